@@ -1,0 +1,113 @@
+// The contract of a game: what the host, the lobby, self-play, search and every encoder stand on.
+//
+// State  the full truth (servers, self-play, search). It alone knows all the seats that may act.
+// View   what one seat may know. Encoders and strategies take a View, never a State.
+// Event  what happens. Each seat receives its own stream.
+//
+// The law: folding the events that a seat received, from its first, gives exactly state.view(seat).
+//
+// A game is a struct that satisfies the concept `Game` below; core/erased.h turns it into the run-time interface that
+// bindings/ shows to Python, and core/vec_env.h into a batch environment. Nothing outside bindings/ includes Python.
+//
+// Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers through
+// apply(seat, action) in any order; an answer is an event to its own seat alone until the last one is in, and only
+// then the claims resolve and the outcome becomes public. legal() of a seat that is not asked is empty.
+//
+// Phases (pairing): a composite move is several actions by one seat, one after another; selections are events to
+// their own seat alone, and the composite's outcome is public once it executes.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bytes.h"
+#include "core/json.h"
+#include "core/rng.h"
+#include "core/types.h"
+
+namespace bothost {
+
+/// One named tensor that an encoder writes: float32, C order, values as the block's documentation says.
+struct Block {
+  std::string name;
+  /// Shape without batch (and, for action blocks, without the leading axis over actions).
+  std::vector<int> shape;
+  /// Raised whenever any value of the block changes for any position: it is stored with decisions and checkpoints.
+  int version;
+  enum class Of { view, action, oracle } of;
+  std::string doc;
+};
+
+/// Swallows events: `state.apply(seat, action, NoEvents{})` compiles to the bare transition.
+struct NoEvents {
+  template <class Event>
+  void operator()(Seat, const Event&) const {}
+};
+
+/// Static members of a game `G`, and of its three types. `sink` is any callable (Seat to, const G::Event&).
+template <class G>
+concept Game = requires(const typename G::Rules& rules, const typename G::State& state, typename G::State& mut,
+                        typename G::View& view, const typename G::View& cview, const typename G::Event& event,
+                        Rng& rng, ActionList& actions, Seat seat, Action action, std::string_view text, Json json,
+                        ByteWriter& writer, ByteReader& reader, double* returns, float* out, int block,
+                        std::span<const Action> some) {
+  { G::kName } -> std::convertible_to<std::string_view>;
+  /// Version of the view bytes and JSON.
+  { G::kFormatVersion } -> std::convertible_to<int>;
+  { G::blocks() } -> std::same_as<const std::vector<Block>&>;
+
+  // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown keys.
+  { G::Rules::from_json(json) } -> std::same_as<typename G::Rules>;
+  { rules.to_json() } -> std::same_as<Json>;
+  { rules.num_seats() } -> std::convertible_to<int>;
+  { rules.num_actions() } -> std::convertible_to<int>;
+
+  // Notation: one word per action, [!-~]+, the same in events, logs, golden games and the exec protocol.
+  { G::notation(rules, action) } -> std::same_as<std::string>;
+  { G::parse_action(rules, text) } -> std::same_as<Action>;
+
+  // Events as one line of text, "kind seat args…" (the seat is that of the actor, "-" for nobody).
+  { event.text() } -> std::same_as<std::string>;
+  { G::Event::parse(rules, text) } -> std::same_as<typename G::Event>;
+
+  // State.
+  requires std::constructible_from<typename G::State, const typename G::Rules&, Rng&>;  // a random deal
+  { G::State::from_deal(rules, json) } -> std::same_as<typename G::State>;               // a given deal
+  { state.deal() } -> std::same_as<Json>;  // the deal this hand began with, as from_deal takes it
+  { state.start(NoEvents{}) };             // the events of the deal; called once, before the first apply
+  { state.to_act() } -> std::same_as<SeatMask>;
+  { state.terminal() } -> std::same_as<bool>;
+  { state.legal(seat, actions) };                // appends, ascending, without duplicates
+  { mut.apply(seat, action, NoEvents{}) };       // throws IllegalAction, and then changes nothing
+  { state.returns(returns) };                    // num_seats values, the score of the hand; valid when terminal
+  { state.view(seat) } -> std::same_as<typename G::View>;
+
+  // View.
+  requires std::constructible_from<typename G::View, const typename G::Rules&, Seat>;  // before any event
+  requires std::equality_comparable<typename G::View>;
+  { view.observe(event) };                       // throws InvalidInput, and then changes nothing
+  { cview.seat() } -> std::same_as<Seat>;
+  { cview.seq() } -> std::same_as<std::uint32_t>;  // events received so far
+  { cview.asked() } -> std::same_as<bool>;         // is a decision of this seat awaited
+  { cview.to_act() } -> std::same_as<Seat>;        // the one seat whose public turn it is, or kNobody
+  { cview.terminal() } -> std::same_as<bool>;
+  { cview.phase() } -> std::convertible_to<std::string_view>;
+  { cview.legal(actions) };                        // as State::legal(view.seat()); empty unless asked
+  { view.apply(action) };  // the events that our own action is certain to cause, for lobbies that only take composites
+  { cview.sample(rng) } -> std::same_as<typename G::State>;  // uniform over the deals that the view allows
+  { cview.write(writer) };
+  { G::View::read(rules, reader) } -> std::same_as<typename G::View>;
+  { cview.to_json() } -> std::same_as<Json>;
+  { G::View::from_json(rules, json) } -> std::same_as<typename G::View>;      // inverse of to_json
+  { G::View::from_snapshot(rules, json) } -> std::same_as<typename G::View>;  // as from_json; what is absent is unknown
+
+  // Encoders: block is an index into G::blocks(); `out` has room for the block's floats and is overwritten.
+  { G::encode(cview, block, out) };
+  { G::encode_actions(cview, block, some, out) };
+  { G::encode_oracle(state, seat, block, out) };
+};
+
+}  // namespace bothost

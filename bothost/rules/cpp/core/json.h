@@ -1,0 +1,78 @@
+// A JSON value tree. The core neither parses nor prints JSON text: bindings turn this tree into Python objects and
+// back, and msgspec does the text.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/types.h"
+
+namespace bothost {
+
+class Json;
+using JsonArray = std::vector<Json>;
+/// Keeps insertion order, so that equal values print equally.
+using JsonObject = std::vector<std::pair<std::string, Json>>;
+
+class Json {
+ public:
+  Json() = default;
+  Json(std::nullptr_t) {}
+  Json(bool v) : v_(v) {}
+  Json(int v) : v_(static_cast<std::int64_t>(v)) {}
+  Json(unsigned v) : v_(static_cast<std::int64_t>(v)) {}
+  Json(std::int64_t v) : v_(v) {}
+  Json(double v) : v_(v) {}
+  Json(const char* v) : v_(std::string(v)) {}
+  Json(std::string v) : v_(std::move(v)) {}
+  Json(std::string_view v) : v_(std::string(v)) {}
+  Json(JsonArray v) : v_(std::move(v)) {}
+  Json(JsonObject v) : v_(std::move(v)) {}
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(v_); }
+
+  bool boolean(std::string_view what) const { return get<bool>(what, "true or false"); }
+  /// An integer within [low, high]; `what` names the field in the error.
+  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high) const {
+    const auto v = get<std::int64_t>(what, "an integer");
+    if (v < low || v > high)
+      throw InvalidInput(std::string(what) + ": " + std::to_string(v) + " is not within " + std::to_string(low) +
+                         " .. " + std::to_string(high));
+    return v;
+  }
+  double number(std::string_view what) const {
+    if (const auto* i = std::get_if<std::int64_t>(&v_)) return static_cast<double>(*i);
+    return get<double>(what, "a number");
+  }
+  const std::string& text(std::string_view what) const { return get<std::string>(what, "a string"); }
+  const JsonArray& array(std::string_view what) const { return get<JsonArray>(what, "an array"); }
+  const JsonObject& object(std::string_view what) const { return get<JsonObject>(what, "an object"); }
+
+  /// Member of an object, or nullptr where it is absent.
+  const Json* find(std::string_view key) const {
+    if (const auto* o = std::get_if<JsonObject>(&v_))
+      for (const auto& [k, v] : *o)
+        if (k == key) return &v;
+    return nullptr;
+  }
+  const Json& at(std::string_view key) const {
+    if (const auto* v = find(key)) return *v;
+    throw InvalidInput("missing key \"" + std::string(key) + "\"");
+  }
+
+  using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>;
+  const Value& value() const { return v_; }
+
+ private:
+  template <class T>
+  const T& get(std::string_view what, const char* kind) const {
+    if (const auto* v = std::get_if<T>(&v_)) return *v;
+    throw InvalidInput(std::string(what) + " must be " + kind);
+  }
+  Value v_;
+};
+
+}  // namespace bothost

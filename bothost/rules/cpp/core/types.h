@@ -1,0 +1,30 @@
+// Vocabulary shared by every game.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bothost {
+
+/// Index of an action in its game's fixed action space: 0 <= action < num_actions.
+using Action = std::int32_t;
+/// 0-based index of a player at the table; kNobody where no single seat acts.
+using Seat = std::int8_t;
+inline constexpr Seat kNobody = -1;
+/// Bit i is set when seat i is meant.
+using SeatMask = std::uint32_t;
+
+using ActionList = std::vector<Action>;
+
+/// Input from outside (an event, bytes, JSON, a rules option) that cannot be true. Becomes ValueError in Python.
+struct InvalidInput : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// An action that the rules do not allow now. Becomes ValueError in Python.
+struct IllegalAction : InvalidInput {
+  using InvalidInput::InvalidInput;
+};
+
+}  // namespace bothost
