@@ -18,6 +18,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,12 @@ struct Block {
 struct NoEvents {
   template <class Event>
   void operator()(Seat, const Event&) const {}
+};
+
+/// A whole hand: the deal, and every action in the order of its application.
+struct Record {
+  Json deal;
+  std::vector<std::pair<Seat, Action>> actions;
 };
 
 /// Static members of a game `G`, and of its three types. `sink` is any callable (Seat to, const G::Event&).
@@ -103,6 +110,10 @@ concept Game = requires(const typename G::Rules& rules, const typename G::State&
   { cview.to_json() } -> std::same_as<Json>;
   { G::View::from_json(rules, json) } -> std::same_as<typename G::View>;      // inverse of to_json
   { G::View::from_snapshot(rules, json) } -> std::same_as<typename G::View>;  // as from_json; what is absent is unknown
+
+  // The whole hand, once the reveal was observed. When a hand ends, State::apply sends every seat one last event
+  // "reveal - …" with all that was hidden (the deal, and answers or selections that others did not see).
+  { cview.record() } -> std::same_as<std::optional<Record>>;
 
   // Encoders: block is an index into G::blocks(); `out` has room for the block's floats and is overwritten.
   { G::encode(cview, block, out) };

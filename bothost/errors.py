@@ -1,0 +1,109 @@
+"""Every error that bothost raises on purpose.
+
+::
+
+    BothostError                  exit code 1
+    ├── UsageError                2   the command line asks for something that does not exist
+    ├── ConfigError               78  config.toml: file, key, bad value, fix
+    ├── AuthError                 77  a lobby refused our credentials
+    ├── LobbyUnreachable          75  a lobby cannot be reached
+    ├── PluginError               a plugin failed to load or broke its contract
+    │   └── StrategyNotFound
+    ├── ModelError                a model file is missing, corrupt, or made for another encoder
+    ├── StoreError                the database
+    │   ├── SchemaOutdated        older or newer than this bothost: run ``bothost db upgrade``
+    │   └── StoreUnavailable      cannot be reached now
+    └── ProtocolError             a peer (lobby, exec program) said something that it must not
+
+Errors hold data in attributes, tell what happened in ``str()``, and what to do about it in ``advice``.
+"""
+
+from __future__ import annotations
+
+
+class BothostError(Exception):
+    """Base of all. ``str(e)`` says what happened; ``e.advice`` says what to do, or is empty."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+class UsageError(BothostError):
+    """The command line names something that does not exist."""
+
+    exit_code = 2
+
+
+class ConfigError(BothostError):
+    """A setting is wrong. ``file`` and ``key`` say where, ``value`` what stands there."""
+
+    exit_code = 78
+
+    def __init__(
+        self, message: str, *, file: str | None = None, key: str | None = None, value: object = None, advice: str = ""
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.file = file
+        self.key = key
+        self.value = value
+
+    def __str__(self) -> str:
+        where = ": ".join(part for part in (self.file, self.key) if part)
+        return f"{where}: {super().__str__()}" if where else super().__str__()
+
+
+class AuthError(BothostError):
+    """A lobby refused our credentials."""
+
+    exit_code = 77
+
+
+class LobbyUnreachable(BothostError):
+    """A lobby cannot be reached."""
+
+    exit_code = 75
+
+
+class PluginError(BothostError):
+    """A plugin failed to load, or broke its contract."""
+
+    def __init__(self, plugin: str, message: str, *, advice: str = "") -> None:
+        super().__init__(f"plugin {plugin}: {message}", advice=advice)
+        self.plugin = plugin
+
+
+class StrategyNotFound(PluginError):
+    """No strategy of that address is registered."""
+
+    exit_code = 2
+
+
+class ModelError(BothostError):
+    """A model file is missing, corrupt, of another sha256, or made for another encoder version."""
+
+
+class StoreError(BothostError):
+    """The database refused, or holds what it must not."""
+
+
+class SchemaOutdated(StoreError):
+    """The database schema does not fit this bothost."""
+
+    exit_code = 78
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached now."""
+
+    exit_code = 75
+
+
+class ProtocolError(BothostError):
+    """A peer said something that it must not. ``frame`` is what it said, shortened."""
+
+    def __init__(self, message: str, *, frame: str = "", advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.frame = frame[:200]
