@@ -1,0 +1,32 @@
+"""bothost: a host for game bots. You write ``decide()``, it does everything else.
+
+This module is the public API for plugins, beside :mod:`bothost.rules`, :mod:`bothost.training` and
+:mod:`bothost.inference`. It imports neither torch nor the command line.
+"""
+
+from bothost.errors import BothostError, ConfigError, ModelError, PluginError, ProtocolError
+from bothost.hookspecs import API_VERSION, DecisionMade, TableClosed, hookimpl
+from bothost.strategy import Budget, Decision, Execution, Model, Player, Request, Strategy, Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "API_VERSION",
+    "BothostError",
+    "Budget",
+    "ConfigError",
+    "Decision",
+    "DecisionMade",
+    "Execution",
+    "Model",
+    "ModelError",
+    "Player",
+    "PluginError",
+    "ProtocolError",
+    "Request",
+    "Strategy",
+    "Table",
+    "TableClosed",
+    "__version__",
+    "hookimpl",
+]

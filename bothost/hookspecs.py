@@ -1,0 +1,96 @@
+"""The whole plugin contract: eight hooks. A plugin is a module with functions of these names, marked ``@hookimpl``.
+
+Plugins are found through the entry-point group ``bothost`` and in ``plugins_dir``; what comes with bothost uses the
+same door. Registering hooks fire once, at start-up, in registration order; notifying hooks fire in the host, off the
+hot path: they may lag, must not block, and an exception in them is logged and costs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pluggy
+
+from bothost.rules.game import Game
+from bothost.strategy import Decision, Strategy, Table
+
+if TYPE_CHECKING:
+    import typer
+
+    from bothost.export.base import Exporter
+    from bothost.lobbies.base import LobbyAdapter
+
+PROJECT = "bothost"
+API_VERSION = 1
+"""Raised when a hook or a base class changes incompatibly."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class DecisionMade(msgspec.Struct, frozen=True):
+    """What ``bothost_decision_made`` tells."""
+
+    table: Table
+    game_id: str
+    seq: int
+    request_id: str
+    decision: Decision
+    fallback: str | None
+    elapsed_ms: float
+
+
+class TableClosed(msgspec.Struct, frozen=True):
+    """What ``bothost_table_closed`` tells; scores per seat, None when the table was aborted."""
+
+    table: Table
+    game_id: str
+    reason: str
+    scores: tuple[float, ...] | None
+
+
+@hookspec
+def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body]
+    """Strategies that this plugin brings. Fires at start-up."""
+
+
+@hookspec
+def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:  # type: ignore[empty-body]
+    """Games (name, factory taking the rules as keywords) that this plugin brings. Fires at start-up, before strategies."""
+
+
+@hookspec
+def bothost_lobbies() -> Iterable[type[LobbyAdapter]]:  # type: ignore[empty-body]
+    """Lobby adapters that this plugin brings. Fires at start-up."""
+
+
+@hookspec
+def bothost_exporters() -> Iterable[type[Exporter]]:  # type: ignore[empty-body]
+    """Export formats that this plugin brings. Fires when ``bothost export`` runs."""
+
+
+@hookspec
+def bothost_commands() -> Iterable[tuple[str, typer.Typer]]:  # type: ignore[empty-body]
+    """Commands (noun, Typer app) that this plugin adds to the command line. Fires when the command line is built."""
+
+
+@hookspec
+def bothost_table_opened(table: Table) -> None:
+    """A hand begins at a table of ours. Fires after the player was made, before the first decision."""
+
+
+@hookspec
+def bothost_decision_made(event: DecisionMade) -> None:
+    """A decision was sent. Fires after the move left."""
+
+
+@hookspec
+def bothost_table_closed(event: TableClosed) -> None:
+    """A hand ended or its table was lost. Fires once per ``bothost_table_opened``."""
+
+
+def specs() -> dict[str, Any]:
+    """Hook name → function, in the order of this file."""
+    return {name: value for name, value in globals().items() if name.startswith("bothost_")}

@@ -1,0 +1,466 @@
+"""What travels between a lobby adapter, the host and a table: frozen typed messages, nothing raw.
+
+Three families meet at a lobby adapter (``bothost.lobbies.base``):
+
+- *inputs*: what the shell feeds in (a frame came, a timer fired) and *commands* (seek a table, act);
+- *effects*: what the adapter asks the shell to do (send a frame, set a timer);
+- *events*: what happened in the lobby, in the canonical language that tables and strategies speak.
+
+Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). Durations
+say their unit in the name. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """Base of all messages."""
+
+
+# ---------------------------------------------------------------------------------------------------------- inputs
+
+
+class SocketOpened(Message, frozen=True, gc=False):
+    conn: int
+    """The number that ``OpenSocket`` gave this socket."""
+
+
+class Frame(Message, frozen=True, gc=False):
+    conn: int
+    data: str | bytes
+
+
+class SocketClosed(Message, frozen=True, gc=False):
+    conn: int
+    code: int
+    """Close code, 1006 where the connection broke."""
+    reason: str = ""
+
+
+class SocketFailed(Message, frozen=True, gc=False):
+    """The socket could not be opened. ``status`` is the HTTP status of a refused upgrade, 0 where there was none."""
+
+    conn: int
+    status: int
+    reason: str = ""
+
+
+class HttpResult(Message, frozen=True, gc=False):
+    """Answer to an ``HttpRequest``; ``status`` 0 means that none came, and ``body`` then says why."""
+
+    request: int
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class TimerFired(Message, frozen=True, gc=False):
+    name: str
+
+
+# -------------------------------------------------------------------------------------------------------- commands
+
+
+class Wish(Message, frozen=True):
+    """What table an account wants: by configuration, in the lobby's vocabulary where it has one."""
+
+    game: str
+    rules: Json = {}
+    """Options of the game (``bothost.rules.game(game, **rules)``)."""
+    attributes: Json = {}
+    """What else the lobby knows: level, room, rated, password, …"""
+
+
+class Authenticate(Message, frozen=True):
+    """Connect and log in. Sent once, when the account starts; reconnecting is ``Resume``."""
+
+    memo: Json = {}
+    """What the adapter asked to ``Remember`` for this account, from an earlier process."""
+
+
+class ListTables(Message, frozen=True):
+    game: str | None = None
+
+
+class Seek(Message, frozen=True):
+    """Ask for a seat. The lobby may answer with a table of any of its own naming."""
+
+    seek: str
+    """Our name of this seek; a reserved slot hangs on it."""
+    wish: Wish
+
+
+class CancelSeek(Message, frozen=True):
+    seek: str
+
+
+class Create(Message, frozen=True):
+    seek: str
+    wish: Wish
+
+
+class Join(Message, frozen=True):
+    seek: str
+    table: str
+    attributes: Json = {}
+
+
+class Accept(Message, frozen=True):
+    """Accept an ``Invitation``."""
+
+    seek: str
+    invitation: str
+
+
+class Decline(Message, frozen=True):
+    invitation: str
+
+
+class Ready(Message, frozen=True):
+    table: str
+
+
+class Start(Message, frozen=True):
+    table: str
+
+
+class Act(Message, frozen=True, gc=False):
+    """Answer an ``ActionRequest``: canonical notations, one unless the lobby takes composite moves."""
+
+    table: str
+    request_id: str
+    actions: tuple[str, ...]
+
+
+class Resign(Message, frozen=True):
+    table: str
+
+
+class Leave(Message, frozen=True):
+    table: str
+
+
+class Resume(Message, frozen=True):
+    """Connect again after a loss. Tables in ``known`` are live on our side."""
+
+    known: tuple[str, ...]
+    memo: Json = {}
+
+
+class Ping(Message, frozen=True):
+    """Prove that the session lives; answered by ``Alive``."""
+
+
+class Close(Message, frozen=True):
+    """Log out and close; nothing further is expected."""
+
+
+Command = (
+    Authenticate
+    | ListTables
+    | Seek
+    | CancelSeek
+    | Create
+    | Join
+    | Accept
+    | Decline
+    | Ready
+    | Start
+    | Act
+    | Resign
+    | Leave
+    | Resume
+    | Ping
+    | Close
+)
+Input = SocketOpened | Frame | SocketClosed | SocketFailed | HttpResult | TimerFired | Command
+
+# --------------------------------------------------------------------------------------------------------- effects
+
+
+class OpenSocket(Message, frozen=True):
+    conn: int
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class SendFrame(Message, frozen=True, gc=False):
+    conn: int
+    data: str | bytes
+
+
+class CloseSocket(Message, frozen=True):
+    conn: int
+    code: int = 1000
+    reason: str = ""
+
+
+class HttpRequest(Message, frozen=True):
+    request: int
+    method: Literal["GET", "POST", "PUT", "DELETE"]
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    timeout_s: float = 30.0
+
+
+class SetTimer(Message, frozen=True):
+    """Fire once, ``after_s`` from now; a timer of the same name is replaced."""
+
+    name: str
+    after_s: float
+
+
+class CancelTimer(Message, frozen=True):
+    name: str
+
+
+class Remember(Message, frozen=True):
+    """Store durably what a resume by a fresh process needs (a game id, a session token)."""
+
+    memo: Json
+
+
+Effect = OpenSocket | SendFrame | CloseSocket | HttpRequest | SetTimer | CancelTimer | Remember
+
+# -------------------------------------------------------------------------------------------------- session events
+
+
+class Connected(Message, frozen=True):
+    """Logged in. ``resumed`` tells whether the lobby took us for the session that we had."""
+
+    player: str
+    """Our id in this lobby."""
+    resumed: bool = False
+    name: str = ""
+
+
+class Disconnected(Message, frozen=True):
+    """The session is lost; the shell backs off, then sends ``Resume``."""
+
+    reason: str
+    retry_after_s: float | None = None
+
+
+class AuthFailed(Message, frozen=True):
+    """The lobby refuses our credentials: trying again is pointless until the operator changes them."""
+
+    reason: str
+
+
+class Superseded(Message, frozen=True):
+    """Another socket of the same account took over. We do not fight for it."""
+
+    reason: str = ""
+
+
+class Throttled(Message, frozen=True):
+    retry_after_s: float
+
+
+class Notice(Message, frozen=True):
+    """Something that the operator may want to read."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+
+
+class Unknown(Message, frozen=True):
+    """A frame that the adapter does not understand: logged, never fatal."""
+
+    raw: str
+
+
+class Alive(Message, frozen=True):
+    """The lobby answered; watchdogs rest."""
+
+
+# ---------------------------------------------------------------------------------------------------- table events
+
+
+class TableInfo(Message, frozen=True):
+    table: str
+    game: str
+    rules: Json = {}
+    attributes: Json = {}
+    free_seats: int = 0
+
+
+class Tables(Message, frozen=True):
+    """Answer to ``ListTables``."""
+
+    tables: tuple[TableInfo, ...]
+
+
+class Invitation(Message, frozen=True):
+    """The lobby offers a seat; it must be accepted or declined."""
+
+    invitation: str
+    info: TableInfo
+    expires_s: float | None = None
+
+
+class SeekEnded(Message, frozen=True):
+    """A seek ended without a seat."""
+
+    seek: str
+    reason: str
+
+
+class PlayerInfo(Message, frozen=True):
+    player: str
+    seat: int | None = None
+    name: str = ""
+    bot: bool | None = None
+    consents: bool = False
+    """Whether this player agreed that a strategy may be trained to imitate them."""
+
+
+class Seated(Message, frozen=True):
+    """We have a seat. Also sent for every table that a resume finds alive."""
+
+    table: str
+    game: str
+    rules: Json
+    seat: int | None
+    """None where seats are only drawn when the hand starts."""
+    players: tuple[PlayerInfo, ...] = ()
+    attributes: Json = {}
+    seek: str | None = None
+
+
+class HandStarted(Message, frozen=True):
+    """A hand begins; seats may differ from the last one's."""
+
+    table: str
+    hand: str
+    seat: int
+    players: tuple[PlayerInfo, ...] = ()
+
+
+class Snapshot(Message, frozen=True):
+    """The lobby tells the whole position (as ``Game.view_from_snapshot`` takes it); it replaces ours."""
+
+    table: str
+    hand: str
+    seat: int
+    view: Json
+
+
+class Delta(Message, frozen=True, gc=False):
+    """Game events of our seat. ``seq`` is the number of the first of them; a gap means that we must resync."""
+
+    table: str
+    hand: str
+    seq: int
+    events: tuple[str, ...]
+
+
+class Presence(Message, frozen=True):
+    table: str
+    seat: int
+    online: bool
+
+
+class HandEnded(Message, frozen=True):
+    table: str
+    hand: str
+    scores: tuple[float, ...] | None
+    """Per seat; None where the hand was void."""
+    reason: str = "normal"
+
+
+class TableEnded(Message, frozen=True):
+    """``aborted`` is not a result: the lobby went away, or gave the table up."""
+
+    table: str
+    reason: Literal["normal", "resigned", "timeout", "left", "aborted", "kicked"]
+    scores: tuple[float, ...] | None = None
+    rating: float | None = None
+    detail: str = ""
+
+
+# --------------------------------------------------------------------------------------------------- action events
+
+
+class ActionRequest(Message, frozen=True, gc=False):
+    """Our seat must act. A request id is never used twice at a table."""
+
+    table: str
+    hand: str
+    request_id: str
+    grant_ms: float | None
+    """Time for this action from the arrival of the request; None where the lobby has no clock."""
+    bank_ms: float = 0.0
+    """What the clock holds on top of ``grant_ms``."""
+    seq: int | None = None
+    """Events that our seat must have seen when it answers, where the lobby tells."""
+    legal: tuple[str, ...] | None = None
+    """The lobby's own list of legal actions, where it sends one. A hint: our rules decide."""
+    raw: str | bytes | None = None
+    """The frame that asked, kept beside the decision."""
+
+
+class RequestWithdrawn(Message, frozen=True):
+    table: str
+    request_id: str
+    reason: str = ""
+
+
+class MoveAcknowledged(Message, frozen=True, gc=False):
+    table: str
+    request_id: str
+
+
+class Rejected(Message, frozen=True):
+    """Our answer was refused; a new ``ActionRequest`` follows, or ``resync`` is needed first."""
+
+    table: str
+    request_id: str
+    reason: str
+    resync: bool = False
+
+
+class ServerActedForUs(Message, frozen=True):
+    """The lobby moved in our place (a timeout)."""
+
+    table: str
+    request_id: str | None
+    action: str | None
+
+
+TableEvent = (
+    Seated
+    | HandStarted
+    | Snapshot
+    | Delta
+    | Presence
+    | HandEnded
+    | TableEnded
+    | ActionRequest
+    | RequestWithdrawn
+    | MoveAcknowledged
+    | Rejected
+    | ServerActedForUs
+)
+SessionEvent = (
+    Connected
+    | Disconnected
+    | AuthFailed
+    | Superseded
+    | Throttled
+    | Notice
+    | Unknown
+    | Alive
+    | Tables
+    | Invitation
+    | SeekEnded
+)
+Event = SessionEvent | TableEvent
+Output = Effect | Event

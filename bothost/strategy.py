@@ -1,0 +1,154 @@
+"""What a strategy plugin implements.
+
+A :class:`Strategy` is a class: it declares what it plays, how it runs and which options it takes. The host makes one
+instance per resolved address and options (in each worker), and asks it for a :class:`Player` per seat and hand table.
+``decide`` is synchronous and never runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from bothost.rules.game import ActionArray, Game, View
+
+Execution = Literal["inline", "thread", "process"]
+"""Where ``decide`` runs.
+
+inline   in one worker thread that all inline strategies share, batched across tables: for what takes microseconds
+thread   in a pool of worker threads: for what releases the GIL (native search, model inference)
+process  in a worker process of its own: guarantees against crash, GIL-hold and leak hold only here
+
+Inline or thread, a hang costs a fallback: the worker is abandoned and the strategy quarantined for new tables.
+"""
+
+
+class Decision(msgspec.Struct, kw_only=True):
+    """One model decision. Arrays over actions are aligned with the ``legal`` that ``decide`` received."""
+
+    action: int
+    policy: Sequence[float] | None = None
+    """Probability of each legal action."""
+    values: Sequence[float] | None = None
+    """Expected return of each legal action."""
+    value: float | None = None
+    """Expected return of the position for this seat."""
+    phase: str | None = None
+    """None: the view's phase."""
+    stats: Mapping[str, Any] | None = None
+    """Search statistics, or reasons: what a person reads in ``bothost games show``. JSON values only."""
+    model_sha256: str | None = None
+    encoder_version: int | None = None
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Time that a decision may take."""
+
+    deadline: float
+    """Monotonic time, seconds, by which ``decide`` must have returned; infinity where there is no clock."""
+    bank_ms: float = 0.0
+    """What the table's clock holds beyond this action."""
+
+    def left_ms(self) -> float:
+        """Milliseconds left now, never negative."""
+        return max(0.0, (self.deadline - time.monotonic()) * 1000.0)
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """What a player is told about its table."""
+
+    lobby: str
+    table: str
+    game: Game
+    seat: int
+    seed: int
+    """Seed of all randomness of this player at this hand; logged."""
+    level: str | None = None
+    attributes: Mapping[str, Any] = {}
+    """The table's attributes as the lobby tells them (room, rated, level, …)."""
+
+
+class Model(msgspec.Struct, frozen=True):
+    """A resolved model version: what ``NAME:ALIAS`` stands for."""
+
+    strategy: str
+    version: str
+    sha256: str
+    path: str | None
+    """Directory of the model's files; None for strategies without a model."""
+    files: Mapping[str, str] = {}
+    """File name → sha256. The registry verified them."""
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of a strategy that has none."""
+
+
+class Player(ABC):
+    """One seat at one table, for one hand. Never called by two threads at once."""
+
+    @abstractmethod
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        """Choose one of ``legal`` (int32, ascending, not empty). The view must not be kept or changed."""
+
+    def quick(self, view: View, legal: ActionArray) -> Decision | None:
+        """The cheap policy for when ``decide`` is late or fails: within a millisecond or so. None: there is none."""
+        return None
+
+    def close(self) -> None:
+        """The hand is over, or the table is gone."""
+        return None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One of the requests of ``Strategy.decide_many``."""
+
+    player: Player
+    view: View
+    legal: ActionArray
+    budget: Budget
+
+
+class Strategy(ABC):
+    """Base class of strategies; register the class with the hook ``bothost_strategies``."""
+
+    name: ClassVar[str]
+    """Lower-case words joined by hyphens; unique among the plugins."""
+    version: ClassVar[str]
+    games: ClassVar[tuple[str, ...]]
+    levels: ClassVar[tuple[str, ...]] = ()
+    """Levels that ``NAME:LEVEL`` and the table's wish may name, weakest first."""
+    execution: ClassVar[Execution] = "inline"
+    api_version: ClassVar[int] = 1
+    """The plugin API that the strategy was written for."""
+    deterministic: ClassVar[bool] = True
+    """Whether equal seeds and events give equal decisions (without a clock)."""
+    needs_search_thread: ClassVar[bool] = False
+    """Whether a decision occupies a core for its whole budget: admitted by ``limits.search_threads``."""
+    Options: ClassVar[type[msgspec.Struct]] = NoOptions
+    """Schema of ``options`` in a route, a frozen msgspec Struct that forbids unknown fields."""
+
+    def __init__(self, options: Any, model: Model | None = None) -> None:
+        self.options = options
+        self.model = model
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        """Whether this strategy plays this game under these very rules."""
+        return game.name in cls.games or "*" in cls.games
+
+    @abstractmethod
+    def player(self, table: Table) -> Player:
+        """A player for one seat and hand."""
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """Decide for several tables at once; strategies that batch inference override it."""
+        return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
+
+    def close(self) -> None:
+        """No more players will be asked for."""
+        return None
