@@ -12,9 +12,22 @@
 // Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers through
 // apply(seat, action) in any order; an answer is an event to its own seat alone until the last one is in, and only
 // then the claims resolve and the outcome becomes public. legal() of a seat that is not asked is empty.
+// testing/claims.h is the smallest example.
 //
 // Phases (pairing): a composite move is several actions by one seat, one after another; selections are events to
 // their own seat alone, and the composite's outcome is public once it executes.
+//
+// What the adapters in core/erased.h and core/vec_env.h see to, so that no game has to:
+//  - a Rules object stays where it is and outlives every State and View made from it: they may keep a pointer to it;
+//  - seats lie within [0, num_seats) and actions within [0, num_actions) wherever a game receives them;
+//  - kFormatVersion goes before the view's bytes and, as "format", into its JSON; both are checked and taken off before
+//    read and from_json see the rest; nothing may be left over after read; JSON is at most 64 levels deep.
+// What a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use in every way: legal,
+// sample and encode must not read out of bounds on it, however hostile the input was.
+//
+// Optional members, used where they exist because they are faster:
+//   state.apply_legal(seat, action, sink)  as apply, of an action that legal() listed: nothing needs checking again
+//   cview.is_legal(action), state.is_legal(seat, action)  without listing the others
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -66,7 +79,11 @@ concept Game = requires(const typename G::Rules& rules, const typename G::State&
   { G::kFormatVersion } -> std::convertible_to<int>;
   { G::blocks() } -> std::same_as<const std::vector<Block>&>;
 
-  // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown keys.
+  /// Names of all presets that Rules::from_json knows, the default first; at least one.
+  { G::presets() } -> std::same_as<const std::vector<std::string>&>;
+
+  // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown keys;
+  // from_json({}) is the default preset, and from_json(to_json()) gives the same rules back.
   { G::Rules::from_json(json) } -> std::same_as<typename G::Rules>;
   { rules.to_json() } -> std::same_as<Json>;
   { rules.num_seats() } -> std::convertible_to<int>;

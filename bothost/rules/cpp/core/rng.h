@@ -20,6 +20,13 @@ class Rng {
     for (auto& word : s_) word = splitmix64(seed);
   }
 
+  /// Stream `index` of the family `seed`: unrelated to those of other indices and of neighbouring seeds.
+  static Rng stream(std::uint64_t seed, std::uint64_t index) {
+    std::uint64_t family = splitmix64(seed);
+    family ^= splitmix64(index);
+    return Rng(family);
+  }
+
   std::uint64_t next() {
     const std::uint64_t result = rotl(s_[0] + s_[3], 23) + s_[0];
     const std::uint64_t t = s_[1] << 17;
