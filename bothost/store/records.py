@@ -1,0 +1,142 @@
+"""The rows of the decision log, as plain tuples-to-be: what the host hands to ``DecisionLog`` and what readers get back.
+
+A row is written once and never changed. What happened to a move after it was decided (sent, acknowledged, rejected) is
+an :class:`OutcomeRecord` of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["live", "shadow"]
+OutcomeKind = Literal["sent", "acknowledged", "rejected", "withdrawn", "superseded", "server_acted"]
+
+
+class GameRecord(msgspec.Struct, kw_only=True, gc=False):
+    """A hand at one of our seats, written when it starts."""
+
+    game_id: bytes
+    """uuid7, 16 bytes, made when the hand starts."""
+    host: str
+    lobby: str
+    account: str
+    table: str
+    hand: str
+    game: str
+    rules: str
+    """JSON of every option of the game's rules."""
+    format_version: int
+    seat: int
+    players: str
+    """JSON array of ``PlayerInfo``."""
+    seed: int
+    strategy: str
+    strategy_version: str
+    model_sha256: str | None
+    config_hash: str
+    attributes: str
+    started_us: int
+    """Microseconds since 1970, UTC."""
+
+
+class GameEndRecord(msgspec.Struct, kw_only=True, gc=False):
+    """The end of a hand at one of our seats."""
+
+    game_id: bytes
+    seat: int
+    reason: str
+    scores: str | None
+    """JSON array, per seat; None when the hand was aborted or void."""
+    ended_us: int
+
+
+class EventsRecord(msgspec.Struct, gc=False):
+    """A stretch of the event stream of one of our seats: together they are the whole stream, without gap or overlap."""
+
+    game_id: bytes
+    seat: int
+    seq: int
+    """Number of the first event."""
+    events: str
+    """Canonical event lines joined by newline."""
+
+
+class SnapshotRecord(msgspec.Struct, gc=False):
+    """A lobby's snapshot that replaced our view; the event stream goes on from its ``seq``."""
+
+    game_id: bytes
+    seat: int
+    seq: int
+    view: str
+    at_us: int
+
+
+class DecisionRecord(msgspec.Struct, kw_only=True, gc=False):
+    """One model decision. Unique on (game_id, seat, seq, substep, attempt, role)."""
+
+    id: bytes
+    """uuid7, 16 bytes."""
+    game_id: bytes
+    seat: int
+    seq: int
+    """Events that this seat had received when asked."""
+    substep: int
+    attempt: int
+    role: Role
+    host: str
+    lobby: str
+    table: str
+    request_id: str
+    game: str
+    phase: str
+    state_hash: int
+    """``View.hash()``."""
+    view: bytes
+    """``View.to_bytes()``."""
+    legal: bytes
+    """Legal actions, little-endian int32."""
+    policy: bytes | None
+    """Little-endian float32, aligned with ``legal``."""
+    action_values: bytes | None
+    """Little-endian float32, aligned with ``legal``."""
+    value: float | None
+    action: int
+    notation: str
+    strategy: str
+    strategy_version: str
+    model_sha256: str | None
+    encoder_version: int | None
+    stats: str | None
+    """JSON."""
+    fallback: str | None
+    """None: the strategy's own decision; else why not ("late", "error", "illegal", "quarantined", …)."""
+    budget_ms: float | None
+    elapsed_ms: float
+    config_hash: str
+    seed: int
+    raw: bytes | None
+    """The frame that asked."""
+    at_us: int
+
+
+class OutcomeRecord(msgspec.Struct, gc=False):
+    """What became of a decided move."""
+
+    decision_id: bytes
+    kind: OutcomeKind
+    detail: str | None
+    at_us: int
+
+
+class PendingMove(msgspec.Struct, frozen=True):
+    """What a restarted host needs to give the same answer again."""
+
+    request_id: str
+    decision_id: bytes
+    actions: tuple[str, ...]
+
+
+Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord
+Json = dict[str, Any]
