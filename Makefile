@@ -1,0 +1,58 @@
+# The newcomer's whole set-up is two commands: `make run` and `make test`. Both install first, into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NATIVE := $(shell find bothost/rules/cpp -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
+CPP := $(filter %.h %.cpp,$(NATIVE))
+# Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
+export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: help install run test lint format test-long sanitize bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## a virtual environment in .venv with everything, nothing global
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "bothost needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# torch first and by its exact version: a wider range would bring gigabytes of CUDA libraries to machines without a GPU.
+$(VENV)/.dependencies: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	@touch $@
+
+$(STAMP): $(VENV)/.dependencies $(NATIVE)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation \
+		-e '.[torch,ray,postgres,dev]'
+	@touch $@
+
+run: install  ## embedded lobby, host and bots on this machine; Ctrl-C stops it
+	@$(BIN)/bothost demo --config config.toml
+
+test: install lint  ## everything that fits in 20 minutes on 2 cores
+	$(BIN)/pytest -m 'not long'
+
+lint: install  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install  ## rewrite the sources in the project's style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+test-long: install  ## what takes hours: strength, soak, full differential tests
+	$(BIN)/pytest -m long --timeout 0
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build
