@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from bothost.arena.statistics import BettingTest, mean_ci95, t975
+
+
+def test_interval_covers_the_true_mean_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(2000):
+        low, high = mean_ci95(rng.normal(0.3, 2.0, size=12).tolist())[1]
+        covered += low <= 0.3 <= high
+    assert 0.935 <= covered / 2000 <= 0.965
+
+
+@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.7062), (30, 2.0423), (31, 2.0395), (60, 2.0003), (1000, 1.9623)])
+def test_t_quantiles(degrees, quantile):
+    assert t975(degrees) == pytest.approx(quantile, abs=2e-4)
+
+
+def test_no_deals_is_an_error_and_one_deal_says_nothing():
+    with pytest.raises(ValueError, match="no deals"):
+        mean_ci95([])
+    assert mean_ci95([0.7]) == (0.7, (-np.inf, np.inf))
+
+
+def test_a_fair_match_is_rarely_called_better_however_often_one_looks():
+    rng = np.random.default_rng(2)
+    false_alarms = sum(BettingTest().update_all(rng.choice([0.0, 0.5, 1.0], size=1000)) for _ in range(600))
+    assert false_alarms / 600 <= 0.05 + 0.02
+
+
+def test_a_better_player_is_found_and_a_worse_one_is_not():
+    rng = np.random.default_rng(3)
+    found = sum(BettingTest().update_all((rng.random(1500) < 0.58).astype(float)) for _ in range(50))
+    assert found >= 48
+    assert not BettingTest().update_all((rng.random(1500) < 0.42).astype(float))
+
+
+def test_scores_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="score must lie"):
+        BettingTest().update(1.5)
+    with pytest.raises(ValueError, match="threshold"):
+        BettingTest(threshold=1.0)
