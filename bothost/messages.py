@@ -153,6 +153,13 @@ class Resume(Message, frozen=True):
     memo: Json = {}
 
 
+class Resync(Message, frozen=True):
+    """Our view of this table is not to be trusted: get a fresh ``Snapshot`` of it, and the ``ActionRequest`` if one is
+    pending (by connecting again where the lobby offers no other way)."""
+
+    table: str
+
+
 class Ping(Message, frozen=True):
     """Prove that the session lives; answered by ``Alive``."""
 
@@ -176,6 +183,7 @@ Command = (
     | Resign
     | Leave
     | Resume
+    | Resync
     | Ping
     | Close
 )
