@@ -58,7 +58,7 @@ def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body
 
 @hookspec
 def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:  # type: ignore[empty-body]
-    """Games (name, factory taking the rules as keywords) that this plugin brings. Fires at start-up, before strategies."""
+    """Games (name, factory taking the rules as keywords) this plugin brings. Fires at start-up, first."""
 
 
 @hookspec

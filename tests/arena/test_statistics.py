@@ -12,7 +12,9 @@ def test_interval_covers_the_true_mean_as_often_as_it_says():
     assert 0.935 <= covered / 2000 <= 0.965
 
 
-@pytest.mark.parametrize(("degrees", "quantile"), [(1, 12.7062), (30, 2.0423), (31, 2.0395), (60, 2.0003), (1000, 1.9623)])
+@pytest.mark.parametrize(
+    ("degrees", "quantile"), [(1, 12.7062), (30, 2.0423), (31, 2.0395), (60, 2.0003), (1000, 1.9623)]
+)
 def test_t_quantiles(degrees, quantile):
     assert t975(degrees) == pytest.approx(quantile, abs=2e-4)
 

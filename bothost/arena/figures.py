@@ -1,0 +1,181 @@
+"""What a match shows, per game: the figures of ``bothost arena --json``.
+
+A deal is the unit of everything: its lineups are played with the same cards and are not independent of each other, so
+intervals are taken over deals, never over hands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bothost.arena.lineup import Lineup
+from bothost.arena.match import DealResult, HandResult
+from bothost.arena.statistics import mean_ci95
+
+Json = dict[str, Any]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _win(mine: float, theirs: float) -> float:
+    return 0.5 if mine == theirs else float(mine > theirs)
+
+
+def _ms_per_move(deals: Sequence[DealResult], who: int) -> float | None:
+    moves = sum(hand.decisions[who] for deal in deals for hand in deal.hands)
+    return 1000.0 * sum(hand.seconds[who] for deal in deals for hand in deal.hands) / moves if moves else None
+
+
+def common(deals: Sequence[DealResult], contestants: int) -> Json:
+    """Figures that every game has."""
+    names = [chr(ord("A") + who) for who in range(contestants)]
+    return {
+        "deals": len(deals),
+        "hands": sum(len(deal.hands) for deal in deals),
+        "ms_per_move": {name: _ms_per_move(deals, who) for who, name in enumerate(names)},
+        "illegal": {
+            name: sum(hand.illegal[who] for deal in deals for hand in deal.hands) for who, name in enumerate(names)
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- two seats
+
+
+def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """Contestant A's share of wins on a deal, draws counting half."""
+    return sum(
+        _win(hand.returns[lineup.index(0)], hand.returns[lineup.index(1)])
+        for hand, lineup in zip(deal.hands, seats, strict=True)
+    ) / len(seats)
+
+
+def duel_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """Contestant A's mean return on a deal: the game's own score difference."""
+    return sum(hand.returns[lineup.index(0)] for hand, lineup in zip(deal.hands, seats, strict=True)) / len(seats)
+
+
+def duel_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
+    """``wp`` (A's share of wins, draws half) with ``ci95``, and ``mean_lead`` with its own interval."""
+    wp, ci95 = mean_ci95([duel_score(deal, seats) for deal in deals])
+    lead, lead_ci95 = mean_ci95([duel_lead(deal, seats) for deal in deals])
+    return {"wp": wp, "ci95": ci95, "mean_lead": lead, "mean_lead_ci95": lead_ci95, **common(deals, 2)}
+
+
+# ------------------------------------------------------------------------------------------------------ Dou Dizhu
+
+
+def _landlord_is_a(hand: HandResult, lineup: Lineup) -> bool | None:
+    landlord = hand.final.get("landlord")
+    return None if landlord is None else lineup[landlord] == 0
+
+
+def _a_points(hand: HandResult, lineup: Lineup) -> float | None:
+    """A's points of one hand as a side: the landlord's return, or its opposite. None in a hand that does not tell A
+    from B (no landlord, or A and B share the peasants against one of them — then A is a peasant beside B)."""
+    landlord = hand.final.get("landlord")
+    if landlord is None:
+        return None
+    return hand.returns[landlord] if lineup[landlord] == 0 else -hand.returns[landlord]
+
+
+def _is_a_contest(hand: HandResult, lineup: Lineup) -> bool:
+    landlord = hand.final.get("landlord")
+    return landlord is not None and all(
+        lineup[seat] != lineup[landlord] for seat in range(len(lineup)) if seat != landlord
+    )
+
+
+def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """A's share of wins on a deal. A hand in which the landlord's contestant also holds a peasant's seat (it can only
+    happen with bidding) counts by the single contestant's own return: above zero is a win."""
+    wins = []
+    for hand, lineup in zip(deal.hands, seats, strict=True):
+        if _is_a_contest(hand, lineup):
+            points = _a_points(hand, lineup)
+            assert points is not None
+            wins.append(float(points > 0))
+            continue
+        single = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
+        win = _win(hand.returns[single], 0.0)
+        wins.append(win if lineup[single] == 0 else 1.0 - win)
+    return sum(wins) / len(wins)
+
+
+def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
+    """``wp`` with ``ci95``, ``landlord_wp`` and ``peasant_wp`` (A in that role, B in the other), and ``adp``, A's mean
+    points a hand as a side (the landlord's return, or its opposite)."""
+    as_landlord: list[float] = []
+    as_peasants: list[float] = []
+    adp: list[float] = []
+    for deal in deals:
+        points = []
+        for hand, lineup in zip(deal.hands, seats, strict=True):
+            if not _is_a_contest(hand, lineup):
+                continue
+            mine = _a_points(hand, lineup)
+            assert mine is not None
+            (as_landlord if _landlord_is_a(hand, lineup) else as_peasants).append(float(mine > 0))
+            points.append(mine)
+        if points:
+            adp.append(sum(points) / len(points))
+    wp, ci95 = mean_ci95([doudizhu_score(deal, seats) for deal in deals])
+    adp_mean, adp_ci95 = mean_ci95(adp) if adp else (None, None)
+    return {
+        "wp": wp,
+        "ci95": ci95,
+        "landlord_wp": _mean(as_landlord),
+        "peasant_wp": _mean(as_peasants),
+        "adp": adp_mean,
+        "adp_ci95": adp_ci95,
+        **common(deals, 2),
+    }
+
+
+# --------------------------------------------------------------------------------------------- everyone for himself
+
+
+def table_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """Contestant A's share of deals won: whether its mean return on the deal exceeds the others' mean."""
+    mine: list[float] = []
+    others: list[float] = []
+    for hand, lineup in zip(deal.hands, seats, strict=True):
+        for seat, who in enumerate(lineup):
+            (mine if who == 0 else others).append(hand.returns[seat])
+    return _win(sum(mine) / len(mine), sum(others) / len(others))
+
+
+def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
+    """Per contestant: mean ``score`` a hand with ``ci95`` and ``win_rate`` (hands in which it alone scored highest)."""
+    contestants = 1 + max(max(lineup) for lineup in seats)
+    agents: Json = {}
+    for who in range(contestants):
+        scores, wins = [], []
+        for deal in deals:
+            mine = []
+            for hand, lineup in zip(deal.hands, seats, strict=True):
+                best = max(hand.returns)
+                for seat, sitting in enumerate(lineup):
+                    if sitting == who:
+                        mine.append(hand.returns[seat])
+                        wins.append(float(hand.returns[seat] == best and hand.returns.count(best) == 1))
+            scores.append(sum(mine) / len(mine))
+        mean, ci95 = mean_ci95(scores)
+        agents[chr(ord("A") + who)] = {"score": mean, "ci95": ci95, "win_rate": _mean(wins)}
+    return {"agents": agents, **common(deals, contestants)}
+
+
+Score = Callable[[DealResult, Sequence[Lineup]], float]
+Figures = Callable[[Sequence[DealResult], Sequence[Lineup]], Json]
+
+
+def figures_for(game: str, seats: Sequence[Lineup]) -> tuple[Score, Figures]:
+    """How deals of a game are scored for the sequential test, and what a match of it reports."""
+    if game == "doudizhu":
+        return doudizhu_score, doudizhu_figures
+    if len(seats[0]) == 2:
+        return duel_score, duel_figures
+    return table_score, table_figures

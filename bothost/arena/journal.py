@@ -1,0 +1,95 @@
+"""The record of a match on disk, from which an interrupted match goes on: JSON lines, one deal each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from bothost.arena.match import DealResult
+from bothost.errors import UsageError
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a match is; results of another match are never mixed in."""
+
+    game: str
+    rules: str
+    """JSON of every option."""
+    contestants: tuple[str, ...]
+    """Addresses with the model's sha256 where there is one."""
+    seed: int
+    ms: float | None
+    format: int = 1
+
+
+class Journal:
+    """Appends finished deals to a file and reads back those of an earlier run. Without a path it keeps nothing."""
+
+    def __init__(self, path: Path | None, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self._file: IO[bytes] | None = None
+
+    def open(self) -> list[DealResult]:
+        """Deals that the file already holds. Raises UsageError when it belongs to another match."""
+        if self.path is None:
+            return []
+        done: list[DealResult] = []
+        if self.path.exists() and self.path.stat().st_size:
+            done, valid = self._read()
+            with self.path.open("r+b") as file:  # a line torn by a kill is cut off
+                file.truncate(valid)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_bytes(msgspec.json.encode(self.header) + b"\n")
+        self._file = self.path.open("ab")
+        return done
+
+    def _read(self) -> tuple[list[DealResult], int]:
+        assert self.path is not None
+        lines = self._lines()
+        try:
+            first, end = next(lines)
+            header = msgspec.json.decode(first, type=Header)
+        except (StopIteration, msgspec.DecodeError):
+            raise UsageError(f"{self.path} is not a match journal", advice="name another file with --journal") from None
+        if header != self.header:
+            raise UsageError(
+                f"{self.path} holds another match ({header.game}: {' against '.join(header.contestants)}, "
+                f"seed {header.seed})",
+                advice="name another file with --journal, or delete this one",
+            )
+        done = []
+        for line, line_end in lines:
+            try:
+                done.append(msgspec.json.decode(line, type=DealResult))
+            except msgspec.DecodeError:
+                break
+            end = line_end
+        return done, end
+
+    def _lines(self) -> Iterator[tuple[bytes, int]]:
+        """Whole lines, each with the offset behind it."""
+        assert self.path is not None
+        offset = 0
+        with self.path.open("rb") as file:
+            for line in file:
+                offset += len(line)
+                if line.endswith(b"\n"):
+                    yield line, offset
+
+    def append(self, result: DealResult) -> None:
+        if self._file is not None:
+            self._file.write(msgspec.json.encode(result) + b"\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None

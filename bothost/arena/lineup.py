@@ -1,0 +1,38 @@
+"""Who sits where: the lineups in which one deal is played."""
+
+from __future__ import annotations
+
+from bothost.errors import UsageError
+from bothost.rules.game import Game
+
+Lineup = tuple[int, ...]
+"""Contestant index per seat."""
+
+
+def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
+    """The lineups of a duplicate deal, such that every contestant sits in every place equally often.
+
+    Two seats: both ways round. Dou Dizhu: one contestant is the landlord, the other both peasants, and the reverse;
+    with bidding, where the landlord is not known beforehand, each contestant has each seat alone once. Four
+    contestants at four seats: the four rotations.
+
+    Raises UsageError for a number of contestants that the game has no duplicate form for.
+    """
+    seats = game.num_seats
+    if contestants == seats:
+        return tuple(tuple((seat + shift) % seats for seat in range(seats)) for shift in range(seats))
+    if contestants == 2 and seats == 3:
+        alone = range(1) if game.rules.get("bidding") == "none" else range(seats)
+        return tuple(
+            tuple(mine if seat == single else 1 - mine for seat in range(seats)) for single in alone for mine in (0, 1)
+        )
+    if contestants == 2 and seats == 4:
+        return tuple(
+            tuple(mine if seat == single else 1 - mine for seat in range(seats))
+            for mine in (0, 1)
+            for single in range(seats)
+        )
+    raise UsageError(
+        f"{game.name} has {seats} seats: a match of {contestants} contestants has no duplicate form",
+        advice=f"name 2 strategies, or {seats}",
+    )

@@ -1,0 +1,181 @@
+"""Playing duplicate deals: many hands at once, decisions batched per strategy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Iterable, Sequence
+
+import msgspec
+
+from bothost.arena.lineup import Lineup
+from bothost.rules.game import Game, Json, State, View
+from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table
+
+
+class HandResult(msgspec.Struct, frozen=True):
+    """One hand: one deal in one lineup."""
+
+    returns: tuple[float, ...]
+    """Score per seat."""
+    final: Json
+    """JSON of seat 0's last view, without the history: who was landlord, who won with what."""
+    decisions: tuple[int, ...]
+    """Per contestant."""
+    seconds: tuple[float, ...]
+    """Time in ``decide`` per contestant; a batch's time is shared by its requests."""
+    illegal: tuple[int, ...]
+    """Illegal answers per contestant; the first legal action was played instead."""
+
+
+class DealResult(msgspec.Struct, frozen=True):
+    """One deal in all its lineups, in the order of ``lineups()``."""
+
+    deal: int
+    hands: tuple[HandResult, ...]
+
+
+def deal_seed(seed: int, deal: int) -> int:
+    """Seed of a deal: consecutive deals of one match share nothing with those of a match of a neighbouring seed."""
+    return (seed * 0x9E3779B97F4A7C15 + deal) & 0xFFFFFFFFFFFFFFFF
+
+
+def final_of(view: View) -> Json:
+    """What a hand's figures need to know of its end: the view's JSON without the long parts."""
+    return {key: value for key, value in view.to_json().items() if key not in ("history", "reveal", "events")}
+
+
+class _Hand:
+    """One hand in progress, seen as the host sees it: each seat folds its own events."""
+
+    def __init__(
+        self, game: Game, deal: int, number: int, lineup: Lineup, strategies: Sequence[Strategy], seed: int
+    ) -> None:
+        self.deal = deal
+        self.number = number
+        self.lineup = lineup
+        self.state: State = game.new_state(deal_seed(seed, deal))
+        self.views = [game.new_view(seat) for seat in range(game.num_seats)]
+        self.players: list[Player] = [
+            strategies[who].player(
+                Table(
+                    lobby="arena",
+                    table=f"{deal}.{number}",
+                    game=game,
+                    seat=seat,
+                    seed=deal_seed(seed, deal) ^ (0x5DEECE66D * (1 + number * game.num_seats + seat)) & (2**63 - 1),
+                )
+            )
+            for seat, who in enumerate(lineup)
+        ]
+        self.decisions = [0] * len(strategies)
+        self.seconds = [0.0] * len(strategies)
+        self.illegal = [0] * len(strategies)
+        self.fold()
+
+    def fold(self) -> None:
+        for seat, view in enumerate(self.views):
+            view.observe_all(self.state.events(seat, view.seq))
+
+    def requests(self, budget: Budget) -> list[tuple[int, Request]]:
+        """What is asked now: (seat, request), all the seats of a simultaneous decision at once."""
+        return [
+            (seat, Request(self.players[seat], self.views[seat], self.views[seat].legal(), budget))
+            for seat in self.state.to_act
+        ]
+
+    def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
+        who = self.lineup[seat]
+        self.decisions[who] += 1
+        self.seconds[who] += seconds
+        action = int(decision.action)
+        if not request.view.is_legal(action):
+            self.illegal[who] += 1
+            action = int(request.legal[0])
+        self.state.apply(seat, action)
+
+    def result(self) -> HandResult:
+        for player in self.players:
+            player.close()
+        return HandResult(
+            returns=tuple(self.state.returns),
+            final=final_of(self.views[0]),
+            decisions=tuple(self.decisions),
+            seconds=tuple(self.seconds),
+            illegal=tuple(self.illegal),
+        )
+
+
+def _decide(hands: Iterable[_Hand], strategies: Sequence[Strategy], ms: float) -> None:
+    """One decision of every asked seat, one ``decide_many`` per contestant."""
+    budget = Budget(deadline=time.monotonic() + ms / 1000.0 if math.isfinite(ms) else math.inf)
+    asked: list[list[tuple[_Hand, int, Request]]] = [[] for _ in strategies]
+    for hand in hands:
+        for seat, request in hand.requests(budget):
+            asked[hand.lineup[seat]].append((hand, seat, request))
+    for strategy, batch in zip(strategies, asked, strict=True):
+        if not batch:
+            continue
+        requests = [request for _, _, request in batch]
+        if math.isfinite(ms):  # a batch shares the processor: each request gets its time from its own start
+            decisions, times = _decide_singly(strategy, requests, ms)
+        else:
+            start = time.perf_counter()
+            decisions = strategy.decide_many(requests)
+            times = [(time.perf_counter() - start) / len(requests)] * len(requests)
+        for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
+            hand.answer(seat, request, decision, seconds)
+    for hand in hands:
+        hand.fold()
+
+
+def _decide_singly(strategy: Strategy, requests: list[Request], ms: float) -> tuple[list[Decision], list[float]]:
+    decisions, times = [], []
+    for request in requests:
+        start = time.perf_counter()
+        timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
+        decisions += strategy.decide_many([timed])
+        times.append(time.perf_counter() - start)
+    return decisions, times
+
+
+def play_deals(
+    game: Game,
+    strategies: Sequence[Strategy],
+    seats: Sequence[Lineup],
+    deals: Iterable[int],
+    *,
+    seed: int,
+    ms: float = math.inf,
+    batch: int = 64,
+) -> Generator[DealResult, None, None]:
+    """Play each deal in every lineup and yield results in the order in which deals finish.
+
+    ``ms`` is the time allowed per decision (infinite: no clock, and decisions of up to ``batch`` deals are batched).
+    """
+    waiting = iter(deals)
+    open_deals: dict[int, dict[int, HandResult]] = {}
+    hands: list[_Hand] = []
+    exhausted = False
+    while True:
+        while not exhausted and len(open_deals) < batch:
+            deal = next(waiting, None)
+            if deal is None:
+                exhausted = True
+                break
+            open_deals[deal] = {}
+            hands += [_Hand(game, deal, number, lineup, strategies, seed) for number, lineup in enumerate(seats)]
+        if not hands:
+            return
+        _decide(hands, strategies, ms)
+        running = []
+        for hand in hands:
+            if not hand.state.terminal:
+                running.append(hand)
+                continue
+            results = open_deals[hand.deal]
+            results[hand.number] = hand.result()
+            if len(results) == len(seats):
+                del open_deals[hand.deal]
+                yield DealResult(hand.deal, tuple(results[number] for number in range(len(seats))))
+        hands = running

@@ -1,0 +1,183 @@
+"""A whole match: workers, journal, sequential stop, figures."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.arena.figures import figures_for
+from bothost.arena.journal import Header, Journal
+from bothost.arena.lineup import Lineup, lineups
+from bothost.arena.match import DealResult, play_deals
+from bothost.arena.statistics import BettingTest
+from bothost.rules.game import Game
+from bothost.strategy import Strategy
+
+Json = dict[str, Any]
+
+
+class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A match, in a form that a worker process can be given."""
+
+    game: str
+    rules: Json
+    contestants: tuple[str, ...]
+    """Strategy addresses."""
+    options: tuple[Json, ...]
+    """Options per contestant."""
+    deals: int
+    seed: int = 0
+    ms: float | None = None
+    """Time allowed per decision; None: no clock."""
+    batch: int = 64
+    workers: int = 1
+    sequential: bool = False
+    """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
+    alpha: float = 0.05
+
+
+Build = Callable[[MatchSpec], tuple[Game, list[Strategy]]]
+"""Makes a match's game and strategies; a module-level function, since worker processes import it by name."""
+
+_WORKER: dict[str, Any] = {}
+
+
+def _start_worker(build: Build, spec: MatchSpec) -> None:
+    _WORKER["game"], _WORKER["strategies"] = build(spec)
+    _WORKER["spec"] = spec
+
+
+def _play_chunk(deals: Sequence[int]) -> list[DealResult]:
+    spec: MatchSpec = _WORKER["spec"]
+    seats = lineups(_WORKER["game"], len(spec.contestants))
+    return list(_play(spec, _WORKER["game"], _WORKER["strategies"], seats, deals))
+
+
+def _play(
+    spec: MatchSpec, game: Game, strategies: Sequence[Strategy], seats: Sequence[Lineup], deals: Sequence[int]
+) -> Generator[DealResult, None, None]:
+    ms = math.inf if spec.ms is None else spec.ms
+    return play_deals(game, strategies, seats, deals, seed=spec.seed, ms=ms, batch=spec.batch)
+
+
+def _in_processes(build: Build, spec: MatchSpec, deals: Sequence[int]) -> Generator[DealResult, None, None]:
+    """Deals spread over worker processes, a few at a time so that a sequential stop wastes little."""
+    chunk = max(1, min(spec.batch, math.ceil(len(deals) / (4 * spec.workers))))
+    chunks = iter([deals[i : i + chunk] for i in range(0, len(deals), chunk)])
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec)) as pool:
+        running: set[Future[list[DealResult]]] = set()
+        try:
+            while True:
+                while len(running) < spec.workers + 1 and (part := next(chunks, None)) is not None:
+                    running.add(pool.submit(_play_chunk, part))
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield from future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Sequence:
+    """Feeds deals to the two one-sided tests in the order of their numbers, whatever order they finish in, so that the
+    verdict does not depend on which hands were short."""
+
+    def __init__(self, score: Callable[[DealResult], float], alpha: float) -> None:
+        self._score = score
+        self._waiting: dict[int, DealResult] = {}
+        self._next = 0
+        self.better = BettingTest(0.5, alpha)
+        self.worse = BettingTest(0.5, alpha)
+        self.counted: list[DealResult] = []
+
+    def add(self, result: DealResult) -> str | None:
+        """The verdict, "A" or "B", as soon as there is one."""
+        self._waiting[result.deal] = result
+        while self.verdict is None and (deal := self._waiting.pop(self._next, None)) is not None:
+            self._next += 1
+            self.counted.append(deal)
+            score = self._score(deal)
+            self.better.update(score)
+            self.worse.update(1.0 - score)
+        return self.verdict
+
+    @property
+    def verdict(self) -> str | None:
+        return "A" if self.better.rejected else "B" if self.worse.rejected else None
+
+
+def run_match(
+    spec: MatchSpec,
+    build: Build,
+    *,
+    journal: Path | None = None,
+    on_deal: Callable[[int, float], None] | None = None,
+) -> Json:
+    """Play a match and return its figures.
+
+    With a journal, deals that it already holds are not played again. ``on_deal`` is told the number of deals done
+    and contestant A's mean score so far, for a progress bar. The figures of an unsequential match
+    do not depend on ``workers``.
+    """
+    game, strategies = build(spec)
+    seats = lineups(game, len(spec.contestants))
+    score, figures = figures_for(game.name, seats)
+    header = Header(
+        game=game.name,
+        rules=msgspec.json.encode(game.rules).decode(),
+        contestants=tuple(_describe(a, s) for a, s in zip(spec.contestants, strategies, strict=True)),
+        seed=spec.seed,
+        ms=spec.ms,
+    )
+    sequence = _Sequence(lambda deal: score(deal, seats), spec.alpha)
+    results: dict[int, DealResult] = {}
+    with closing(Journal(journal, header)) as book:
+        for done in book.open():
+            if done.deal < spec.deals:
+                results[done.deal] = done
+        for deal in sorted(results):
+            sequence.add(results[deal])
+        total = sum(score(result, seats) for result in results.values())
+        todo = [deal for deal in range(spec.deals) if deal not in results]
+        if not (spec.sequential and sequence.verdict):
+            if spec.workers > 1:
+                for strategy in strategies:  # the workers make their own
+                    strategy.close()
+                stream = _in_processes(build, spec, todo)
+            else:
+                stream = _play(spec, game, strategies, seats, todo)
+            for result in stream:
+                results[result.deal] = result
+                book.append(result)
+                verdict = sequence.add(result)
+                total += score(result, seats)
+                if on_deal is not None:
+                    on_deal(len(results), total / len(results))
+                if spec.sequential and verdict:
+                    break
+            stream.close()
+    for strategy in strategies:
+        strategy.close()
+    counted = sequence.counted if spec.sequential else [results[deal] for deal in sorted(results)]
+    out = {"game": game.name, "contestants": list(spec.contestants), "seed": spec.seed, **figures(counted, seats)}
+    if len(spec.contestants) == 2:
+        out["sequential"] = {
+            "verdict": sequence.verdict,
+            "alpha": spec.alpha,
+            "p_a_better": sequence.better.p_value,
+            "p_b_better": sequence.worse.p_value,
+        }
+    return out
+
+
+def _describe(address: str, strategy: Strategy) -> str:
+    return f"{address}@{strategy.model.sha256}" if strategy.model is not None else f"{address}@{strategy.version}"
