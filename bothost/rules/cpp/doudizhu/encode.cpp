@@ -1,0 +1,237 @@
+#include "doudizhu/encode.h"
+
+#include <algorithm>
+
+namespace bothost::doudizhu {
+namespace {
+
+enum BlockIndex { kPlanes, kMovePlane, kPlanesWithMove, kCompact, kRecent, kMoveCards, kOthers };
+
+constexpr int kSide = 15, kPlane = kSide * kSide, kNumPlanes = 29, kRecentPlanes = 18;
+constexpr int kCandidatePlane = 2, kFirstRecentPlane = 11;
+constexpr int kCardVector = 54, kRecentMoves = 15;
+constexpr int kCompactSize = 9 * kCardVector + 3 * 20 + 15 + 4 + 3 * 6 + 1;
+
+std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
+Seat relative(Seat s, int k) { return static_cast<Seat>((s + k) % 3); }
+
+/// Row of a move's type among rows 4..13 of the plane, or -1 for a pass. Wings and fours with two count as
+/// the nearest: planes with wings and shuttles as a sequence of threes, four with two solos as three + 1,
+/// four with two pairs as three + 2.
+int type_row(Kind k) {
+  switch (k) {
+    case Kind::solo:
+      return 4;
+    case Kind::pair:
+      return 5;
+    case Kind::trio:
+      return 6;
+    case Kind::trio_solo:
+    case Kind::quad_solo:
+      return 7;
+    case Kind::trio_pair:
+    case Kind::quad_pair:
+      return 8;
+    case Kind::solo_chain:
+      return 9;
+    case Kind::pair_chain:
+      return 10;
+    case Kind::trio_chain:
+    case Kind::plane_solo:
+    case Kind::plane_pair:
+    case Kind::shuttle:
+    case Kind::shuttle_solo:
+    case Kind::shuttle_pair:
+      return 11;
+    case Kind::bomb:
+      return 12;
+    case Kind::rocket:
+      return 13;
+    default:
+      return -1;
+  }
+}
+
+/// Rows 0..3: row c - 1 of column r is 1 where rank r counts c.
+void put_cards(Cards cards, float* plane) {
+  for (int r = 0; r < kRanks; ++r)
+    if (const int c = count_of(cards, r)) plane[(c - 1) * kSide + r] = 1;
+}
+
+void put_move(const Move& m, bool by_landlord, float* plane) {
+  if (m.kind == Kind::call) return;
+  put_cards(m.cards, plane);
+  if (const int row = type_row(m.kind); row >= 0) std::fill_n(plane + row * kSide, kSide, 1.0f);
+  if (by_landlord) std::fill_n(plane + 14 * kSide, kSide, 1.0f);
+}
+
+void planes(const View& v, float* out) {
+  const auto& u = Universe::get();
+  const auto& p = v.table();
+  std::fill_n(out, kNumPlanes * kPlane, 0.0f);
+  const auto plane = [&](int z) { return out + z * kPlane; };
+  put_cards(v.hand(), plane(0));
+  put_cards(v.unseen(), plane(1));
+  for (int k = 0; k < kSeats; ++k) {
+    const auto s = at(relative(v.seat(), k));
+    put_cards(p.played[s], plane(3 + k));
+    std::fill_n(plane(8 + k), p.counts[s], 1.0f);
+  }
+  if (p.last) put_move(u[p.last], p.last_seat == p.landlord, plane(6));
+  put_cards(p.bottom, plane(7));
+  const int recent = std::min(kRecentPlanes, p.size - p.calls);
+  for (int i = 0; i < recent; ++i) {
+    const int index = p.size - 1 - i;
+    put_move(u[p.history[static_cast<std::size_t>(index)]], p.seat_of(index) == p.landlord,
+             plane(kFirstRecentPlane + i));
+  }
+}
+
+/// 13 x 4 thermometer (cell 4r + i is 1 where more than i cards of rank r are held), small joker, big joker.
+void put_vector(Cards c, float* out) {
+  for (int r = 0; r <= kTwo; ++r)
+    for (int i = count_of(c, r); i > 0; --i) out[4 * r + i - 1] = 1;
+  out[52] = static_cast<float>(count_of(c, kSmallJoker));
+  out[53] = static_cast<float>(count_of(c, kBigJoker));
+}
+
+/// The newest play of a seat that is in the history; pass and nothing are empty.
+Cards last_play_of(const Public& p, Seat s) {
+  for (int i = p.size - 1; i >= p.calls; --i)
+    if (p.seat_of(i) == s) return Universe::get()[p.history[static_cast<std::size_t>(i)]].cards;
+  return 0;
+}
+
+void compact(const View& v, float* out) {
+  const auto& u = Universe::get();
+  const auto& p = v.table();
+  std::fill_n(out, kCompactSize, 0.0f);
+  const auto vector = [&](Cards c) {
+    put_vector(c, out);
+    out += kCardVector;
+  };
+  vector(v.hand());
+  vector(v.unseen());
+  vector(p.last ? u[p.last].cards : 0);
+  vector(p.bottom);
+  for (int k = 0; k < kSeats; ++k) vector(p.played[at(relative(v.seat(), k))]);
+  for (int k = 1; k < kSeats; ++k) vector(last_play_of(p, relative(v.seat(), k)));
+  for (int k = 0; k < kSeats; ++k, out += 20)
+    if (const int n = p.counts[at(relative(v.seat(), k))]; n > 0) out[n - 1] = 1;
+  out[std::min<int>(p.bombs, 14)] = 1;
+  out += 15;
+  const bool known = p.phase >= Phase::play && p.landlord != kNobody;
+  out[known ? (v.seat() - p.landlord + 3) % 3 : 3] = 1;
+  out += 4;
+  for (int i = 0; i < p.calls; ++i)
+    out[6 * ((p.seat_of(i) - v.seat() + 3) % 3) + p.history[static_cast<std::size_t>(i)] - u.first_call()] =
+        1;
+  out += 18;
+  *out = p.last == 0;
+}
+
+void recent_moves(const View& v, float* out) {
+  const auto& p = v.table();
+  std::fill_n(out, kRecentMoves * kCardVector, 0.0f);
+  for (int i = 0; i < std::min(kRecentMoves, p.size - p.calls); ++i)
+    put_vector(Universe::get()[p.history[static_cast<std::size_t>(p.size - 1 - i)]].cards,
+               out + i * kCardVector);
+}
+
+}  // namespace
+
+const std::vector<Block>& encoder_blocks() {
+  static const std::vector<Block> blocks = {
+      {"planes",
+       {29, 15, 15},
+       1,
+       Block::Of::view,
+       "29 planes [z][y][x]. x: the ranks 3456789TJQKA2BR. y 0-3: one-hot count of the rank, row c - 1 for c "
+       "cards, "
+       "none for 0; y 4-13, all x: type of the plane's move (single, pair, three, three+1, three+2, sequence "
+       "of "
+       "singles, of pairs, of threes, bomb, rocket; planes with wings and shuttles count as a sequence of "
+       "threes, four "
+       "with two solos as three+1, four with two pairs as three+2, a pass as none); y 14, all x: the "
+       "landlord made the "
+       "move. z 0 own hand, 1 unseen cards, 2 candidate move (empty here: see move_plane), 3-5 cards played "
+       "by self, "
+       "next, previous, 6 move to beat, 7 bottom cards (empty until shown), 8-10 hand counts of self, next, "
+       "previous "
+       "(n sets the first n cells in row-major order), 11-28 the last 18 moves, newest first. Only 2, 6 and "
+       "11-28 set "
+       "y 4-14. Calls are no moves here."},
+      {"move_plane",
+       {15, 15},
+       1,
+       Block::Of::action,
+       "Plane z = 2 of `planes` for each action: the candidate move."},
+      {"planes_with_move", {29, 15, 15}, 1, Block::Of::action, "`planes` with the action in plane z = 2."},
+      {"compact",
+       {kCompactSize},
+       1,
+       Block::Of::view,
+       "Card vectors of 54 (13 ranks x 4, cell i of a rank is 1 where more than i cards are held; small "
+       "joker; big "
+       "joker): own hand, unseen, move to beat, bottom, played by self, next, previous, newest move of next, "
+       "of "
+       "previous (9 x 54); hand counts of self, next, previous, cell n - 1 (3 x 20); bombs and rockets seen "
+       "(15); role "
+       "(landlord, next after the landlord, previous to the landlord, unknown); calls bid0 bid1 bid2 bid3 "
+       "call grab of "
+       "self, next, previous (3 x 6); 1 where the turn's seat leads."},
+      {"recent_moves",
+       {kRecentMoves, kCardVector},
+       1,
+       Block::Of::view,
+       "Card vectors of the last 15 moves, newest first; zeros for a pass and before the first move."},
+      {"move_cards",
+       {kCardVector + 6},
+       1,
+       Block::Of::action,
+       "Card vector of the action, then one-hot bid0 bid1 bid2 bid3 call grab."},
+      {"others", {2, kCardVector}, 1, Block::Of::oracle, "Card vectors of the hands of next and previous."},
+  };
+  return blocks;
+}
+
+void encode(const View& view, int block, float* out) {
+  if (block == kPlanes) return planes(view, out);
+  if (block == kCompact) return compact(view, out);
+  recent_moves(view, out);
+}
+
+void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
+  const auto& u = Universe::get();
+  const bool landlord = view.seat() == view.table().landlord && view.table().phase >= Phase::play;
+  if (block == kMoveCards) {
+    for (const Action a : actions) {
+      std::fill_n(out, kCardVector + 6, 0.0f);
+      put_vector(u[a].cards, out);
+      if (u[a].kind == Kind::call) out[kCardVector + u[a].rank] = 1;
+      out += kCardVector + 6;
+    }
+    return;
+  }
+  const bool whole = block == kPlanesWithMove;
+  const int stride = whole ? kNumPlanes * kPlane : kPlane;
+  if (whole && !actions.empty()) {
+    planes(view, out);
+    for (std::size_t i = 1; i < actions.size(); ++i)
+      std::copy_n(out, stride, out + i * static_cast<std::size_t>(stride));
+  }
+  for (const Action a : actions) {
+    float* const plane = out + (whole ? kCandidatePlane * kPlane : 0);
+    std::fill_n(plane, kPlane, 0.0f);
+    put_move(u[a], landlord, plane);
+    out += stride;
+  }
+}
+
+void encode_oracle(const State& state, Seat seat, int, float* out) {
+  std::fill_n(out, 2 * kCardVector, 0.0f);
+  put_vector(state.hand(relative(seat, 1)), out);
+  put_vector(state.hand(relative(seat, 2)), out + kCardVector);
+}
+
+}  // namespace bothost::doudizhu

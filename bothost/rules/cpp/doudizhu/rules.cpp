@@ -1,0 +1,131 @@
+#include "doudizhu/rules.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bothost::doudizhu {
+namespace {
+
+struct NamedFlag {
+  std::string_view name;
+  Needs flag;
+};
+constexpr std::array<NamedFlag, 5> kFlags = {{{"same_rank_kickers", kSameRankKickers},
+                                              {"rocket_kickers", kRocketKickers},
+                                              {"bomb_kickers", kBombKickers},
+                                              {"neighbour_kickers", kNeighbourKickers},
+                                              {"shuttles", kShuttles}}};
+constexpr std::array<std::string_view, 3> kBiddings = {"none", "score", "grab"};
+constexpr std::array<std::string_view, 2> kAllPass = {"void", "first"}, kFirst = {"zero", "random"},
+                                          kScoring = {"win_loss", "points"};
+
+template <std::size_t N>
+int one_of(const Json& value, std::string_view key, const std::array<std::string_view, N>& names) {
+  const auto& text = value.text(key);
+  const auto it = std::find(names.begin(), names.end(), text);
+  if (it != names.end()) return static_cast<int>(it - names.begin());
+  std::string known;
+  for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+  throw InvalidInput(std::string(key) + ": \"" + text + "\" is not one of " + known);
+}
+
+/// rlcard       RLCard's 27,472 actions; seat 0 is the landlord; points with bombs, rocket and spring.
+/// bidding      the same plays after calling 1-2-3; the first bidder is drawn.
+/// douzero      DouZero's generator: any cards out of the body are kickers, a rocket and a bomb among them;
+/// no spring. mailgyc      mailgyc/doudizhu: kickers of distinct ranks, a rocket among them; call and grab;
+/// base 150, spring x 3.
+///              Its bonus for the bottom cards, which depends on suits, is not modelled.
+/// botzone      FightTheLandlord: kickers of distinct ranks, a rocket among them; space shuttles; who wins
+/// counts. botzone-bid  FightTheLandlord2: the same plays after calling 1-2-3.
+Rules preset(std::string_view name) {
+  Rules r;
+  if (name == "rlcard") return r;
+  if (name == "bidding") {
+    r.bidding = Bidding::score;
+    r.random_first = true;
+    return r;
+  }
+  if (name == "douzero") {
+    r.allowed = kSameRankKickers | kRocketKickers | kBombKickers | kNeighbourKickers;
+    r.spring_factor = 1;
+    return r;
+  }
+  if (name == "mailgyc") {
+    r.allowed = kRocketKickers;
+    r.bidding = Bidding::grab;
+    r.all_pass = AllPass::first;
+    r.random_first = true;
+    r.base = 150;
+    r.spring_factor = 3;
+    return r;
+  }
+  if (name == "botzone" || name == "botzone-bid") {
+    r.allowed = kRocketKickers | kShuttles;
+    if (name == "botzone") {
+      r.points = false;
+      r.landlord_double = false;
+    } else {
+      r.bidding = Bidding::score;
+      r.all_pass = AllPass::first;
+    }
+    return r;
+  }
+  std::string known;
+  for (const auto& n : preset_names()) known += (known.empty() ? "" : ", ") + n;
+  throw InvalidInput("preset: \"" + std::string(name) + "\" is not one of " + known);
+}
+
+}  // namespace
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = {"rlcard",  "bidding", "douzero",
+                                                 "mailgyc", "botzone", "botzone-bid"};
+  return names;
+}
+
+Rules Rules::from_json(const Json& json) {
+  const auto* name = json.find("preset");
+  Rules r = name ? preset(name->text("preset")) : Rules{};
+  for (const auto& [key, value] : json.object("rules")) {
+    const auto flag =
+        std::find_if(kFlags.begin(), kFlags.end(), [&](const auto& f) { return f.name == key; });
+    if (flag != kFlags.end())
+      r.allowed =
+          static_cast<std::uint8_t>(value.boolean(key) ? r.allowed | flag->flag : r.allowed & ~flag->flag);
+    else if (key == "bidding")
+      r.bidding = static_cast<Bidding>(one_of(value, key, kBiddings));
+    else if (key == "all_pass")
+      r.all_pass = static_cast<AllPass>(one_of(value, key, kAllPass));
+    else if (key == "first")
+      r.random_first = one_of(value, key, kFirst) == 1;
+    else if (key == "scoring")
+      r.points = one_of(value, key, kScoring) == 1;
+    else if (key == "base")
+      r.base = static_cast<int>(value.integer(key, 1, 1'000'000));
+    else if (key == "bomb_factor")
+      r.bomb_factor = static_cast<int>(value.integer(key, 1, 10));
+    else if (key == "spring_factor")
+      r.spring_factor = static_cast<int>(value.integer(key, 1, 10));
+    else if (key == "landlord_double")
+      r.landlord_double = value.boolean(key);
+    else if (key != "preset")
+      throw InvalidInput("Dou Dizhu has no option \"" + key + "\"");
+  }
+  return r;
+}
+
+Json Rules::to_json() const {
+  JsonObject out;
+  for (const auto& f : kFlags) out.emplace_back(f.name, (allowed & f.flag) != 0);
+  out.emplace_back("bidding", kBiddings[static_cast<std::size_t>(bidding)]);
+  out.emplace_back("all_pass", kAllPass[static_cast<std::size_t>(all_pass)]);
+  out.emplace_back("first", kFirst[random_first]);
+  out.emplace_back("scoring", kScoring[points]);
+  out.emplace_back("base", base);
+  out.emplace_back("bomb_factor", bomb_factor);
+  out.emplace_back("spring_factor", spring_factor);
+  out.emplace_back("landlord_double", landlord_double);
+  return out;
+}
+
+}  // namespace bothost::doudizhu

@@ -1,0 +1,109 @@
+#include "doudizhu/state.h"
+
+#include "doudizhu/view.h"
+
+namespace bothost::doudizhu {
+namespace {
+
+/// The deck card by card, lowest rank first.
+std::array<std::uint8_t, kDeckSize> sorted_deck() {
+  std::array<std::uint8_t, kDeckSize> out{};
+  std::size_t n = 0;
+  for (int r = 0; r < kRanks; ++r)
+    for (int i = 0; i < count_of(kDeck, r); ++i) out[n++] = static_cast<std::uint8_t>(r);
+  return out;
+}
+
+}  // namespace
+
+Action* State::move_room() {
+  thread_local std::array<Action, kMoveRoom> room;
+  return room.data();
+}
+
+void State::begin(Seat first) {
+  pub_.begin_bidding(first, *rules_);
+  if (pub_.phase == Phase::bottom) take_bottom();
+}
+
+State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
+  auto deck = sorted_deck();
+  rng.shuffle(deck.begin(), deck.end());
+  for (std::size_t i = 0; i < kDeckSize; ++i) (i < 51 ? hands_[i / kDealSize] : bottom_) += card(deck[i]);
+  begin(static_cast<Seat>(rules.random_first ? rng.below(kSeats) : 0));
+}
+
+State State::from_deal(const Rules& rules, const Json& deal) {
+  State s;
+  s.rules_ = &rules;
+  const auto& hands = deal.at("hands").array("hands");
+  if (hands.size() != kSeats) throw InvalidInput("hands must be three");
+  Cards all = s.bottom_ = cards_from_text(deal.at("bottom").text("bottom"));
+  if (size_of(all) != kBottomSize) throw InvalidInput("bottom must be 3 cards");
+  for (std::size_t i = 0; i < kSeats; ++i) {
+    s.hands_[i] = cards_from_text(hands[i].text("hands"));
+    if (size_of(s.hands_[i]) != kDealSize) throw InvalidInput("a hand must be 17 cards");
+    all += s.hands_[i];
+    if (!contains(kDeck, all)) break;
+  }
+  if (all != kDeck) throw InvalidInput("hands and bottom are not one deck");
+  for (const auto& [key, value] : deal.object("deal"))
+    if (key != "hands" && key != "bottom" && key != "first")
+      throw InvalidInput("a deal has no key \"" + key + "\"");
+  const auto* first = deal.find("first");
+  s.begin(first ? static_cast<Seat>(first->integer("first", 0, 2)) : Seat{0});
+  return s;
+}
+
+Json State::deal() const {
+  return JsonObject{{"hands", JsonArray{to_text(dealt(0)), to_text(dealt(1)), to_text(dealt(2))}},
+                    {"bottom", to_text(bottom_)},
+                    {"first", static_cast<int>(pub_.first)}};
+}
+
+namespace {
+
+Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out) {
+  if (pub.phase == Phase::bid) {
+    const Action first = Universe::get().first_call();
+    for (Action i = 0; i < 6; ++i)
+      if (pub.is_legal_call(i, rules)) *out++ = first + i;
+    return out;
+  }
+  const Generator generator(hand, rules.allowed);
+  return pub.last == 0 ? generator.lead(out) : generator.follow(Universe::get()[pub.last], out);
+}
+
+bool is_legal_of(const Public& pub, const Rules& rules, Cards hand, Action action) {
+  const auto& u = Universe::get();
+  if (action < 0 || action >= u.num_actions()) return false;
+  if (pub.phase == Phase::bid)
+    return action >= u.first_call() && pub.is_legal_call(action - u.first_call(), rules);
+  return pub.is_playable(action, rules) && contains(hand, u[action].cards);
+}
+
+}  // namespace
+
+Action* State::legal_into(Action* out) const {
+  return pub_.turn == kNobody ? out : legal_of(pub_, *rules_, hand(pub_.turn), out);
+}
+
+bool State::is_legal(Seat seat, Action action) const {
+  return seat == pub_.turn && seat != kNobody && is_legal_of(pub_, *rules_, hand(seat), action);
+}
+
+Action* View::legal_into(Action* out) const { return asked() ? legal_of(pub_, *rules_, hand_, out) : out; }
+
+bool View::is_legal(Action action) const { return asked() && is_legal_of(pub_, *rules_, hand_, action); }
+
+View State::view(Seat seat) const {
+  View v(*rules_, seat);
+  v.hand_ = hand(seat);
+  v.pub_ = pub_;
+  v.revealed_ = terminal();
+  if (terminal()) v.dealt_ = {dealt(0), dealt(1), dealt(2), bottom_};
+  v.seq_ = events_seen() + seq_offset_;
+  return v;
+}
+
+}  // namespace bothost::doudizhu

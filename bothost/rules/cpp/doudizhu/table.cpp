@@ -1,0 +1,151 @@
+#include "doudizhu/table.h"
+
+#include <vector>
+
+namespace bothost::doudizhu {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKinds = {"deal", "bid", "landlord", "play", "reveal"};
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!text.empty() && out.size() < 9) {
+    const auto space = text.find(' ');
+    out.push_back(text.substr(0, space));
+    text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
+  }
+  return out;
+}
+
+Seat parse_seat(std::string_view word) {
+  if (word.size() == 1 && word[0] >= '0' && word[0] <= '2') return static_cast<Seat>(word[0] - '0');
+  throw InvalidInput("\"" + std::string(word.substr(0, 16)) + "\" is not a seat (0, 1 or 2)");
+}
+
+Cards parse_cards(std::string_view word, int size) {
+  const Cards c = cards_from_text(word);
+  if (size_of(c) != size)
+    throw InvalidInput("\"" + std::string(word) + "\" is not " + std::to_string(size) + " cards");
+  return c;
+}
+
+}  // namespace
+
+std::string Event::text() const {
+  const std::string who = seat == kNobody ? "-" : std::to_string(seat);
+  if (kind == Kind::play && action == kPass) return "pass " + who;
+  std::string out = std::string(kKinds[static_cast<std::size_t>(kind)]) + " " + who;
+  switch (kind) {
+    case Kind::deal:
+      return out + " " + to_text(cards[0]) + " " + std::to_string(first);
+    case Kind::landlord:
+      return out + " " + to_text(cards[0]);
+    case Kind::reveal:
+      for (const Cards c : cards) out += " " + to_text(c);
+      return out + " " + std::to_string(first);
+    default:
+      return out + " " + Universe::get().notation(action);
+  }
+}
+
+Event Event::parse(const Rules&, std::string_view text) {
+  const auto w = words(text);
+  const auto arity = [&](std::size_t n) { return w.size() == n; };
+  if (!w.empty()) {
+    if (w[0] == "pass" && arity(2)) return {Kind::play, parse_seat(w[1]), kNobody, kPass, {}};
+    if (w[0] == "deal" && arity(4))
+      return {Kind::deal, parse_seat(w[1]), parse_seat(w[3]), 0, {parse_cards(w[2], kDealSize)}};
+    if (w[0] == "landlord" && arity(3))
+      return {Kind::landlord, parse_seat(w[1]), kNobody, 0, {parse_cards(w[2], kBottomSize)}};
+    if (w[0] == "reveal" && arity(7) && w[1] == "-")
+      return {Kind::reveal,
+              kNobody,
+              parse_seat(w[6]),
+              0,
+              {parse_cards(w[2], kDealSize), parse_cards(w[3], kDealSize), parse_cards(w[4], kDealSize),
+               parse_cards(w[5], kBottomSize)}};
+    if ((w[0] == "bid" || w[0] == "play") && arity(3)) {
+      const auto& u = Universe::get();
+      const Action a = u.parse(w[2]);
+      const bool call = a >= u.first_call();
+      if (a != kPass && call == (w[0] == "bid"))
+        return {call ? Kind::bid : Kind::play, parse_seat(w[1]), kNobody, a, {}};
+    }
+  }
+  throw InvalidInput("\"" + std::string(text.substr(0, 80)) + "\" is not an event of Dou Dizhu");
+}
+
+void Public::begin_bidding(Seat first_seat, const Rules& rules) {
+  counts.fill(kDealSize);
+  first = first_seat;
+  if (rules.bidding == Bidding::none) {
+    landlord = first;
+    phase = Phase::bottom;
+  } else {
+    turn = first;
+    phase = Phase::bid;
+  }
+}
+
+void Public::call(Seat seat, Action action, const Rules& rules) {
+  const int index = action - Universe::get().first_call();
+  history[size++] = static_cast<Id16>(action);
+  ++calls;
+  const bool took = index > 0;
+  if (took) {
+    landlord = seat;
+    stake = static_cast<std::uint16_t>(rules.bidding == Bidding::score ? index : stake * 2);
+  }
+  turn = next_seat(seat);
+  bool over = calls == 4 || (rules.bidding == Bidding::score && index == 3);
+  if (calls == 3 && !over) {
+    const bool first_called = history[0] != Universe::get().first_call();
+    over = rules.bidding == Bidding::score || !first_called || landlord == first;
+  }
+  if (!over) return;
+  turn = kNobody;
+  if (landlord == kNobody && (rules.bidding == Bidding::grab || rules.all_pass == AllPass::first))
+    landlord = first;
+  phase = landlord == kNobody ? Phase::end : Phase::bottom;
+}
+
+Seat Public::seat_of(int i) const {
+  if (i < calls) return static_cast<Seat>((first + i) % 3);
+  if (complete) return static_cast<Seat>((landlord + i - calls) % 3);
+  const int next = winner == kNobody ? turn : winner + 1;
+  return static_cast<Seat>((next - (size - i) % 3 + 3) % 3);
+}
+
+bool Public::is_legal_call(Action index, const Rules& rules) const {
+  if (index == 0) return true;
+  if (rules.bidding == Bidding::score) return index <= 3 && (landlord == kNobody || index > stake);
+  return index == (landlord == kNobody ? 4 : 5);
+}
+
+bool Public::is_playable(Action action, const Rules& rules) const {
+  const auto& u = Universe::get();
+  if (action < 0 || action >= u.first_call()) return false;
+  if (action == kPass) return last != 0;
+  const Move& m = u[action];
+  return rules.allows(m) && (last == 0 || beats(m, u[last]));
+}
+
+void score(const Public& pub, const Rules& rules, double* returns) {
+  returns[0] = returns[1] = returns[2] = 0;
+  if (pub.winner == kNobody) return;
+  double points = 1;
+  const auto landlord = static_cast<std::size_t>(pub.landlord);
+  const bool landlord_won = pub.winner == pub.landlord;
+  if (rules.points) {
+    points = rules.base * static_cast<double>(pub.stake);
+    for (int i = 0; i < pub.bombs; ++i) points *= rules.bomb_factor;
+    const bool spring = pub.plays[(landlord + 1) % 3] == 0 && pub.plays[(landlord + 2) % 3] == 0;
+    if (landlord_won ? spring : pub.plays[landlord] == 1) points *= rules.spring_factor;
+  }
+  for (std::size_t s = 0; s < kSeats; ++s) {
+    const bool won = (s == landlord) == landlord_won;
+    returns[s] = (won ? points : -points) * (s == landlord && rules.landlord_double ? 2 : 1);
+  }
+}
+
+}  // namespace bothost::doudizhu

@@ -1,0 +1,365 @@
+// Bytes and JSON of a view.
+#include <algorithm>
+
+#include "doudizhu/view.h"
+
+namespace bothost::doudizhu {
+namespace {
+
+std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
+
+void require(bool ok, const char* why) {
+  if (!ok) throw InvalidInput(why);
+}
+
+/// Counts as one number in mixed radix (5 for suited ranks, 2 for jokers): below 2^33.
+void write_cards(ByteWriter& w, Cards c) {
+  std::uint64_t v = 0;
+  for (int r = 0; r < kRanks; ++r) v = v * (r < kSmallJoker ? 5 : 2) + static_cast<unsigned>(count_of(c, r));
+  w.varint(v);
+}
+
+Cards read_cards(ByteReader& in) {
+  auto v = in.varint();
+  Cards out = 0;
+  for (int r = kRanks - 1; r >= 0; --r) {
+    const unsigned radix = r < kSmallJoker ? 5 : 2;
+    out += card(r, static_cast<int>(v % radix));
+    v /= radix;
+  }
+  require(v == 0, "not a part of the deck");
+  return out;
+}
+
+Seat read_seat(ByteReader& in) { return static_cast<Seat>(static_cast<int>(in.count(3)) - 1); }
+void write_seat(ByteWriter& w, Seat s) { w.u8(static_cast<std::uint8_t>(s + 1)); }
+
+enum Flag : std::uint8_t { kComplete = 1, kDealt = 2, kBottomKnown = 4, kRevealed = 8 };
+
+Json seat_json(Seat s) { return s == kNobody ? Json() : Json(static_cast<int>(s)); }
+
+Seat seat_from(const Json& j, std::string_view what) {
+  return j.is_null() ? kNobody : static_cast<Seat>(j.integer(what, 0, 2));
+}
+
+template <class Array>
+Json ints(const Array& a) {
+  JsonArray out;
+  for (const auto v : a) out.emplace_back(static_cast<int>(v));
+  return out;
+}
+
+bool same(const Json& a, const Json& b) {
+  if (a.value().index() != b.value().index()) return false;
+  if (const auto* x = std::get_if<JsonArray>(&a.value())) {
+    const auto& y = std::get<JsonArray>(b.value());
+    return std::equal(x->begin(), x->end(), y.begin(), y.end(), same);
+  }
+  if (const auto* x = std::get_if<JsonObject>(&a.value())) {
+    if (x->size() != std::get<JsonObject>(b.value()).size()) return false;
+    return std::all_of(x->begin(), x->end(), [&](const auto& kv) {
+      const auto* other = b.find(kv.first);
+      return other && same(kv.second, *other);
+    });
+  }
+  if (const auto* x = std::get_if<std::string>(&a.value())) return *x == std::get<std::string>(b.value());
+  if (const auto* x = std::get_if<std::int64_t>(&a.value())) return *x == std::get<std::int64_t>(b.value());
+  if (const auto* x = std::get_if<double>(&a.value())) return *x == std::get<double>(b.value());
+  if (const auto* x = std::get_if<bool>(&a.value())) return *x == std::get<bool>(b.value());
+  return true;
+}
+
+struct Told {
+  std::vector<Seat> seats;
+  std::vector<Action> actions;
+};
+
+/// [[seat, notation], …]
+void read_told(const Json& json, std::string_view what, Told& out) {
+  const auto& u = Universe::get();
+  for (const auto& entry : json.array(what)) {
+    const auto& pair = entry.array(what);
+    require(pair.size() == 2, "an entry of the history is [seat, move]");
+    out.seats.push_back(static_cast<Seat>(pair[0].integer(what, 0, 2)));
+    out.actions.push_back(u.parse(pair[1].text(what)));
+    require((out.actions.back() >= u.first_call()) == (what == "bids"),
+            "bids and moves have lists of their own");
+    require(out.actions.size() <= kMaxHistory, "the history is too long");
+  }
+}
+
+constexpr std::array<std::string_view, 20> kKeys = {
+    "seat",   "seq",  "phase", "complete", "first",  "landlord", "stake", "hand",    "counts", "played",
+    "bottom", "bids", "turn",  "last",     "passes", "bombs",    "plays", "history", "winner", "revealed"};
+
+}  // namespace
+
+void View::write(ByteWriter& w) const {
+  const bool dealt = pub_.phase != Phase::deal;
+  w.u8(static_cast<std::uint8_t>((pub_.complete ? kComplete : 0) | (dealt ? kDealt : 0) |
+                                 (pub_.bottom ? kBottomKnown : 0) | (revealed_ ? kRevealed : 0) |
+                                 seat_ << 4));
+  if (!dealt) return;
+  write_cards(w, pub_.complete ? own_dealt() : hand_);
+  if (pub_.bottom) write_cards(w, pub_.bottom);
+  write_seat(w, pub_.first);
+  w.varint(pub_.size);
+  for (std::size_t i = 0; i < pub_.size; ++i) w.varint(pub_.history[i]);
+  if (!pub_.complete) {
+    w.varint(seq_);
+    w.u8(static_cast<std::uint8_t>(pub_.phase));
+    for (const Seat s : {pub_.landlord, pub_.turn, pub_.winner, pub_.last_seat}) write_seat(w, s);
+    w.varint(pub_.last);
+    w.varint(pub_.stake);
+    w.u8(pub_.calls);
+    w.u8(pub_.passes);
+    w.u8(pub_.bombs);
+    for (std::size_t i = 0; i < kSeats; ++i) {
+      w.u8(pub_.counts[i]);
+      w.u8(pub_.plays[i]);
+      write_cards(w, pub_.played[i]);
+    }
+  }
+  if (revealed_)
+    for (const Cards c : dealt_) write_cards(w, c);
+}
+
+View View::read(const Rules& rules, ByteReader& in) {
+  const auto flags = in.u8();
+  require((flags >> 4) < kSeats, "a seat is 0, 1 or 2");
+  View v(rules, static_cast<Seat>(flags >> 4));
+  if (!(flags & kDealt)) {
+    require((flags & 15) == kComplete, "nothing is known before the deal");
+    return v;
+  }
+  const Cards hand = read_cards(in);
+  const Cards bottom = flags & kBottomKnown ? read_cards(in) : 0;
+  require(!(flags & kBottomKnown) || size_of(bottom) == kBottomSize, "the bottom is 3 cards");
+  const Seat first = read_seat(in);
+  std::vector<Action> history(in.count(kMaxHistory));
+  for (auto& a : history)
+    a = static_cast<Action>(in.count(static_cast<std::uint64_t>(Universe::get().num_actions()) - 1));
+  if (flags & kComplete) {
+    v.replay(hand, first, bottom, history);
+  } else {
+    auto& p = v.pub_;
+    p.complete = false;
+    v.hand_ = hand;
+    p.bottom = bottom;
+    p.first = first;
+    p.size = static_cast<std::uint16_t>(history.size());
+    std::transform(history.begin(), history.end(), p.history.begin(),
+                   [](Action a) { return static_cast<Id16>(a); });
+    v.seq_ = static_cast<std::uint32_t>(in.count(0xffffffffu));
+    p.phase = static_cast<Phase>(in.count(static_cast<std::uint64_t>(Phase::end)));
+    for (Seat* s : {&p.landlord, &p.turn, &p.winner, &p.last_seat}) *s = read_seat(in);
+    p.last = static_cast<Id16>(in.count(0xffff));
+    p.stake = static_cast<std::uint16_t>(in.count(0xffff));
+    p.calls = in.u8();
+    p.passes = in.u8();
+    p.bombs = in.u8();
+    for (std::size_t i = 0; i < kSeats; ++i) {
+      p.counts[i] = in.u8();
+      p.plays[i] = in.u8();
+      p.played[i] = read_cards(in);
+    }
+    v.check_fields();
+    v.check_feasible();
+  }
+  if (flags & kRevealed) {
+    Event e{Event::Kind::reveal, kNobody, v.pub_.first, 0, {}};
+    for (auto& c : e.cards) c = read_cards(in);
+    v.observe_reveal(e);
+    if (v.pub_.complete) ++v.seq_;
+  }
+  return v;
+}
+
+Json View::to_json() const {
+  const auto& u = Universe::get();
+  const auto& p = pub_;
+  JsonArray played, bids, history;
+  for (const Cards c : p.played) played.emplace_back(to_text(c));
+  for (int i = 0; i < p.size; ++i)
+    (i < p.calls ? bids : history)
+        .emplace_back(
+            JsonArray{static_cast<int>(p.seat_of(i)), u.notation(p.history[static_cast<std::size_t>(i)])});
+  Json revealed;
+  if (revealed_)
+    revealed = JsonObject{{"hands", JsonArray{to_text(dealt_[0]), to_text(dealt_[1]), to_text(dealt_[2])}},
+                          {"bottom", to_text(dealt_[3])},
+                          {"first", static_cast<int>(p.first)}};
+  return JsonObject{
+      {"seat", static_cast<int>(seat_)},
+      {"seq", static_cast<std::int64_t>(seq_)},
+      {"phase", phase()},
+      {"complete", p.complete},
+      {"first", seat_json(p.first)},
+      {"landlord", p.phase == Phase::bid ? Json() : seat_json(p.landlord)},
+      {"stake", static_cast<int>(p.stake)},
+      {"hand", to_text(hand_)},
+      {"counts", ints(p.counts)},
+      {"played", played},
+      {"bottom", p.bottom ? Json(to_text(p.bottom)) : Json()},
+      {"bids", bids},
+      {"turn", seat_json(p.turn)},
+      {"last", p.last ? Json(JsonArray{static_cast<int>(p.last_seat), u.notation(p.last)}) : Json()},
+      {"passes", static_cast<int>(p.passes)},
+      {"bombs", static_cast<int>(p.bombs)},
+      {"plays", ints(p.plays)},
+      {"history", history},
+      {"winner", seat_json(p.winner)},
+      {"revealed", revealed}};
+}
+
+View View::from_json(const Rules& rules, const Json& json) {
+  for (const auto key : kKeys) json.at(key);
+  return load(rules, json, false);
+}
+
+View View::from_snapshot(const Rules& rules, const Json& json) { return load(rules, json, true); }
+
+View View::load(const Rules& rules, const Json& json, bool snapshot) {
+  for (const auto& [key, value] : json.object("view"))
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+      throw InvalidInput("a view has no key \"" + key + "\"");
+  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 2)));
+  const auto known = [&](std::string_view key) {
+    const auto* j = json.find(key);
+    return j && !j->is_null() ? j : nullptr;
+  };
+  Told told;
+  if (const auto* j = known("bids")) read_told(*j, "bids", told);
+  const auto calls = told.actions.size();
+  if (const auto* j = known("history")) read_told(*j, "history", told);
+  const Cards hand = cards_from_text(json.at("hand").text("hand"));
+  const Cards bottom = known("bottom") ? cards_from_text(known("bottom")->text("bottom")) : 0;
+  require(bottom == 0 || size_of(bottom) == kBottomSize, "bottom is 3 cards");
+  const auto* phase = known("phase");
+  const std::string phase_name = phase ? phase->text("phase") : known("landlord") ? "play" : "bid";
+
+  bool complete = true;
+  if (const auto* j = known("complete"))
+    complete = j->boolean("complete");
+  else if (phase_name == "play" || phase_name == "end")
+    complete = bottom && known("history") && (rules.bidding == Bidding::none || known("bids"));
+  if (complete && phase_name != "deal") {
+    const Seat first = known("first") ? seat_from(*known("first"), "first")
+                       : rules.bidding == Bidding::none && known("landlord")
+                           ? seat_from(*known("landlord"), "landlord")
+                       : !told.seats.empty() ? told.seats[0]
+                                             : kNobody;
+    Cards dealt = hand;
+    for (std::size_t i = calls; i < told.actions.size(); ++i)
+      if (told.seats[i] == v.seat_) {
+        dealt += Universe::get()[told.actions[i]].cards;
+        require(contains(kDeck, dealt), "the seat played and holds more of a rank than the deck has");
+      }
+    if (bottom && known("landlord") && seat_from(*known("landlord"), "landlord") == v.seat_) {
+      require(contains(dealt, bottom), "the landlord holds or played the bottom cards");
+      dealt -= bottom;
+    }
+    v.replay(dealt, first, bottom, told.actions);
+    for (std::size_t i = 0; i < told.seats.size(); ++i)
+      require(v.pub_.seat_of(static_cast<int>(i)) == told.seats[i], "the history's seats are out of turn");
+  } else if (!complete) {
+    v.hand_ = hand;
+    v.pub_.bottom = bottom;
+    v.pub_.calls = static_cast<std::uint8_t>(calls);
+    v.pub_.size = static_cast<std::uint16_t>(told.actions.size());
+    std::transform(told.actions.begin(), told.actions.end(), v.pub_.history.begin(),
+                   [](Action a) { return static_cast<Id16>(a); });
+    v.load_position(json);
+    for (std::size_t i = 0; i < told.seats.size(); ++i)
+      require(v.pub_.seat_of(static_cast<int>(i)) == told.seats[i], "the history's seats are out of turn");
+    if (!known("played")) {
+      if (told.actions.size() > calls) v.pub_.played.fill(0);
+      for (std::size_t i = calls; i < told.actions.size(); ++i) {
+        auto& pile = v.pub_.played[at(told.seats[i])];
+        pile += Universe::get()[told.actions[i]].cards;
+        require(contains(kDeck, pile), "more cards of a rank than the deck holds");
+      }
+    }
+    v.check_fields();
+    v.check_feasible();
+  }
+  if (const auto* r = known("revealed")) {
+    const auto& hands = r->at("hands").array("hands");
+    require(hands.size() == kSeats, "hands are three");
+    Event e{Event::Kind::reveal, kNobody, static_cast<Seat>(r->at("first").integer("first", 0, 2)), 0, {}};
+    for (std::size_t i = 0; i < kSeats; ++i) e.cards[i] = cards_from_text(hands[i].text("hands"));
+    e.cards[3] = cards_from_text(r->at("bottom").text("bottom"));
+    v.observe_reveal(e);
+    if (v.pub_.complete) ++v.seq_;
+  }
+  if (!v.pub_.complete) {
+    const auto* seq = known("seq");
+    v.seq_ = seq ? static_cast<std::uint32_t>(seq->integer("seq", 0, 0xffffffffLL)) : 0;
+  }
+  const Json mine = v.to_json();
+  for (const auto& [key, value] : json.object("view"))
+    if (!(snapshot && (value.is_null() || key == "seq" || key == "last")) && !same(value, mine.at(key)))
+      throw InvalidInput("view: \"" + key + "\" contradicts the rest");
+  return v;
+}
+
+/// Position without history: what is absent takes its default.
+void View::load_position(const Json& json) {
+  auto& p = pub_;
+  const auto known = [&](std::string_view key) {
+    const auto* j = json.find(key);
+    return j && !j->is_null() ? j : nullptr;
+  };
+  const auto three = [&](std::string_view key, auto& out, int most) {
+    const auto* j = known(key);
+    if (!j) return false;
+    const auto& values = j->array(key);
+    require(values.size() == kSeats, "three values, one per seat");
+    for (std::size_t i = 0; i < kSeats; ++i)
+      out[i] = static_cast<std::uint8_t>(values[i].integer(key, 0, most));
+    return true;
+  };
+  p.complete = false;
+  p.phase = known("phase") && known("phase")->text("phase") == "end" ? Phase::end : Phase::play;
+  p.landlord = seat_from(json.at("landlord"), "landlord");
+  require(p.landlord != kNobody, "the landlord is unknown");
+  if (const auto* j = known("first")) p.first = seat_from(*j, "first");
+  if (const auto* j = known("stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
+  if (const auto* j = known("bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
+  if (!three("counts", p.counts, 20)) {
+    p.counts.fill(kDealSize);
+    p.counts[at(p.landlord)] = kDealSize + kBottomSize;
+    p.counts[at(seat_)] = static_cast<std::uint8_t>(size_of(hand_));
+  }
+  if (const auto* j = known("winner")) p.winner = seat_from(*j, "winner");
+  if (const auto* j = known("turn")) p.turn = seat_from(*j, "turn");
+  if (p.phase == Phase::play && p.turn == kNobody) p.turn = seat_;
+  if (const auto* j = known("last")) {
+    const auto& pair = j->array("last");
+    require(pair.size() == 2, "last is [seat, move]");
+    p.last_seat = static_cast<Seat>(pair[0].integer("last", 0, 2));
+    const Action a = Universe::get().parse(pair[1].text("last"));
+    require(a != kPass && a < Universe::get().first_call(), "last is a play");
+    if (p.last_seat == p.turn) {  // everybody passed: its seat leads
+      p.passes = 2;
+    } else {
+      p.last = static_cast<Id16>(a);
+      const int next = p.winner == kNobody ? p.turn : p.winner + 1;
+      p.passes = static_cast<std::uint8_t>((next - p.last_seat + 5) % 3);
+    }
+    if (!known("played")) p.played[at(p.last_seat)] = Universe::get()[a].cards;
+  } else {
+    p.last_seat = p.turn;
+    p.passes = known("passes") ? static_cast<std::uint8_t>(known("passes")->integer("passes", 0, 2)) : 0;
+  }
+  if (const auto* j = known("played")) {
+    const auto& piles = j->array("played");
+    require(piles.size() == kSeats, "played: one pile per seat");
+    for (std::size_t i = 0; i < kSeats; ++i) p.played[i] = cards_from_text(piles[i].text("played"));
+  }
+  if (!three("plays", p.plays, 20))
+    for (Seat s = 0; s < kSeats; ++s)
+      p.plays[at(s)] = static_cast<std::uint8_t>(std::clamp(dealt_size_of(s) - p.counts[at(s)], 0, 2));
+}
+
+}  // namespace bothost::doudizhu
