@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from bothost.arena.statistics import BettingTest, mean_ci95, t975
 
 

@@ -1,0 +1,1 @@
+"""What the plugins' trainers share: the PPO core, self-play rollouts, the model pool, checkpoints."""

@@ -1,0 +1,206 @@
+"""Proximal policy optimization as small pure functions, and one update that reads top to bottom.
+
+Source: Schulman, Wolski, Dhariwal, Radford, Klimov, "Proximal Policy Optimization Algorithms", arXiv:1707.06347 (2017);
+generalized advantages: Schulman et al., arXiv:1506.02438 (2015); the approximate KL divergence: J. Schulman,
+"Approximating KL Divergence" (2020), estimator k3.
+
+Shapes: T steps of each trajectory, N trajectories, B samples of a minibatch, A actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Float = npt.NDArray[np.float32]
+Bool = npt.NDArray[np.bool_]
+
+
+class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hyper-parameters of one update."""
+
+    gamma: float = 1.0
+    """Discount per decision."""
+    gae_lambda: float = 0.95
+    epochs: int = 4
+    """Passes over each batch."""
+    minibatch: int = 4096
+    """Samples per gradient step."""
+    clip: float = 0.2
+    """Bound of the probability ratio's move away from 1."""
+    value_coef: float = 0.5
+    entropy_coef: float = 0.01
+    kl_coef: float = 0.0
+    """Weight of the approximate KL divergence as a penalty; 0 for plain PPO."""
+    max_grad_norm: float = 0.5
+    target_kl: float | None = None
+    """Stop the epochs of an update once the approximate KL divergence exceeds this."""
+
+
+class Batch(NamedTuple):
+    """Samples of one update, flattened over time and trajectories, all of the same length."""
+
+    observations: Tensor
+    """(S, *observation) float32."""
+    masks: Tensor
+    """(S, A) bool: legal actions; every row has one."""
+    actions: Tensor
+    """(S,) int64."""
+    log_probs: Tensor
+    """(S,) float32: log-probability of the action when it was taken."""
+    advantages: Tensor
+    """(S,) float32."""
+    returns: Tensor
+    """(S,) float32: targets of the value head."""
+
+    @property
+    def samples(self) -> int:
+        """S, the number of samples."""
+        return int(self.actions.shape[0])
+
+
+class Losses(NamedTuple):
+    """Terms of the objective of one minibatch; scalars."""
+
+    total: Tensor
+    policy: Tensor
+    value: Tensor
+    entropy: Tensor
+    approx_kl: Tensor
+    clip_fraction: Tensor
+
+
+Model = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Observations (B, …) → logits (B, A), values (B,)."""
+
+
+def generalized_advantages(
+    rewards: Float, values: Float, dones: Bool, last_values: Float, *, gamma: float, gae_lambda: float
+) -> tuple[Float, Float]:
+    """Generalized advantage estimates and value targets of N trajectories of T steps.
+
+    ``rewards`` (T, N) follow the actions, ``values`` (T, N) are the estimates before them, ``dones`` (T, N) say whether
+    the episode ended with the action, ``last_values`` (N,) estimate the position after the last one.
+
+    Â_t = δ_t + γλ(1 − done_t)·Â_{t+1} with δ_t = r_t + γ(1 − done_t)·V_{t+1} − V_t; targets are Â + V.
+    """
+    advantages = np.empty_like(rewards)
+    following = np.zeros_like(last_values)
+    next_values = last_values
+    for t in range(rewards.shape[0] - 1, -1, -1):
+        going = gamma * (1.0 - dones[t].astype(np.float32))
+        delta = rewards[t] + going * next_values - values[t]
+        following = delta + gae_lambda * going * following
+        advantages[t] = following
+        next_values = values[t]
+    return advantages, advantages + values
+
+
+def masked_log_probs(logits: Tensor, masks: Tensor) -> Tensor:
+    """Log-probabilities (B, A) of the softmax over legal actions; a very negative number elsewhere, never −inf, so that
+    products with probability 0 stay 0."""
+    return torch.log_softmax(logits.masked_fill(~masks, -1e9), dim=-1)
+
+
+def entropy(log_probs: Tensor) -> Tensor:
+    """Entropy (B,) in nats of distributions given by log-probabilities (B, A)."""
+    return -(log_probs.exp() * log_probs).sum(dim=-1)
+
+
+def approximate_kl(log_ratio: Tensor) -> Tensor:
+    """Mean of (r − 1) − log r with r the probability ratio new / old: unbiased for KL(old ‖ new), never negative."""
+    return (log_ratio.exp() - 1.0 - log_ratio).mean()
+
+
+def clipped_policy_loss(log_ratio: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """−E[min(r·Â, clip(r, 1 − ε, 1 + ε)·Â)]."""
+    ratio = log_ratio.exp()
+    return -torch.min(ratio * advantages, ratio.clamp(1.0 - clip, 1.0 + clip) * advantages).mean()
+
+
+def value_loss(values: Tensor, returns: Tensor) -> Tensor:
+    """Half the mean squared error."""
+    return 0.5 * (values - returns).square().mean()
+
+
+def losses(model: Model, batch: Batch, options: PpoOptions) -> Losses:
+    """The objective of one minibatch, to be minimised:
+    policy + value_coef·value − entropy_coef·entropy + kl_coef·approximate KL."""
+    logits, values = model(batch.observations)
+    log_probs = masked_log_probs(logits.float(), batch.masks)
+    log_ratio = log_probs.gather(1, batch.actions[:, None]).squeeze(1) - batch.log_probs
+    policy = clipped_policy_loss(log_ratio, batch.advantages, options.clip)
+    value = value_loss(values.float(), batch.returns)
+    spread = entropy(log_probs).mean()
+    kl = approximate_kl(log_ratio)
+    total = policy + options.value_coef * value - options.entropy_coef * spread + options.kl_coef * kl
+    with torch.no_grad():
+        clipped = ((log_ratio.exp() - 1.0).abs() > options.clip).float().mean()
+    return Losses(total, policy, value, spread, kl, clipped)
+
+
+def normalized(advantages: Tensor) -> Tensor:
+    """Advantages with mean 0 and standard deviation 1 over the whole batch."""
+    return (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
+
+
+def minibatches(batch: Batch, size: int, generator: torch.Generator) -> Iterator[Batch]:
+    """The batch in a random order, in parts of at most ``size`` samples that differ by at most one."""
+    parts = max(1, -(-batch.samples // size))
+    for index in torch.tensor_split(torch.randperm(batch.samples, generator=generator), parts):
+        yield Batch(*(field[index] for field in batch))
+
+
+def update(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    options: PpoOptions,
+    generator: torch.Generator,
+) -> dict[str, float]:
+    """Improve the model on one batch; returns the mean of every loss term over the gradient steps.
+
+    Advantages are normalised over the batch. With ``target_kl`` the epochs end early, before the next gradient step.
+    """
+    explained = explained_variance(batch)
+    batch = batch._replace(advantages=normalized(batch.advantages))
+    sums = torch.zeros(len(Losses._fields))
+    steps = 0
+    norms = 0.0
+    stopped = False
+    for _ in range(options.epochs):
+        for part in minibatches(batch, options.minibatch, generator):
+            terms = losses(model, part, options)
+            if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
+                stopped = True
+                break
+            optimizer.zero_grad(set_to_none=True)
+            torch.autograd.backward(terms.total)
+            norms += float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm))
+            optimizer.step()
+            sums += torch.stack([term.detach() for term in terms])
+            steps += 1
+        if stopped:
+            break
+    means = (sums / max(1, steps)).tolist()
+    return {
+        **dict(zip(Losses._fields, means, strict=True)),
+        "grad_norm": norms / max(1, steps),
+        "gradient_steps": float(steps),
+        "explained_variance": explained,
+    }
+
+
+def explained_variance(batch: Batch) -> float:
+    """1 − Var(returns − values) / Var(returns) of the estimates made during the rollout; 0 where returns are constant.
+
+    ``advantages`` must be the raw ones: they are returns − values.
+    """
+    variance = float(batch.returns.var(correction=0))
+    return 1.0 - float(batch.advantages.var(correction=0)) / variance if variance > 1e-12 else 0.0
