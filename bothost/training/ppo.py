@@ -177,7 +177,7 @@ def update(
     for _ in range(options.epochs):
         for part in minibatches(batch, options.minibatch, generator):
             terms = losses(model, part, options)
-            if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
+            if options.target_kl is not None and float(terms.approx_kl.detach()) > options.target_kl:
                 stopped = True
                 break
             optimizer.zero_grad(set_to_none=True)
