@@ -5,6 +5,7 @@
     BothostError                  exit code 1
     ├── UsageError                2   the command line asks for something that does not exist
     ├── ConfigError               78  config.toml: file, key, bad value, fix
+    │   └── ConfigErrors              several at once, in ``errors``
     ├── AuthError                 77  a lobby refused our credentials
     ├── LobbyUnreachable          75  a lobby cannot be reached
     ├── PluginError               a plugin failed to load or broke its contract
@@ -19,6 +20,8 @@ Errors hold data in attributes, tell what happened in ``str()``, and what to do 
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class BothostError(Exception):
@@ -53,6 +56,14 @@ class ConfigError(BothostError):
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.key) if part)
         return f"{where}: {super().__str__()}" if where else super().__str__()
+
+
+class ConfigErrors(ConfigError):
+    """Several settings are wrong. ``errors`` holds them, in the order of the file."""
+
+    def __init__(self, errors: Sequence[ConfigError]) -> None:
+        super().__init__("; ".join(str(error) for error in errors))
+        self.errors = tuple(errors)
 
 
 class AuthError(BothostError):

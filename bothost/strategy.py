@@ -82,6 +82,8 @@ class Model(msgspec.Struct, frozen=True):
     """Directory of the model's files; None for strategies without a model."""
     files: Mapping[str, str] = {}
     """File name → sha256. The registry verified them."""
+    encoder_version: int | None = None
+    """Version of the encoder that the model was trained with."""
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

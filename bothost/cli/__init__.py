@@ -1,0 +1,115 @@
+"""The command line: ``bothost NOUN [VERB]``.
+
+A noun is one module of this package, imported when it is asked for: it has ``app`` (a ``typer.Typer`` with verbs) or
+``command`` (a function). Plugins add nouns through the hook ``bothost_commands``.
+
+Errors are one message with its fix on stderr and an exit code (see ``bothost.errors``): 0 clean, 1 failed, 2 usage,
+75 unreachable, 77 credentials refused, 78 configuration. Under ``--json`` they are one JSON object on stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from bothost.cli import output
+
+NOUNS: dict[str, tuple[str, str]] = {}
+"""Noun → (module, one line of help), in the order of ``bothost --help``."""
+
+
+class LazyGroup(TyperGroup):
+    """Nouns are listed from the table above, and imported only when one is run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*NOUNS, *sorted(_plugin_commands())]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A stub that has the help line, and nothing else."""
+        if cmd_name in NOUNS:
+            return typer.core.TyperCommand(cmd_name, help=NOUNS[cmd_name][1])
+        app = _plugin_commands().get(cmd_name)
+        return None if app is None else _plugin_command(cmd_name, app)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command itself, for running it and for completing its arguments."""
+        name = args[0]
+        if name in NOUNS:
+            return name, _load(name), args[1:]
+        command = None if name.startswith("-") else self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing:
+            from bothost.config import nearest
+
+            ctx.fail(f"there is no command {name!r}; {nearest(name, self.list_commands(ctx))}")
+        return name, command, args[1:]
+
+
+def _load(noun: str) -> Any:
+    module = importlib.import_module(NOUNS[noun][0])
+    if hasattr(module, "app"):
+        return typer.main.get_group(module.app)
+    app = typer.Typer(add_completion=False)
+    app.command(noun, help=NOUNS[noun][1])(module.command)
+    return typer.main.get_command(app)
+
+
+def _plugin_commands() -> dict[str, Any]:
+    """Nouns of plugins; those whose names are taken are passed over. No failure of a plugin passes."""
+    from bothost.cli.options import plugins_for_help
+
+    return {name: app for name, app in plugins_for_help().commands.items() if name not in NOUNS}
+
+
+def _plugin_command(name: str, app: Any) -> Any:
+    try:
+        return typer.main.get_group(app)
+    except Exception as error:
+        return typer.core.TyperCommand(name, help=f"broken: {type(error).__name__}: {error}", hidden=True)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="bothost",
+    help="A host for game bots: you write decide(), it does everything else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bothost import __version__
+
+        typer.echo(f"bothost {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True)) -> None:
+    """A host for game bots: you write decide(), it does everything else."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code. Never raises but for SystemExit of shell completion."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in args
+    try:
+        result = typer.main.get_command(app).main(args, prog_name="bothost", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except KeyboardInterrupt:
+        typer.echo("", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: nothing to flush at exit
+        return 0
+    except Exception as error:
+        return output.report(error, as_json=as_json)

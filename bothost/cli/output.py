@@ -1,0 +1,100 @@
+"""What the command line prints: results on stdout, errors with their fix on stderr, either as JSON on demand."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import typer
+
+from bothost.errors import BothostError, ConfigError, ConfigErrors
+
+_USAGE = 2
+
+
+def emit(data: Any, as_json: bool, text: str = "") -> None:
+    """Print ``data`` as JSON, or ``text`` for people."""
+    typer.echo(to_json(data) if as_json else text)
+
+
+def to_json(data: Any) -> str:
+    """Indented JSON of plain data and msgspec structs; secrets come out redacted, paths as text."""
+    return json.dumps(msgspec.to_builtins(data, enc_hook=str), indent=2, ensure_ascii=False)
+
+
+def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
+    """Aligned columns, two spaces apart; no lines, so that it can be piped."""
+    cells = [[str(cell) for cell in row] for row in ([header, *rows] if header else rows)]
+    if not cells:
+        return ""
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join(lines)
+
+
+def report(error: Exception, *, as_json: bool = False) -> int:
+    """Tell about an error on stderr, without traceback and without secrets, and return the exit code."""
+    from bothost.logs import Redactor
+
+    redact = Redactor.from_environment()
+    if isinstance(error, BothostError):
+        parts = error.errors if isinstance(error, ConfigErrors) else (error,)
+        code = error.exit_code
+    elif _is_usage(error):
+        parts, code = (BothostError(error.format_message(), advice=_usage_advice(error)),), _USAGE  # type: ignore[attr-defined]
+    elif isinstance(error, OSError):
+        parts, code = (BothostError(_os_error(error)),), 1
+    else:
+        parts, code = (_bug(error),), 1
+    if os.environ.get("BOTHOST_DEBUG"):
+        typer.echo(redact("".join(traceback.format_exception(error))), err=True)
+    if as_json:
+        typer.echo(redact(to_json({"exit_code": code, "errors": [_plain(part) for part in parts]})), err=True)
+    else:
+        for part in parts:
+            typer.echo(redact(f"error: {part}"), err=True)
+            if part.advice:
+                typer.echo(redact(f"  fix: {part.advice}"), err=True)
+    return code
+
+
+def warn(text: str) -> None:
+    """A line on stderr that does not stop anything."""
+    typer.echo(f"warning: {text}", err=True)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches: progress bars and live tables only then."""
+    return sys.stderr.isatty()
+
+
+def _plain(error: BothostError) -> dict[str, Any]:
+    where = {"file": error.file, "key": error.key, "value": error.value} if isinstance(error, ConfigError) else {}
+    return {"type": type(error).__name__, "message": str(error), "advice": error.advice, **where}
+
+
+def _is_usage(error: Exception) -> bool:
+    """Whether it comes from the command line parser, which older Typer takes from click and newer brings along."""
+    return any(cls.__name__ == "ClickException" for cls in type(error).__mro__)
+
+
+def _usage_advice(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see {context.command_path} --help" if context is not None else "see bothost --help"
+
+
+def _os_error(error: OSError) -> str:
+    name = f"{error.filename}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
+def _bug(error: Exception) -> BothostError:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    advice = "this is a bug in bothost or a plugin; BOTHOST_DEBUG=1 shows the whole trace"
+    return BothostError(f"{type(error).__name__}: {error}{where}", advice=advice)

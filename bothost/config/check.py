@@ -1,0 +1,174 @@
+"""Check plain data against a msgspec struct and report everything that is wrong with it, not only the first thing.
+
+msgspec stops at the first error and does not name unknown keys helpfully, so the structure is walked here through
+``msgspec.inspect`` and each leaf is converted on its own. Used for config.toml and for the options of plugins.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+from msgspec import inspect
+
+Hook = Callable[[type, Any], Any]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One wrong thing. ``key`` is dotted, with indices: ``lobby[0].account[1].tables``."""
+
+    key: str
+    message: str
+    value: Any = None
+    advice: str = ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?``, or the list of what there is."""
+    names = list(known)
+    if close := difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6):
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "there are none"
+
+
+def problems(data: Any, struct: type[msgspec.Struct], *, key: str = "", dec_hook: Hook | None = None) -> list[Problem]:
+    """Everything that keeps ``data`` from being a ``struct``, in the order of the data; empty when it converts."""
+    found = list(_walk_struct(data, struct, key, dec_hook))
+    if not found:
+        found = list(_convert(data, struct, key, dec_hook))
+    return found
+
+
+def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook | None) -> Iterable[Problem]:
+    info = inspect.type_info(struct)
+    assert isinstance(info, inspect.StructType)
+    if not isinstance(data, dict):
+        yield Problem(key, f"expected a table, got {_kind(data)}", data)
+        return
+    hints = get_type_hints(struct, include_extras=True)
+    fields = {field.encode_name: field for field in info.fields}
+    for name, value in data.items():
+        if name not in fields:
+            # without the value: a misspelled ``token`` may hold one
+            yield Problem(_join(key, str(name)), "unknown key", None, nearest(str(name), fields))
+        else:
+            yield from _walk(value, hints[fields[name].name], _join(key, name), hook)
+    for name, field in fields.items():
+        if field.required and name not in data:
+            yield Problem(_join(key, name), "is missing", None, f"add {name} = …")
+
+
+def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
+    info = inspect.type_info(annotation)
+    members = info.types if isinstance(info, inspect.UnionType) else (info,)
+    for member in members:
+        if isinstance(member, inspect.StructType) and isinstance(value, dict):
+            yield from _walk_struct(value, member.cls, key, hook)
+            return
+        item = getattr(member, "item_type", None)
+        if isinstance(item, inspect.StructType) and isinstance(value, list):
+            for index, element in enumerate(value):
+                yield from _walk_struct(element, item.cls, f"{key}[{index}]", hook)
+            return
+        of = getattr(member, "value_type", None)
+        if isinstance(of, inspect.StructType) and isinstance(value, dict):
+            for name, element in value.items():
+                yield from _walk_struct(element, of.cls, _join(key, str(name)), hook)
+            return
+    yield from _convert(value, annotation, key, hook)
+
+
+def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield Problem(key, f"{value} is not a number to work with", value)
+        return
+    try:
+        msgspec.convert(value, annotation, dec_hook=hook)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$")
+        advice = ""
+        if isinstance(value, str) and (choices := _choices(annotation)):
+            text, advice = f"{value!r} is not one of {', '.join(choices)}", nearest(value, choices)
+        shown = None if _is_custom(annotation) else value
+        yield Problem(key + re.sub(r"`.*", "", path, flags=re.S), _plain(text, shown), shown, advice)
+    except (TypeError, NotImplementedError) as error:
+        yield Problem(key, str(error), value)
+
+
+def _is_custom(annotation: Any) -> bool:
+    """Whether ``dec_hook`` decodes it: its value may be a secret and is not repeated."""
+    info = inspect.type_info(annotation)
+    members = info.types if isinstance(info, inspect.UnionType) else (info,)
+    return any(isinstance(member, inspect.CustomType) for member in members)
+
+
+def _choices(annotation: Any) -> list[str]:
+    info = inspect.type_info(annotation)
+    members = info.types if isinstance(info, inspect.UnionType) else (info,)
+    return [str(v) for m in members if isinstance(m, inspect.LiteralType) for v in m.values]
+
+
+def _plain(text: str, value: Any) -> str:
+    """msgspec's sentence in the words of a config file, with the bad value where it is short and no secret."""
+    shown = f", got {value!r}" if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+    for technical, plain in (
+        ("`str`", "text"),
+        ("`int`", "a whole number"),
+        ("`float`", "a number"),
+        ("`bool`", "true or false"),
+        ("`object`", "a table"),
+        ("`array`", "a list"),
+        ("`null`", "nothing"),
+    ):
+        text = text.replace(technical, plain)
+    if shown and ", got" not in text:
+        text += shown
+    return text[:1].lower() + text[1:]
+
+
+def _kind(data: Any) -> str:
+    return {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}.get(
+        type(data), type(data).__name__
+    )
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
+
+
+def describe(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """The options of a struct for people and ``--json``: name, type, default, required."""
+    hints = get_type_hints(struct, include_extras=True)
+    return [
+        {
+            "name": field.encode_name,
+            "type": _type_name(hints[field.name]),
+            "required": field.required,
+            "default": None if field.required else _default(field),
+        }
+        for field in inspect.type_info(struct).fields  # type: ignore[attr-defined]
+    ]
+
+
+def _default(field: inspect.Field) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return msgspec.to_builtins(field.default_factory(), enc_hook=str)
+    return msgspec.to_builtins(field.default, enc_hook=str)
+
+
+def _type_name(annotation: Any) -> str:
+    info = inspect.type_info(annotation)
+    if isinstance(info, inspect.LiteralType):
+        return " | ".join(repr(v) for v in info.values)
+    base = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    name = base.__name__ if isinstance(base, type) and not get_args(base) else str(base).replace("typing.", "")
+    bounds = [
+        f"{sign} {getattr(info, attribute)}"
+        for attribute, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+        if getattr(info, attribute, None) is not None
+    ]
+    return " ".join([name, *bounds])

@@ -1,0 +1,214 @@
+"""Find config.toml, read it, and turn it into :class:`~bothost.config.Settings`, or say everything that is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bothost.config.check import Problem, problems
+from bothost.config.secret import REDACTED, Secret, from_config, from_environment, variable
+from bothost.config.settings import AccountSettings, LobbySettings, Settings
+from bothost.errors import ConfigError, ConfigErrors
+
+FILE_NAME = "config.toml"
+_SQLITE = "sqlite:///"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """Settings with where they come from, and what the operator should know about them."""
+
+    settings: Settings
+    path: Path
+    warnings: tuple[str, ...] = ()
+
+
+def find(path: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Path:
+    """``path``, else $BOTHOST_CONFIG, else ./config.toml. Raises ConfigError when it is not there."""
+    if path is not None:
+        found, said = Path(path), "--config"
+    elif env.get("BOTHOST_CONFIG"):
+        found, said = Path(env["BOTHOST_CONFIG"]), "$BOTHOST_CONFIG"
+    else:
+        found, said = Path(FILE_NAME), ""
+    if found.is_file():
+        return found.absolute()
+    if found.exists():
+        raise ConfigError("is not a file", file=str(found), advice=f"name the file itself in {said or '--config'}")
+    advice = f"{said} names it; correct that" if said else "write one with: bothost init, or name one with --config"
+    raise ConfigError("there is no such file", file=str(found), advice=advice)
+
+
+def load(path: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a file (searched as ``find`` does). Raises ConfigError that tells everything that is wrong."""
+    return read(path, env).settings
+
+
+def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Loaded:
+    """Like ``load``, with the path and the warnings."""
+    file = find(path, env)
+    try:
+        text = file.read_bytes().decode()
+    except OSError as error:
+        advice = f"let this user read it: chmod u+r {file}"
+        raise ConfigError(f"cannot be read: {error.strerror}", file=str(file), advice=advice) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"is not UTF-8 text (byte {error.start})", file=str(file)) from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"is not valid TOML: {error}", file=str(file), advice="see https://toml.io") from error
+    warnings: list[str] = []
+    settings = _settle(data, file, env, warnings)
+    return Loaded(settings, file, tuple(warnings))
+
+
+def parse(text: str, *, base: Path, env: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from text, paths relative to ``base``."""
+    return _settle(tomllib.loads(text), base / FILE_NAME, env, [])
+
+
+def _settle(data: dict[str, Any], file: Path, env: Mapping[str, str], warnings: list[str]) -> Settings:
+    base = file.parent
+
+    def decode(kind: type, value: Any) -> Any:
+        if kind is Secret:
+            return from_config(value, base, env, warnings)
+        if kind is Path and isinstance(value, (str, Path)) and str(value):
+            return Path(value)
+        raise ValueError("expected a path")
+
+    found = problems(data, Settings, dec_hook=decode)
+    if not found:
+        warnings.clear()  # conversion runs once more, and would warn twice
+        settings = _complete(msgspec.convert(data, Settings, dec_hook=decode), base, env)
+        found = list(_contradictions(settings))
+    if found:
+        errors = [ConfigError(p.message, file=str(file), key=p.key, value=p.value, advice=p.advice) for p in found]
+        raise errors[0] if len(errors) == 1 else ConfigErrors(errors)
+    warnings.extend(_doubts(settings))
+    return settings
+
+
+def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Settings:
+    """Anchor relative paths at the file, and look for secrets that the file does not name."""
+    change = msgspec.structs.replace
+    host, log, store, server = settings.host, settings.log, settings.store, settings.lobby_server
+    url = store.url
+    if url.startswith(_SQLITE) and not url.startswith(_SQLITE + "/") and ":memory:" not in url and url != _SQLITE:
+        url = _SQLITE + str(base / url.removeprefix(_SQLITE))
+    password = store.password
+    if password is None and env.get("BOTHOST_STORE_PASSWORD"):
+        password = from_environment(("BOTHOST_STORE_PASSWORD",), env)
+    return change(
+        settings,
+        host=change(host, data_dir=_anchor(host.data_dir, base), plugins_dir=_anchor(host.plugins_dir, base)),
+        log=change(log, file=_anchor(log.file, base)),
+        store=change(store, url=url, password=password),
+        lobby_server=change(server, tokens=server.tokens or from_environment(("BOTHOST_LOBBY_TOKENS",), env)),
+        lobbies=tuple(
+            change(lobby, accounts=tuple(_account(lobby, account, env) for account in lobby.accounts))
+            for lobby in settings.lobbies
+        ),
+    )
+
+
+def _anchor(path: Path | None, base: Path) -> Any:
+    return None if path is None else base / path.expanduser()
+
+
+def _account(lobby: LobbySettings, account: AccountSettings, env: Mapping[str, str]) -> AccountSettings:
+    password_variable = variable(lobby.name, account.name, "password")
+    names = (variable(lobby.name, account.name, "token"), variable(lobby.name, "token"))
+    password = account.password
+    if password is None and env.get(password_variable):
+        password = from_environment((password_variable,), env)
+    token = account.token or from_environment(names, env)
+    return msgspec.structs.replace(account, token=token, password=password)
+
+
+def _contradictions(settings: Settings) -> Iterable[Problem]:
+    """What is wrong although every key by itself is right."""
+    lobbies = [lobby.name for lobby in settings.lobbies]
+    for name in _repeated(lobbies):
+        yield Problem("lobby", f"two lobbies are named {name!r}", name, "give each its own name")
+    for index, lobby in enumerate(settings.lobbies):
+        for name in _repeated(account.name for account in lobby.accounts):
+            yield Problem(f"lobby[{index}].account", f"two accounts are named {name!r}", name, "name each once")
+    for index, route in enumerate(settings.routes):
+        if route.lobby is not None and route.lobby not in lobbies:
+            advice = f"lobbies: {', '.join(lobbies) or 'none'}"
+            yield Problem(f"route[{index}].lobby", f"there is no lobby {route.lobby!r}", route.lobby, advice)
+        if route.level is not None and ":" in route.strategy:
+            advice = "name the version once: in the address, or as a level"
+            yield Problem(f"route[{index}].level", f"{route.strategy!r} names a version already", route.level, advice)
+    parts = _url_parts(settings.store.url)
+    if parts is None or not parts.scheme:
+        advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
+        yield Problem("store.url", "is not a database URL", None, advice)
+    elif parts.password:
+        advice = "leave it out of the URL, and set $BOTHOST_STORE_PASSWORD or [store] password"
+        yield Problem("store.url", "holds a password", REDACTED, advice)
+
+
+def _doubts(settings: Settings) -> Iterable[str]:
+    """What works, but is likely not what the operator wants."""
+    for lobby in settings.lobbies:
+        parts = urlsplit(lobby.url)
+        if parts.scheme in ("ws", "http") and parts.hostname not in _LOOPBACK:
+            yield f"lobby {lobby.name}: {parts.scheme}:// sends the token in clear text; use {parts.scheme}s://"
+        if not lobby.accounts:
+            yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
+    for index, route in enumerate(settings.routes[:-1]):
+        if route.lobby is None and route.game is None and not route.attributes:
+            yield f"route[{index}] matches every table; the routes after it are never tried"
+            break
+    if settings.lobbies and not settings.routes:
+        yield "there is no [[route]]: no strategy will play"
+    if settings.lobby_server.host not in _LOOPBACK:
+        yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
+
+
+def _url_parts(url: str) -> Any:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def plain(settings: Settings) -> dict[str, Any]:
+    """The settings as plain data in the shape of config.toml, secrets redacted."""
+
+    def encode(value: Any) -> Any:
+        if isinstance(value, Secret):
+            return REDACTED if value.present else None
+        return str(value)
+
+    return dict(msgspec.to_builtins(settings, enc_hook=encode))
+
+
+def config_hash(settings: Settings) -> str:
+    """16 hex digits that change with every setting but secrets: logged beside each decision."""
+    data = msgspec.json.encode(settings, enc_hook=lambda v: None if isinstance(v, Secret) else str(v), order="sorted")
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def secrets(settings: Settings) -> list[Secret]:
+    """Every secret that the settings know."""
+    found = [settings.store.password, settings.lobby_server.tokens]
+    for lobby in settings.lobbies:
+        for account in lobby.accounts:
+            found += [account.token, account.password]
+    return [secret for secret in found if secret is not None]

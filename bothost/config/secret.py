@@ -1,0 +1,111 @@
+"""Secrets of the configuration: named there, never written there, never printed."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bothost.errors import ConfigError
+
+REDACTED = "[redacted]"
+_MAX_BYTES = 64 * 1024
+
+
+class Secret:
+    """A value that must not be seen. ``str``, ``repr`` and every serialisation of it are redacted; ``reveal`` is not.
+
+    A secret that is not there is an error only when somebody needs it: ``config lint`` and ``doctor`` warn,
+    ``reveal`` raises.
+    """
+
+    __slots__ = ("_value", "problem", "source")
+
+    source: str
+    """Where it comes from, in words: ``$BOTHOST_HOME_TOKEN``."""
+    problem: str
+    """Why there is no value; empty where there is one."""
+
+    def __init__(self, value: str | None, source: str, problem: str = "") -> None:
+        self._value = value
+        self.source = source
+        self.problem = problem if value is None else ""
+
+    @property
+    def present(self) -> bool:
+        return self._value is not None
+
+    def reveal(self) -> str:
+        """The value. Raises ConfigError where there is none."""
+        if self._value is None:
+            raise ConfigError(self.problem, advice=f"provide it through {self.source}")
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({self.source})"
+
+    def __str__(self) -> str:
+        return REDACTED
+
+    def __format__(self, spec: str) -> str:
+        return format(REDACTED, spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self._value, self.source) == (other._value, other.source)
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+
+def variable(*parts: str) -> str:
+    """Name of the environment variable of a secret: ``variable("home", "ada", "token")`` is BOTHOST_HOME_ADA_TOKEN."""
+    return "_".join(["BOTHOST", *(re.sub(r"[^A-Z0-9]", "_", part.upper()) for part in parts)])
+
+
+def from_environment(names: tuple[str, ...], env: Mapping[str, str]) -> Secret:
+    """The first of these variables that is set."""
+    for name in names:
+        if env.get(name):
+            return Secret(env[name], f"${name}")
+    words = " or ".join(f"${name}" for name in names)
+    return Secret(None, words, f"{words} is not set")
+
+
+def from_config(value: Any, base: Path, env: Mapping[str, str], warnings: list[str]) -> Secret:
+    """A secret as config.toml names it. Raises ValueError, whose text never holds the value."""
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str):
+        raise ValueError(
+            'a secret must not stand in the file; write { env = "NAME" } or { file = "path" } in its place '
+            "(and change the secret if the file was shared)"
+        )
+    if not isinstance(value, dict) or len(value) != 1 or not set(value) <= {"env", "file"}:
+        raise ValueError('expected { env = "NAME" } or { file = "path" }')
+    ((kind, name),) = value.items()
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"expected a name after {kind!r}")
+    if kind == "env":
+        return from_environment((name,), env)
+    return _from_file(base / Path(name).expanduser(), warnings)
+
+
+def _from_file(path: Path, warnings: list[str]) -> Secret:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+            mode = stat.S_IMODE(path.stat().st_mode)
+        text = data.decode().strip()
+    except OSError as error:
+        return Secret(None, str(path), f"secret file {path}: {error.strerror or error}")
+    except UnicodeDecodeError:
+        return Secret(None, str(path), f"secret file {path} is not UTF-8 text")
+    if len(data) > _MAX_BYTES:
+        return Secret(None, str(path), f"secret file {path} is larger than {_MAX_BYTES} bytes")
+    if not text:
+        return Secret(None, str(path), f"secret file {path} is empty")
+    if mode & 0o044:
+        warnings.append(f"secret file {path} can be read by other users: chmod 600 {path}")
+    return Secret(text, str(path))

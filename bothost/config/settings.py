@@ -1,0 +1,180 @@
+"""The shape of config.toml: frozen structs, one per table. Durations say their unit in the name.
+
+Keys of the file are the field names, save that a repeated table is singular there (``[[lobby]]``) and plural here.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from bothost.config.secret import Secret
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Seconds = Annotated[float, Meta(ge=0, le=7 * 86400)]
+Milliseconds = Annotated[float, Meta(ge=0, le=86_400_000)]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all tables of config.toml."""
+
+
+def _machine() -> str:
+    return socket.gethostname() or "localhost"
+
+
+class HostSettings(Table, frozen=True):
+    """``[host]``"""
+
+    name: Name = msgspec.field(default_factory=_machine)
+    """Written into every logged row."""
+    data_dir: Path = Path("var")
+    """Spool, logs and the control socket."""
+    plugins_dir: Path | None = Path("plugins.d")
+    """Loose plugins."""
+    drain_timeout_s: Seconds = 300.0
+    """How long a drain waits for tables to finish."""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: Port | None = None
+    """Where Prometheus may scrape; None: nowhere."""
+
+
+class StoreSettings(Table, frozen=True):
+    """``[store]``"""
+
+    url: str = "sqlite:///var/bothost.db"
+    """SQLAlchemy URL; a relative SQLite path starts at the file's folder."""
+    password: Secret | None = None
+    """Password of the database, where the URL names none; default: $BOTHOST_STORE_PASSWORD."""
+    durability: Literal["before_send", "async"] = "before_send"
+    synchronous: Literal["normal", "full"] = "normal"
+
+
+class LimitSettings(Table, frozen=True):
+    """``[limits]``"""
+
+    tables: Count = 64
+    """Live tables at once, over all accounts."""
+    frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
+    """A larger inbound frame closes the connection."""
+    quarantine_after: Count = 3
+    """Failures of a strategy within ``quarantine_s`` that keep it from new tables."""
+    quarantine_s: Seconds = 300.0
+    search_threads: Count = 1
+    """Searches at once."""
+    worker_threads: Count = 2
+    """Threads for strategies that run in ``thread``."""
+
+
+class LogSettings(Table, frozen=True):
+    """``[log]``"""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+    file: Path | None = None
+    """Also write to this file, which rotates."""
+    rotate_bytes: Annotated[int, Meta(ge=4096)] = 10 * 1024 * 1024
+    keep: Annotated[int, Meta(ge=1, le=1000)] = 5
+
+
+class LobbyServerSettings(Table, frozen=True):
+    """``[lobby_server]``: the embedded lobby."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8765
+    """0: any free port."""
+    tokens: Secret | None = None
+    """``name:token,name:token``; default: $BOTHOST_LOBBY_TOKENS."""
+    grant_ms: Annotated[float, Meta(ge=1, le=86_400_000)] = 5000.0
+    """Time per action."""
+    bank_ms: Milliseconds = 30_000.0
+    """Reserve per seat and hand."""
+
+
+class WishSettings(Table, frozen=True):
+    """``[[lobby.account.wish]]``: a table that the account asks for."""
+
+    game: Name
+    rules: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
+
+
+class AccountSettings(Table, frozen=True):
+    """``[[lobby.account]]``"""
+
+    name: Name
+    token: Secret | None = None
+    """Default: $BOTHOST_<LOBBY>_<ACCOUNT>_TOKEN, else $BOTHOST_<LOBBY>_TOKEN."""
+    password: Secret | None = None
+    """For lobbies that log in by password; default: $BOTHOST_<LOBBY>_<ACCOUNT>_PASSWORD where that is set."""
+    tables: Count = 1
+    """Slots: seats held or asked for at once."""
+    wishes: tuple[WishSettings, ...] = msgspec.field(default=(), name="wish")
+
+
+class LobbySettings(Table, frozen=True):
+    """``[[lobby]]``"""
+
+    name: Name
+    adapter: Name
+    url: Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]+", max_length=2000)]
+    margin_ms: Milliseconds = 250.0
+    """An answer leaves this long before its deadline."""
+    min_move_ms: Milliseconds = 0.0
+    """For lobbies with people: never answer faster than this."""
+    allow_same_table: bool = False
+    """Whether two of our own accounts may meet at one table."""
+    user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
+    options: dict[str, Any] = {}
+    """Checked against the adapter's own schema."""
+    accounts: tuple[AccountSettings, ...] = msgspec.field(default=(), name="account")
+
+
+class RouteSettings(Table, frozen=True):
+    """``[[route]]``: which strategy plays a table. The first route that matches decides."""
+
+    strategy: Annotated[str, Meta(min_length=1)]
+    """Address: ``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
+    lobby: Name | None = None
+    game: Name | None = None
+    attributes: dict[str, Any] = {}
+    """Match only tables that have all of these."""
+    level: Annotated[int, Meta(ge=1, le=99)] | Annotated[str, Meta(min_length=1)] | None = None
+    """3 stands for the alias ``level-3``; ``"table"`` follows the table's wish."""
+    options: dict[str, Any] = {}
+    """Checked against the strategy's own schema."""
+    fallback: str | None = None
+    """Address of the strategy that steps in; None: the game's rule player."""
+
+    def matches(self, lobby: str, game: str, attributes: dict[str, Any]) -> bool:
+        """Whether this route takes a table."""
+        return (
+            self.lobby in (None, lobby)
+            and self.game in (None, game)
+            and all(key in attributes and attributes[key] == value for key, value in self.attributes.items())
+        )
+
+    def address(self, wished: str | int | None = None) -> str:
+        """Address of the strategy for a table whose players wish for level ``wished``."""
+        level = wished if self.level == "table" else self.level
+        if level is None or level == "":
+            return self.strategy
+        return f"{self.strategy}:level-{level}" if str(level).isdigit() else f"{self.strategy}:{level}"
+
+
+class Settings(Table, frozen=True):
+    """The whole of config.toml."""
+
+    host: HostSettings = msgspec.field(default_factory=HostSettings)
+    store: StoreSettings = StoreSettings()
+    limits: LimitSettings = LimitSettings()
+    log: LogSettings = LogSettings()
+    lobby_server: LobbyServerSettings = LobbyServerSettings()
+    lobbies: tuple[LobbySettings, ...] = msgspec.field(default=(), name="lobby")
+    routes: tuple[RouteSettings, ...] = msgspec.field(default=(), name="route")

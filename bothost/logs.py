@@ -1,0 +1,199 @@
+"""Logging: structlog for ours, the standard library's for others', one pipe and one redaction filter for both.
+
+What leaves through a handler is one text by then (message, values, exception and all) and passes :class:`Redactor`
+last. Nothing else writes logs.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import logging.handlers
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, Literal, TextIO
+from urllib.parse import quote
+
+REDACTED = "[redacted]"
+_SHORTEST = 4
+"""Shorter values are not looked for: they would blacken ordinary words."""
+_WORD = r"(?:[A-Za-z0-9_-]*[_-])?(?:token|password|passwd|secret|api[_-]?key|apikey|access[_-]?key|session[_-]?id)"
+_PATTERNS = (
+    # Authorization: Bearer abc · 'Authorization': 'Bearer abc' · cookies
+    (
+        r"(?i)((?:proxy-)?authorization|set-cookie|cookie|x-api-key|x-auth-token)(\\?['\"]?\s*[:=,]\s*b?\\?['\"]?)[^'\"\r\n\\]+",
+        r"\1\2",
+    ),
+    (r"(?i)\b(bearer|basic)(\s+)(?!redacted)[A-Za-z0-9._~+/=-]{6,}", r"\1\2"),
+    # token=abc in URLs and console logs · "token": "abc" in JSON · token='abc' in reprs
+    (rf"(?i)\b({_WORD})(\\?['\"]?\s*[:=]\s*b?)(\\?['\"])(?!\[redacted\]).*?(?<!\\)\3", r"\1\2\3"),
+    (rf"(?i)\b({_WORD}|auth)(=)(?!\[redacted\])[^\s&;,'\"<>)\]}}]+", r"\1\2"),
+    # scheme://user:password@host
+    (r"(?i)([a-z][a-z0-9+.-]*://[^\s/:@'\"]*)(:)(?!\[redacted\])[^\s/@'\"]+(?=@)", r"\1\2"),
+)
+
+
+class Redactor:
+    """Replaces known secret values, and what looks like a secret, by ``[redacted]``. Call it with a text."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._known: set[str] = set()
+        self._values: re.Pattern[str] | None = None
+        self._patterns = [(re.compile(pattern), keep) for pattern, keep in _PATTERNS]
+        self.add(secrets)
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str] = os.environ) -> Redactor:
+        """One that knows the secrets in bothost's own environment variables."""
+        names = (n for n in env if n.startswith("BOTHOST_") and n.endswith(("TOKEN", "TOKENS", "PASSWORD", "SECRET")))
+        return cls(part for name in names for part in (env[name], *re.split(r"[:,]", env[name])))
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Know more values, also as they look in URLs, in JSON and in basic authentication."""
+        for value in secrets:
+            if len(value) >= _SHORTEST:
+                encoded = base64.b64encode(value.encode()).decode()
+                self._known |= {value, quote(value, safe=""), json.dumps(value)[1:-1], repr(value)[1:-1], encoded}
+        if self._known:
+            longest_first = sorted(self._known, key=len, reverse=True)
+            self._values = re.compile("|".join(map(re.escape, longest_first)))
+
+    def __call__(self, text: str) -> str:
+        if self._values is not None:
+            text = self._values.sub(REDACTED, text)
+        for pattern, keep in self._patterns:
+            text = pattern.sub(lambda m, keep=keep: m.expand(keep) + REDACTED + _closing(m), text)  # type: ignore[misc]
+        return text
+
+
+def _closing(match: re.Match[str]) -> str:
+    """The closing quote that a quoted pattern consumed."""
+    return (match[3] or "") if match.re.groups >= 3 else ""
+
+
+class _Formatter(logging.Formatter):
+    """Renders with another formatter, then redacts."""
+
+    def __init__(self, inner: logging.Formatter, redact: Redactor) -> None:
+        super().__init__()
+        self._inner = inner
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(self._inner.format(record))
+
+
+def _quiet(handler: logging.Handler) -> logging.Handler:
+    """A handler whose own failures do not print the record, which is not redacted yet."""
+
+    def handle_error(record: logging.LogRecord) -> None:
+        kind = sys.exc_info()[0]
+        sys.stderr.write(f"a log record of {record.name} could not be written: {kind.__name__ if kind else '?'}\n")
+
+    handler.handleError = handle_error  # type: ignore[method-assign]
+    return handler
+
+
+def configure(
+    *,
+    level: str = "info",
+    format: Literal["console", "json"] = "console",
+    file: Path | None = None,
+    rotate_bytes: int = 10 * 1024 * 1024,
+    keep: int = 5,
+    secrets: Iterable[str] = (),
+    stream: TextIO | None = None,
+) -> Redactor:
+    """Send all logs of this process to ``stream`` (stderr) and ``file``; return the redactor, to teach it more.
+
+    Also takes over warnings and the last words of threads and of the process. Raises OSError when ``file`` cannot be
+    opened.
+    """
+    import structlog
+
+    redact = Redactor.from_environment()
+    redact.add(secrets)
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _printable,
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    out = stream if stream is not None else sys.stderr
+    handlers = [_quiet(logging.StreamHandler(out))]
+    handlers[0].setFormatter(_Formatter(_renderer(format, shared, colors=out.isatty()), redact))
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rotating = logging.handlers.RotatingFileHandler(file, "a", rotate_bytes, keep, encoding="utf-8")
+        rotating.setFormatter(_Formatter(_renderer("json", shared, colors=False), redact))
+        handlers.append(_quiet(rotating))
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+        old.close()
+    for handler in handlers:
+        root.addHandler(handler)
+    root.setLevel(level.upper())
+    for noisy in ("httpx", "httpcore", "websockets", "uvicorn.access"):  # they log whole requests and frames
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    logging.captureWarnings(True)
+    _take_last_words()
+    return redact
+
+
+def _renderer(format: str, shared: list[Any], *, colors: bool) -> logging.Formatter:
+    import structlog
+
+    last: list[Any]
+    if format == "json":
+        last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
+    else:
+        plain = structlog.dev.plain_traceback  # the rich one prints local variables
+        last = [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last]
+    )
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _printable(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """What a lobby sent must not forge log lines or drive the terminal: escape control characters in values."""
+    for key, value in event.items():
+        if isinstance(value, str) and _CONTROL.search(value):
+            event[key] = _CONTROL.sub(lambda m: ascii(m[0])[1:-1], value)
+    return event
+
+
+def _take_last_words() -> None:
+    log = logging.getLogger("bothost")
+
+    def of_process(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            log.critical("unexpected error", exc_info=(kind, error, trace))
+
+    def of_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not issubclass(args.exc_type, SystemExit):
+            name = args.thread.name if args.thread else "?"
+            log.error("thread %s died", name, exc_info=(args.exc_type, args.exc_value, args.exc_traceback))
+
+    sys.excepthook = of_process
+    threading.excepthook = of_thread

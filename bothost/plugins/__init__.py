@@ -1,0 +1,24 @@
+"""Plugins: found, imported, checked, each failure isolated. The contract itself stands in :mod:`bothost.hookspecs`.
+
+>>> plugins = Plugins.load(settings.host.plugins_dir)
+>>> plugins.strategies["random"]
+>>> plugins.resolve("random", {}).make()
+>>> for failure in plugins.failures: print(failure.plugin, failure.cause)
+"""
+
+from bothost.plugins.address import AliasResolver, Resolved, check_options, resolve
+from bothost.plugins.discover import Failure, Found
+from bothost.plugins.manager import Plugins, require
+from bothost.plugins.weights import model_sha256
+
+__all__ = [
+    "AliasResolver",
+    "Failure",
+    "Found",
+    "Plugins",
+    "Resolved",
+    "check_options",
+    "model_sha256",
+    "require",
+    "resolve",
+]

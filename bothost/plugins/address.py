@@ -1,0 +1,107 @@
+"""Addresses of strategies, as config.toml and the command line write them.
+
+``NAME``             the strategy with its champion, where it has models
+``NAME:ALIAS``       a version or alias of its model, or one of its levels
+``exec:COMMAND``     an external program (shell-like quoting, no shell)
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bothost.config import nearest, problems
+from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
+from bothost.plugins import weights
+from bothost.plugins.discover import Failure
+from bothost.strategy import Model, Strategy
+
+if TYPE_CHECKING:
+    from bothost.plugins.manager import Plugins
+
+AliasResolver = Callable[[str, str], Model | None]
+"""(strategy, alias) → model version of the registry; None: it knows no such alias."""
+
+EXEC = "exec"
+CHAMPION = "champion"
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """What an address stands for. A table keeps it: the address may come to mean another version meanwhile."""
+
+    address: str
+    strategy: type[Strategy]
+    options: Any
+    """Instance of ``strategy.Options``."""
+    model: Model | None = None
+    level: str | None = None
+    """The level that the address names, where it names one."""
+
+    def make(self) -> Strategy:
+        """An instance of the strategy. Whatever its constructor raises, passes."""
+        return self.strategy(self.options, self.model)
+
+
+def resolve(plugins: Plugins, address: str, options: Mapping[str, Any] | None = None) -> Resolved:
+    """Resolve an address and check the options against the strategy's schema.
+
+    Raises StrategyNotFound, ModelError (no such alias, or its files are not as they were), ConfigError (options).
+    """
+    name, _, alias = address.partition(":")
+    given = dict(options or {})
+    if name == EXEC:
+        given["command"] = _command(address, alias)
+        alias = ""
+    strategy = plugins.strategies.get(name)
+    if strategy is None:
+        advice = why_missing(plugins.failures, name, plugins.strategies)
+        raise StrategyNotFound(name, "there is no strategy of this name", advice=advice)
+    settled = check_options(strategy, given)
+    model, level = _version(plugins, strategy, alias)
+    return Resolved(address, strategy, settled, model, level)
+
+
+def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
+    """``strategy.Options`` from plain data. Raises ConfigError that names key and nearest key."""
+    found = problems(dict(options), strategy.Options)
+    if found:
+        known = [
+            ConfigError(f"{strategy.name}: {p.message}", key=f"options.{p.key}", value=p.value, advice=p.advice)
+            for p in found
+        ]
+        raise known[0] if len(known) == 1 else ConfigErrors(known)
+    return msgspec.convert(dict(options), strategy.Options)
+
+
+def why_missing(failures: Iterable[Failure], name: str, known: Iterable[str]) -> str:
+    """Advice for a name that is not registered: the failure that likely keeps it away, else the nearest name."""
+    for failure in failures:
+        if name.replace("-", "_") in (failure.plugin.replace("-", "_"), failure.plugin.removeprefix("bothost_")):
+            return f"plugin {failure.plugin} failed to load: {failure.cause}; see bothost plugin list"
+    return f"{nearest(name, known)} (see bothost plugin list)"
+
+
+def _command(address: str, text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"{address!r}: {error}", advice="check the quotes") from error
+    if not words:
+        raise ConfigError(f"{address!r} names no command", advice='for example "exec:python3 my_bot.py"')
+    return words
+
+
+def _version(plugins: Plugins, strategy: type[Strategy], alias: str) -> tuple[Model | None, str | None]:
+    wanted = alias or CHAMPION
+    model = plugins.aliases(strategy.name, wanted) if plugins.aliases is not None else None
+    if model is None:
+        model = weights.find(strategy, wanted)
+    level = alias if alias in strategy.levels else None
+    if model is None and alias and level is None:
+        known = [*strategy.levels, *weights.aliases(strategy)]
+        advice = nearest(alias, known) if known else f"it has no models and no levels: write {strategy.name}"
+        raise ModelError(f"{strategy.name} has no version or level {alias!r}", advice=advice)
+    return model, level

@@ -1,0 +1,140 @@
+"""Find plugins and import them, one by one: what one of them does wrong is its own :class:`Failure`.
+
+Sources, in this order: the entry-point group ``bothost`` (what comes with bothost first), then ``plugins_dir``, where
+a plugin is a ``*.py`` file, a package, or a project: a folder whose pyproject.toml names ``bothost`` entry points.
+Names that start with ``_`` or ``.`` are passed over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+GROUP = "bothost"
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What a plugin did wrong. It costs that plugin, or the thing that it registers, and nothing else."""
+
+    plugin: str
+    source: str
+    cause: str
+    advice: str = ""
+    traceback: str = ""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A place where a plugin is said to be."""
+
+    name: str
+    """Unique name of the plugin."""
+    source: str
+    """Where it was found, in words."""
+    module: str
+    path: Path | None = None
+    """Its file, or the folder of its package; None: import ``module`` as usual."""
+    version: str = ""
+
+
+def entry_points() -> Iterator[Found]:
+    """Installed plugins; those of bothost itself first, so that no other takes their names."""
+    points = importlib.metadata.entry_points(group=GROUP)
+    for point in sorted(points, key=lambda p: (p.dist is None or p.dist.name != "bothost", p.name)):
+        name, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
+        yield Found(point.name, f"entry point {point.name} of {name}", point.module, None, version)
+
+
+def loose(folder: Path) -> Iterator[Found | Failure]:
+    """Plugins of ``plugins_dir``; a folder that does not exist holds none."""
+    try:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        yield Failure(folder.name, str(folder), f"cannot be listed: {error.strerror}", f"chmod u+rx {folder}")
+        return
+    for path in paths:
+        if path.name.startswith(("_", ".")):
+            continue
+        if path.suffix == ".py" and path.is_file():
+            yield Found(path.stem, str(path), path.stem, path)
+        elif (path / "__init__.py").is_file():
+            yield Found(path.name, str(path), path.name, path)
+        elif (path / "pyproject.toml").is_file():
+            yield from _project(path)
+
+
+def _project(folder: Path) -> Iterator[Found | Failure]:
+    file = folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(file.read_text("utf-8"))["project"]
+        points = dict(project["entry-points"][GROUP])
+        version = str(project.get("version", ""))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        advice = 'a plugin project has [project.entry-points.bothost] with NAME = "MODULE"'
+        yield Failure(folder.name, str(folder), f"pyproject.toml: {type(error).__name__}: {error}", advice)
+        return
+    for name, module in points.items():
+        roots = [folder / "src", folder]
+        places = [place for root in roots for place in (root / str(module), root / f"{module}.py")]
+        path = next((place for place in places if place.exists()), None)
+        if path is None or not str(module).isidentifier():
+            advice = f"put the package {module} into {folder} or {folder / 'src'}"
+            yield Failure(name, str(folder), f"its module {module} is not there", advice)
+        else:
+            yield Found(name, str(folder), str(module), path, version)
+
+
+def load(found: Found) -> ModuleType | Failure:
+    """Import a plugin. Whatever it raises is its failure; only KeyboardInterrupt passes."""
+    try:
+        return importlib.import_module(found.module) if found.path is None else _import_path(found.module, found.path)
+    except (Exception, SystemExit) as error:
+        return failure(found, error)
+
+
+def _import_path(module: str, path: Path) -> ModuleType:
+    """Import a file or package under its own name, without touching ``sys.path``."""
+    if not module.isidentifier():
+        raise ImportError(f"{module!r} cannot be a module name: use letters, digits and _")
+    file = path / "__init__.py" if path.is_dir() else path
+    if (known := sys.modules.get(module)) is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    if known is not None or importlib.util.find_spec(module) is not None:
+        raise ImportError(f"there is another module named {module!r}: rename this one")
+    search = [str(path)] if path.is_dir() else None
+    spec = importlib.util.spec_from_file_location(module, file, submodule_search_locations=search)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[module] = loaded
+    try:
+        spec.loader.exec_module(loaded)
+    except BaseException:
+        for name in [n for n in sys.modules if n == module or n.startswith(f"{module}.")]:
+            del sys.modules[name]
+        raise
+    return loaded
+
+
+def failure(found: Found, error: BaseException, *, during: str = "") -> Failure:
+    """What to tell about an exception in a plugin: where it happened in the plugin's own files, and the whole trace."""
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "importlib" not in f.filename and not f.filename.startswith(str(Path(__file__).parent))]
+    if isinstance(error, SyntaxError) and error.filename:
+        cause = f"SyntaxError: {error.msg} ({Path(error.filename).name}, line {error.lineno})"
+    elif own:
+        cause += f" ({Path(own[-1].filename).name}, line {own[-1].lineno})"
+    advice = ""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        advice = f"install what brings the module {error.name.partition('.')[0]}, or fix the import"
+    text = "".join(traceback.format_exception(error))
+    return Failure(found.name, found.source, f"{during}: {cause}" if during else cause, advice, text)

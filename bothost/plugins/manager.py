@@ -1,0 +1,208 @@
+"""The plugins of one process: loaded, checked, and listed with everything that went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pluggy
+
+from bothost.errors import PluginError
+from bothost.plugins import discover
+from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
+from bothost.plugins.discover import Failure, Found, failure
+from bothost.plugins.validate import NAME, module_problem, new_manager, options_problems, strategy_problems
+from bothost.rules.game import Game
+from bothost.strategy import Strategy
+
+
+class Plugins:
+    """What the plugins of this process bring. Make it with :meth:`load`; failures never raise, they are listed.
+
+    Modules are imported at once, hooks are asked when first needed: a strategy's hook does not run for ``--help``.
+    """
+
+    def __init__(self, aliases: AliasResolver | None = None) -> None:
+        self.manager: pluggy.PluginManager = new_manager()
+        self.sources: dict[str, Found] = {}
+        """Plugin name → where it was found; only plugins that loaded."""
+        self.origins: dict[str, str] = {}
+        """``strategy NAME``, ``lobby NAME``, … → name of the plugin that brings it."""
+        self.aliases = aliases
+        """Resolves (strategy, alias) in the database; None where there is no database."""
+        self._failures: list[Failure] = []
+
+    @classmethod
+    def load(
+        cls,
+        plugins_dir: Path | None = None,
+        *,
+        entry_points: bool = True,
+        modules: Iterable[ModuleType] = (),
+        aliases: AliasResolver | None = None,
+    ) -> Plugins:
+        """Import and register all plugins: entry points, ``plugins_dir``, then ``modules`` (for tests)."""
+        plugins = cls(aliases)
+        if entry_points:
+            for found in discover.entry_points():
+                plugins._admit(found)
+        for item in discover.loose(plugins_dir) if plugins_dir is not None else ():
+            if isinstance(item, Failure):
+                plugins._failures.append(item)
+            else:
+                plugins._admit(item)
+        for module in modules:
+            plugins._register(Found(module.__name__, "given", module.__name__), module)
+        return plugins
+
+    @property
+    def hook(self) -> Any:
+        """Caller of hooks: ``plugins.hook.bothost_table_opened(table=…)``. An exception passes; see ``notify``."""
+        return self.manager.hook
+
+    def notify(self, name: str, log: Callable[[Failure], None], **arguments: Any) -> None:
+        """Fire a notifying hook; the exception of one plugin goes to ``log`` and keeps no other from hearing."""
+        for impl in getattr(self.manager.hook, name).get_hookimpls():
+            try:
+                impl.function(*(arguments[argument] for argument in impl.argnames))
+            except Exception as error:
+                log(failure(self.sources[impl.plugin_name], error, during=name))
+
+    @cached_property
+    def games(self) -> dict[str, Callable[..., Game]]:
+        """Games that plugins bring, beside the native ones: name → factory taking the rules as keywords."""
+        return self._named("game", "bothost_games", lambda pair: _pair_problems(pair, "a factory of games"))
+
+    @cached_property
+    def strategies(self) -> dict[str, type[Strategy]]:
+        """Strategy classes by name."""
+        return self._classes("strategy", "bothost_strategies", strategy_problems)
+
+    @cached_property
+    def lobbies(self) -> dict[str, type[Any]]:
+        """Lobby adapter classes by name."""
+        return self._classes("lobby", "bothost_lobbies", _adapter_problems)
+
+    @cached_property
+    def exporters(self) -> dict[str, type[Any]]:
+        """Exporter classes by name."""
+        return self._classes("exporter", "bothost_exporters", _exporter_problems)
+
+    @cached_property
+    def commands(self) -> dict[str, Any]:
+        """Typer apps by noun."""
+        return self._named("command", "bothost_commands", lambda pair: _pair_problems(pair, "a typer.Typer"))
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Everything that went wrong, in order. Asks the hooks that were not asked yet."""
+        _ = (self.games, self.strategies, self.lobbies, self.exporters, self.commands)
+        return list(self._failures)
+
+    def resolve(self, address: str, options: Mapping[str, Any] | None = None) -> Resolved:
+        """The strategy class, options and model that an address stands for. See :func:`bothost.plugins.resolve`."""
+        return resolve(self, address, options)
+
+    # ------------------------------------------------------------------------------------------------- registering
+
+    def _admit(self, found: Found) -> None:
+        module = discover.load(found)
+        if isinstance(module, Failure):
+            self._failures.append(module)
+        else:
+            self._register(found, module)
+
+    def _register(self, found: Found, module: ModuleType) -> None:
+        problem = module_problem(module)
+        if problem is None and (found.name in self.sources or self.manager.is_registered(module)):
+            other = self.sources.get(found.name)
+            problem = (f"it is there already ({other.source if other else 'same module'})", "remove one of them")
+        if problem is not None:
+            self._failures.append(Failure(found.name, found.source, *problem))
+            return
+        self.manager.register(module, found.name)
+        self.sources[found.name] = found
+
+    def _asked(self, hook: str) -> Iterator[tuple[Found, Any]]:
+        """What each plugin returns from a registering hook, in registration order."""
+        for impl in getattr(self.manager.hook, hook).get_hookimpls():
+            found = self.sources[impl.plugin_name]
+            try:
+                items = list(impl.function())
+            except (Exception, SystemExit) as error:
+                self._failures.append(failure(found, error, during=hook))
+                continue
+            for item in items:
+                yield found, item
+
+    def _classes(self, kind: str, hook: str, check: Callable[[Any], Iterable[tuple[str, str]]]) -> dict[str, Any]:
+        return self._named(kind, hook, check, lambda item: (item.name, item))
+
+    def _named(
+        self,
+        kind: str,
+        hook: str,
+        check: Callable[[Any], Iterable[tuple[str, str]]],
+        split: Callable[[Any], tuple[str, Any]] = lambda item: (item[0], item[1]),
+    ) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for found, item in self._asked(hook):
+            try:
+                wrong = list(check(item))
+            except Exception as error:  # a class whose attributes raise
+                self._failures.append(failure(found, error, during=hook))
+                continue
+            self._failures += [Failure(found.name, found.source, cause, advice) for cause, advice in wrong]
+            if wrong:
+                continue
+            name, value = split(item)
+            if name in named:
+                cause = f"{kind} {name!r} is there already, from plugin {self.origins[f'{kind} {name}']}"
+                self._failures.append(Failure(found.name, found.source, cause, "rename one of them"))
+                continue
+            named[name] = value
+            self.origins[f"{kind} {name}"] = found.name
+        return named
+
+
+def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:
+    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and NAME.fullmatch(pair[0])):
+        yield f"{pair!r} is not a pair of a name and {what}", f'yield ("name", {what})'
+    elif not callable(pair[1]):
+        yield f"{pair[0]}: {pair[1]!r} is not {what}", ""
+
+
+def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:
+    yield from _class_problems(adapter, ("feed",), "bothost.lobbies.base.LobbyAdapter")
+    if isinstance(adapter, type):
+        yield from options_problems(adapter.__qualname__, getattr(adapter, "Options", None))
+        if not isinstance(getattr(adapter, "capabilities", None), msgspec.Struct):
+            yield f"{adapter.__qualname__} declares no capabilities", "see bothost.lobbies.base.Capabilities"
+
+
+def _exporter_problems(exporter: Any) -> Iterator[tuple[str, str]]:
+    yield from _class_problems(exporter, (), "bothost.export.base.Exporter")
+
+
+def _class_problems(cls: Any, methods: tuple[str, ...], base: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(cls, type):
+        yield f"{cls!r} is not a class", f"yield subclasses of {base}"
+        return
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield f"{cls.__qualname__}.name is {name!r}", "lower-case words joined by hyphens"
+    missing = [method for method in methods if not callable(getattr(cls, method, None))]
+    missing += sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        yield f"{cls.__qualname__} does not implement {', '.join(missing)}", f"derive it from {base}"
+
+
+def require(plugins: Plugins, what: Mapping[str, Any], kind: str, name: str) -> Any:
+    """``what[name]``. Raises PluginError with the nearest name, or with the failure that keeps it away."""
+    if name in what:
+        return what[name]
+    raise PluginError(name, f"there is no {kind} of this name", advice=why_missing(plugins.failures, name, what))

@@ -1,0 +1,100 @@
+"""What must hold of a plugin module and of the classes that it registers. Each check says what is wrong, in words."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, get_args
+
+import msgspec
+import pluggy
+
+from bothost import hookspecs
+from bothost.config import nearest
+from bothost.strategy import Execution, Strategy
+
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def new_manager() -> pluggy.PluginManager:
+    """A pluggy manager that knows the hooks of ``bothost.hookspecs``."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    return manager
+
+
+def module_problem(module: ModuleType) -> tuple[str, str] | None:
+    """(cause, advice) when the hooks of a module are not as the specification says. Tried in a manager of its own."""
+    wanted = getattr(module, "API_VERSION", hookspecs.API_VERSION)
+    if wanted != hookspecs.API_VERSION:
+        return _api_version("it", wanted)
+    scratch = new_manager()
+    try:
+        scratch.register(module, "it")
+        scratch.check_pending()
+    except pluggy.PluginValidationError as error:
+        text = re.sub(r"\s*\n\s*", " ", str(error).replace("Plugin 'it'", "it").replace("plugin 'it'", "it"))
+        known = hookspecs.specs()
+        unknown = [name for name in vars(module) if name not in known and f"'{name}'" in text]
+        advice = nearest(unknown[0], known) if unknown else "see the signatures in bothost/hookspecs.py"
+        return text, advice
+    if not scratch.get_hookcallers(module):
+        return "it implements no hook", f"mark functions with @bothost.hookimpl; hooks: {', '.join(hookspecs.specs())}"
+    return None
+
+
+def _api_version(what: str, wanted: Any) -> tuple[str, str]:
+    cause = f"{what} is written for plugin API {wanted!r}, this bothost has {hookspecs.API_VERSION}"
+    newer = isinstance(wanted, int) and wanted > hookspecs.API_VERSION
+    return cause, "upgrade bothost" if newer else "upgrade the plugin"
+
+
+def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
+    """(cause, advice) of everything that keeps this object from being a strategy class."""
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+        advice = "yield classes, not instances, derived from bothost.Strategy"
+        yield f"{strategy!r} is not a subclass of bothost.Strategy", advice
+        return
+    what = strategy.__qualname__
+    if inspect.isabstract(strategy):
+        missing = ", ".join(sorted(strategy.__abstractmethods__))
+        yield f"{what} does not implement {missing}", f"define {missing}"
+    api = getattr(strategy, "api_version", None)
+    if api != hookspecs.API_VERSION:
+        yield _api_version(what, api)
+    name = getattr(strategy, "name", None)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield f"{what}.name is {name!r}", "lower-case words joined by hyphens, for example: my-strategy"
+    elif name == "exec" and strategy.__module__.partition(".")[0] != "bothost_exec":
+        yield f"{what}.name is {name!r}, which addresses use otherwise", "choose another name"
+    if not isinstance(getattr(strategy, "version", None), str) or not strategy.version:
+        yield f"{what}.version is {getattr(strategy, 'version', None)!r}", 'a text, for example: "1.0"'
+    if not _words(getattr(strategy, "games", None)) or not strategy.games:
+        advice = 'a tuple of names, for example: ("doudizhu",), or ("*",) for any game'
+        yield f"{what}.games is {getattr(strategy, 'games', None)!r}", advice
+    if not _words(strategy.levels):
+        yield f"{what}.levels is {strategy.levels!r}", 'a tuple of names, weakest first, for example: ("easy", "hard")'
+    if strategy.execution not in get_args(Execution):
+        yield f"{what}.execution is {strategy.execution!r}", f"one of {', '.join(get_args(Execution))}"
+    for flag in ("deterministic", "needs_search_thread"):
+        if not isinstance(getattr(strategy, flag), bool):
+            yield f"{what}.{flag} is {getattr(strategy, flag)!r}", "True or False"
+    yield from options_problems(what, strategy.Options)
+
+
+def options_problems(what: str, options: Any) -> Iterator[tuple[str, str]]:
+    """The same for an ``Options`` schema."""
+    advice = "class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): …"
+    if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
+        yield f"{what}.Options is {options!r}, not a msgspec Struct", advice
+        return
+    try:
+        msgspec.inspect.type_info(options)
+    except Exception as error:  # whatever its annotations raise
+        yield f"{what}.Options cannot be read: {type(error).__name__}: {error}", advice
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(word, str) and word for word in value)

@@ -1,0 +1,123 @@
+"""Model versions that come inside a plugin package: ``weights/manifest.json`` and the files that it names.
+
+::
+
+    {"aliases": {"champion": "v1", "level-1": "v1"},
+     "versions": {"v1": {"files": {"model.onnx": "<sha256>"}, "encoder_version": 1}}}
+
+A version's files lie in ``weights/v1/`` when there is such a folder, else in ``weights/`` itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from bothost.config import nearest
+from bothost.errors import ModelError
+from bothost.strategy import Model, Strategy
+
+MANIFEST = "manifest.json"
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One version of the manifest: file name → sha256 in hex."""
+
+    files: dict[str, str]
+    encoder_version: int | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """``weights/manifest.json``"""
+
+    versions: dict[str, Version]
+    aliases: dict[str, str] = {}
+
+
+def model_sha256(files: Mapping[str, str]) -> str:
+    """The one sha256 of a model: of its only file, else of the lines ``<sha256>  <name>`` sorted by name."""
+    if len(files) == 1:
+        return next(iter(files.values()))
+    listing = "".join(f"{sha}  {name}\n" for name, sha in sorted(files.items()))
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def folder(strategy: type[Strategy]) -> Path | None:
+    """The ``weights`` folder of the package that brings the strategy; None where it has none."""
+    package = sys.modules.get(strategy.__module__.partition(".")[0])
+    places = list(getattr(package, "__path__", []))
+    return next((Path(place) / "weights" for place in places if (Path(place) / "weights").is_dir()), None)
+
+
+def manifest(strategy: type[Strategy]) -> Manifest | None:
+    """The manifest that comes with a strategy, None where there is none. Raises ModelError when it cannot be read."""
+    where = folder(strategy)
+    if where is None or not (where / MANIFEST).is_file():
+        return None
+    try:
+        return msgspec.json.decode((where / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError) as error:
+        advice = f"install the package of {strategy.name} again"
+        raise ModelError(f"{where / MANIFEST} cannot be read: {error}", advice=advice) from error
+
+
+def find(strategy: type[Strategy], alias: str) -> Model | None:
+    """The version that ``alias`` (or a version's own name) stands for, its files verified; None: it is not there.
+
+    Raises ModelError when a file is missing, changed, or outside the package.
+    """
+    known = manifest(strategy)
+    if known is None:
+        return None
+    name = known.aliases.get(alias, alias)
+    version = known.versions.get(name)
+    where = folder(strategy)
+    if where is None or version is None:
+        if alias in known.aliases:
+            advice = nearest(name, known.versions)
+            raise ModelError(f"{strategy.name}:{alias} stands for {name!r}, which is not there", advice=advice)
+        return None
+    _plain(name)
+    root = where / name if (where / name).is_dir() else where
+    verify(root, version.files)
+    return Model(strategy.name, name, model_sha256(version.files), str(root), version.files, version.encoder_version)
+
+
+def aliases(strategy: type[Strategy]) -> list[str]:
+    """All names of versions that come with a strategy."""
+    known = manifest(strategy)
+    return [] if known is None else [*known.aliases, *known.versions]
+
+
+def verify(root: Path, files: Mapping[str, str]) -> None:
+    """Raises ModelError unless every file lies under ``root`` and has its sha256."""
+    if not files:
+        raise ModelError(f"a model in {root} names no files")
+    for name, sha in files.items():
+        path = _inside(root, name)
+        try:
+            with path.open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise ModelError(f"model file {path}: {error.strerror}", advice="install the package again") from error
+        if actual != sha.lower():
+            advice = "the file was changed or cut short; install the package again, or import the model anew"
+            raise ModelError(f"model file {path} has sha256 {actual}, its manifest says {sha}", advice=advice)
+
+
+def _plain(name: str) -> None:
+    pure = PurePosixPath(name)
+    if not name or pure.is_absolute() or ".." in pure.parts or "\\" in name or "\0" in name or ":" in name:
+        raise ModelError(f"model file name {name!r} is not allowed", advice="names are relative, inside the package")
+
+
+def _inside(root: Path, name: str) -> Path:
+    _plain(name)
+    path = root / name
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise ModelError(f"model file {name!r} lies outside {root}", advice="names are relative, inside the package")
+    return path
