@@ -113,9 +113,8 @@ class View(Protocol):
     def clone(self) -> View: ...
 
 
-@runtime_checkable
 class State(Protocol):
-    """The full truth of one hand."""
+    """The full truth of one hand. (Not for ``isinstance``: before Python 3.12 that would evaluate ``returns``.)"""
 
     @property
     def game(self) -> Game: ...
@@ -204,16 +203,31 @@ class VecEnv(Protocol):
     overwrites.
     """
 
-    n: int
-    seat: npt.NDArray[np.int8]
-    """Shape (n,): the seat that each environment asks."""
-    legal_offsets: npt.NDArray[np.int64]
-    """Shape (n + 1,): environment i may do ``legal_ids[legal_offsets[i]:legal_offsets[i + 1]]``."""
-    legal_ids: ActionArray
-    returns: npt.NDArray[np.float32]
-    """Shape (n, seats): the score of the hand that ended in the last step, else 0."""
-    done: npt.NDArray[np.bool_]
-    """Shape (n,): whether a hand ended in the last step (the next deal already stands)."""
+    @property
+    def game(self) -> Game: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def seat(self) -> npt.NDArray[np.int8]:
+        """Shape (n,): the seat that each environment asks."""
+        ...
+
+    @property
+    def legal_offsets(self) -> npt.NDArray[np.int64]:
+        """Shape (n + 1,): environment i may do ``legal_ids[legal_offsets[i]:legal_offsets[i + 1]]``."""
+        ...
+
+    @property
+    def legal_ids(self) -> ActionArray: ...
+    @property
+    def returns(self) -> npt.NDArray[np.float32]:
+        """Shape (n, seats): the score of the hand that ended in the last step, else 0."""
+        ...
+
+    @property
+    def done(self) -> npt.NDArray[np.bool_]:
+        """Shape (n,): whether a hand ended in the last step (the next deal already stands)."""
+        ...
 
     def step(self, actions: ActionArray) -> None:
         """Apply one action per environment. Raises ValueError, and then changes nothing, when one is illegal."""
@@ -227,6 +241,14 @@ class VecEnv(Protocol):
         """Action block of every legal action, shape (len(legal_ids), *shape)."""
         ...
 
+    def encode_oracle(self, block: str, out: FloatArray) -> None:
+        """Oracle block of every asked seat into ``out``, shape (n, *shape): for trainers alone."""
+        ...
+
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
         """Dense mask (n, num_actions); only for games of at most 512 actions."""
+        ...
+
+    def deal(self, index: int) -> Json:
+        """The deal that environment ``index`` plays now, as ``Game.state_from_deal`` takes it."""
         ...

@@ -6,28 +6,31 @@
 //
 // The law: folding the events that a seat received, from its first, gives exactly state.view(seat).
 //
-// A game is a struct that satisfies the concept `Game` below; core/erased.h turns it into the run-time interface that
-// bindings/ shows to Python, and core/vec_env.h into a batch environment. Nothing outside bindings/ includes Python.
+// A game is a struct that satisfies the concept `Game` below; core/erased.h turns it into the run-time
+// interface that bindings/ shows to Python, and core/vec_env.h into a batch environment. Nothing outside
+// bindings/ includes Python.
 //
-// Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers through
-// apply(seat, action) in any order; an answer is an event to its own seat alone until the last one is in, and only
-// then the claims resolve and the outcome becomes public. legal() of a seat that is not asked is empty.
-// testing/claims.h is the smallest example.
+// Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers
+// through apply(seat, action) in any order; an answer is an event to its own seat alone until the last one is
+// in, and only then the claims resolve and the outcome becomes public. legal() of a seat that is not asked is
+// empty. testing/claims.h is the smallest example.
 //
-// Phases (pairing): a composite move is several actions by one seat, one after another; selections are events to
-// their own seat alone, and the composite's outcome is public once it executes.
+// Phases (pairing): a composite move is several actions by one seat, one after another; selections are events
+// to their own seat alone, and the composite's outcome is public once it executes.
 //
 // What the adapters in core/erased.h and core/vec_env.h see to, so that no game has to:
-//  - a Rules object stays where it is and outlives every State and View made from it: they may keep a pointer to it;
+//  - a Rules object stays where it is and outlives every State and View made from it: they may keep a pointer
+//  to it;
 //  - seats lie within [0, num_seats) and actions within [0, num_actions) wherever a game receives them;
-//  - kFormatVersion goes before the view's bytes and, as "format", into its JSON; both are checked and taken off before
+//  - kFormatVersion goes before the view's bytes and, as "format", into its JSON; both are checked and taken
+//  off before
 //    read and from_json see the rest; nothing may be left over after read; JSON is at most 64 levels deep.
-// What a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use in every way: legal,
-// sample and encode must not read out of bounds on it, however hostile the input was.
+// What a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use in every way:
+// legal, sample and encode must not read out of bounds on it, however hostile the input was.
 //
 // Optional members, used where they exist because they are faster:
-//   state.apply_legal(seat, action, sink)  as apply, of an action that legal() listed: nothing needs checking again
-//   cview.is_legal(action), state.is_legal(seat, action)  without listing the others
+//   state.apply_legal(seat, action, sink)  as apply, of an action that legal() listed: nothing needs checking
+//   again cview.is_legal(action), state.is_legal(seat, action)  without listing the others
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -49,7 +52,8 @@ struct Block {
   std::string name;
   /// Shape without batch (and, for action blocks, without the leading axis over actions).
   std::vector<int> shape;
-  /// Raised whenever any value of the block changes for any position: it is stored with decisions and checkpoints.
+  /// Raised whenever any value of the block changes for any position: it is stored with decisions and
+  /// checkpoints.
   int version;
   enum class Of { view, action, oracle } of;
   std::string doc;
@@ -69,11 +73,11 @@ struct Record {
 
 /// Static members of a game `G`, and of its three types. `sink` is any callable (Seat to, const G::Event&).
 template <class G>
-concept Game = requires(const typename G::Rules& rules, const typename G::State& state, typename G::State& mut,
-                        typename G::View& view, const typename G::View& cview, const typename G::Event& event,
-                        Rng& rng, ActionList& actions, Seat seat, Action action, std::string_view text, Json json,
-                        ByteWriter& writer, ByteReader& reader, double* returns, float* out, int block,
-                        std::span<const Action> some) {
+concept Game = requires(
+    const typename G::Rules& rules, const typename G::State& state, typename G::State& mut,
+    typename G::View& view, const typename G::View& cview, const typename G::Event& event, Rng& rng,
+    ActionList& actions, Seat seat, Action action, std::string_view text, Json json, ByteWriter& writer,
+    ByteReader& reader, double* returns, float* out, int block, std::span<const Action> some) {
   { G::kName } -> std::convertible_to<std::string_view>;
   /// Version of the view bytes and JSON.
   { G::kFormatVersion } -> std::convertible_to<int>;
@@ -82,8 +86,8 @@ concept Game = requires(const typename G::Rules& rules, const typename G::State&
   /// Names of all presets that Rules::from_json knows, the default first; at least one.
   { G::presets() } -> std::same_as<const std::vector<std::string>&>;
 
-  // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown keys;
-  // from_json({}) is the default preset, and from_json(to_json()) gives the same rules back.
+  // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown
+  // keys; from_json({}) is the default preset, and from_json(to_json()) gives the same rules back.
   { G::Rules::from_json(json) } -> std::same_as<typename G::Rules>;
   { rules.to_json() } -> std::same_as<Json>;
   { rules.num_seats() } -> std::convertible_to<int>;
@@ -99,37 +103,42 @@ concept Game = requires(const typename G::Rules& rules, const typename G::State&
 
   // State.
   requires std::constructible_from<typename G::State, const typename G::Rules&, Rng&>;  // a random deal
-  { G::State::from_deal(rules, json) } -> std::same_as<typename G::State>;               // a given deal
+  { G::State::from_deal(rules, json) } -> std::same_as<typename G::State>;              // a given deal
   { state.deal() } -> std::same_as<Json>;  // the deal this hand began with, as from_deal takes it
   { state.start(NoEvents{}) };             // the events of the deal; called once, before the first apply
   { state.to_act() } -> std::same_as<SeatMask>;
   { state.terminal() } -> std::same_as<bool>;
-  { state.legal(seat, actions) };                // appends, ascending, without duplicates
-  { mut.apply(seat, action, NoEvents{}) };       // throws IllegalAction, and then changes nothing
-  { state.returns(returns) };                    // num_seats values, the score of the hand; valid when terminal
+  { state.legal(seat, actions) };           // appends, ascending, without duplicates
+  { mut.apply(seat, action, NoEvents{}) };  // throws IllegalAction, and then changes nothing
+  { state.returns(returns) };               // num_seats values, the score of the hand; valid when terminal
   { state.view(seat) } -> std::same_as<typename G::View>;
 
   // View.
   requires std::constructible_from<typename G::View, const typename G::Rules&, Seat>;  // before any event
   requires std::equality_comparable<typename G::View>;
-  { view.observe(event) };                       // throws InvalidInput, and then changes nothing
+  { view.observe(event) };  // throws InvalidInput, and then changes nothing
   { cview.seat() } -> std::same_as<Seat>;
   { cview.seq() } -> std::same_as<std::uint32_t>;  // events received so far
   { cview.asked() } -> std::same_as<bool>;         // is a decision of this seat awaited
   { cview.to_act() } -> std::same_as<Seat>;        // the one seat whose public turn it is, or kNobody
   { cview.terminal() } -> std::same_as<bool>;
   { cview.phase() } -> std::convertible_to<std::string_view>;
-  { cview.legal(actions) };                        // as State::legal(view.seat()); empty unless asked
-  { view.apply(action) };  // the events that our own action is certain to cause, for lobbies that only take composites
+  { cview.legal(actions) };  // as State::legal(view.seat()); empty unless asked
+  {
+    view.apply(action)
+  };  // the events that our own action is certain to cause, for lobbies that only take composites
   { cview.sample(rng) } -> std::same_as<typename G::State>;  // uniform over the deals that the view allows
   { cview.write(writer) };
   { G::View::read(rules, reader) } -> std::same_as<typename G::View>;
   { cview.to_json() } -> std::same_as<Json>;
-  { G::View::from_json(rules, json) } -> std::same_as<typename G::View>;      // inverse of to_json
-  { G::View::from_snapshot(rules, json) } -> std::same_as<typename G::View>;  // as from_json; what is absent is unknown
+  { G::View::from_json(rules, json) } -> std::same_as<typename G::View>;  // inverse of to_json
+  {
+    G::View::from_snapshot(rules, json)
+  } -> std::same_as<typename G::View>;  // as from_json; what is absent is unknown
 
-  // The whole hand, once the reveal was observed. When a hand ends, State::apply sends every seat one last event
-  // "reveal - …" with all that was hidden (the deal, and answers or selections that others did not see).
+  // The whole hand, once the reveal was observed. When a hand ends, State::apply sends every seat one last
+  // event "reveal - …" with all that was hidden (the deal, and answers or selections that others did not
+  // see).
   { cview.record() } -> std::same_as<std::optional<Record>>;
 
   // Encoders: block is an index into G::blocks(); `out` has room for the block's floats and is overwritten.

@@ -1,5 +1,5 @@
-// A JSON value tree. The core neither parses nor prints JSON text: bindings turn this tree into Python objects and
-// back, and msgspec does the text.
+// A JSON value tree. The core neither parses nor prints JSON text: bindings turn this tree into Python
+// objects and back, and msgspec does the text.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -39,8 +39,8 @@ class Json {
   std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high) const {
     const auto v = get<std::int64_t>(what, "an integer");
     if (v < low || v > high)
-      throw InvalidInput(std::string(what) + ": " + std::to_string(v) + " is not within " + std::to_string(low) +
-                         " .. " + std::to_string(high));
+      throw InvalidInput(std::string(what) + ": " + std::to_string(v) + " is not within " +
+                         std::to_string(low) + " .. " + std::to_string(high));
     return v;
   }
   double number(std::string_view what) const {
@@ -65,6 +65,9 @@ class Json {
 
   using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>;
   const Value& value() const { return v_; }
+
+  /// Objects are equal when their members are, in the same order.
+  friend bool operator==(const Json& a, const Json& b) { return a.v_ == b.v_; }
 
  private:
   template <class T>

@@ -5,7 +5,8 @@
 
 namespace bothost {
 
-/// SplitMix64, by which seeds are spread (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+/// SplitMix64, by which seeds are spread (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 inline std::uint64_t splitmix64(std::uint64_t& s) {
   std::uint64_t z = (s += 0x9e3779b97f4a7c15ULL);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -58,7 +59,8 @@ class Rng {
   /// Fisher-Yates shuffle of [first, last).
   template <class It>
   void shuffle(It first, It last) {
-    for (auto n = static_cast<std::uint32_t>(last - first); n > 1; --n) std::swap(first[n - 1], first[below(n)]);
+    for (auto n = static_cast<std::uint32_t>(last - first); n > 1; --n)
+      std::swap(first[n - 1], first[below(n)]);
   }
 
  private:

@@ -17,7 +17,8 @@ using SeatMask = std::uint32_t;
 
 using ActionList = std::vector<Action>;
 
-/// Input from outside (an event, bytes, JSON, a rules option) that cannot be true. Becomes ValueError in Python.
+/// Input from outside (an event, bytes, JSON, a rules option) that cannot be true. Becomes ValueError in
+/// Python.
 struct InvalidInput : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

@@ -1,0 +1,106 @@
+"""Games: rules, views, encoders and batch environments.
+
+:func:`game` settles a game's rules and gives a :class:`Game`; :func:`vec_env` plays many hands of it at once. Native
+games come from the core in ``cpp/``; :func:`register_game` adds games written in plain Python, which then are found by
+name like any other.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bothost.errors import UsageError
+from bothost.rules import _native
+from bothost.rules._native import Oracle
+from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
+
+__all__ = [
+    "ActionArray",
+    "Block",
+    "FloatArray",
+    "Game",
+    "GameFactory",
+    "Json",
+    "Oracle",
+    "State",
+    "VecEnv",
+    "View",
+    "game",
+    "games",
+    "presets",
+    "register_game",
+    "vec_env",
+]
+
+
+@dataclass(frozen=True)
+class GameFactory:
+    """A game that a plugin brings."""
+
+    name: str
+    """Unique among all games."""
+    make: Callable[..., Game]
+    """Called with the rules' options as keywords. Raises ValueError on an option or a value that it does not know."""
+    presets: tuple[str, ...] = ("default",)
+    """Accepted as ``make(preset=…)``, the default first."""
+
+
+# The games that plugins brought, by name: the only state of this module. It fills while plugins load.
+_factories: dict[str, GameFactory] = {}
+
+
+def register_game(factory: GameFactory) -> None:
+    """Make a plain-Python game known by its name. Raises UsageError where another game has that name already."""
+    known = _factories.get(factory.name)
+    if factory.name in _native.games(testing=True) or (known is not None and known != factory):
+        raise UsageError(f"there is a game called {factory.name!r} already", advice="Give the new one another name.")
+    _factories[factory.name] = factory
+
+
+def games(*, testing: bool = False) -> tuple[str, ...]:
+    """Names of all games, sorted. With ``testing`` also those that exist only to test the contract."""
+    return tuple(sorted([*_native.games(testing=testing), *_factories]))
+
+
+def presets(name: str) -> tuple[str, ...]:
+    """Names of a game's presets, the default first. Raises UsageError for an unknown game."""
+    if name in _factories:
+        return _factories[name].presets
+    _require_native(name)
+    return tuple(_native.presets(name))
+
+
+def game(name: str, /, **options: Any) -> Game:
+    """A game with its rules settled: ``game("doudizhu", preset="rlcard", bidding="none")``.
+
+    ``game(g.name, **g.rules)`` gives an equal game back. Raises UsageError for an unknown game, ValueError for an
+    unknown option or a value out of range.
+    """
+    if name in _factories:
+        return _factories[name].make(**options)
+    _require_native(name)
+    return _native.make_game(name, options)
+
+
+def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
+    """``n`` hands of ``game`` stepped at once; environment ``i`` plays stream ``i`` of ``seed``.
+
+    A game in plain Python may bring a method ``vec_env(n, seed)``. Raises UsageError where there is none.
+    """
+    if isinstance(game, _native.Game):
+        return _native.VecEnv(game, n, seed)
+    make: Callable[[int, int], VecEnv] | None = getattr(game, "vec_env", None)
+    if make is None:
+        raise UsageError(f"{game.name} has no batch environment", advice="Give the game a method vec_env(n, seed).")
+    return make(n, seed)
+
+
+def _require_native(name: str) -> None:
+    if name in _native.games(testing=True):
+        return
+    near = difflib.get_close_matches(name, games(), n=1)
+    advice = f"Did you mean {near[0]!r}?" if near else f"Known games: {', '.join(games())}."
+    raise UsageError(f"no game is called {name!r}", advice=advice)

@@ -1,0 +1,46 @@
+// Between Python objects and the core's values. Wrong types raise TypeError, wrong values ValueError.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/any_game.h"
+
+namespace bothost::python {
+
+namespace nb = nanobind;
+
+/// Any object with __index__; what exceeds 64 bits is cut to their limits, which no range check lets pass.
+std::int64_t integer(nb::handle object);
+/// Any integer, taken modulo 2^64.
+std::uint64_t seed(nb::handle object);
+
+/// dict, list, tuple, str, int, float, bool, None; at most 64 levels deep.
+Json json_from(nb::handle object);
+nb::object json_to(const Json& json);
+
+nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs);
+
+using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using BoolArray = nb::ndarray<bool, nb::c_contig, nb::device::cpu>;
+using ActionArray = nb::ndarray<const Action, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// A new int32 array of shape (n,).
+nb::object actions_to(const ActionList& actions);
+
+/// Memory for a block with the given leading axes: `out` itself after a check of its shape, or a new array.
+struct FloatOut {
+  FloatOut(nb::handle out, std::span<const std::size_t> leading, const Block& block);
+  nb::object array;
+  float* data;
+};
+
+inline std::span<const Action> span_of(const ActionArray& array) { return {array.data(), array.shape(0)}; }
+
+}  // namespace bothost::python

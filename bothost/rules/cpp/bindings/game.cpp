@@ -1,0 +1,286 @@
+// Game, State, View, Oracle and Block as bothost/rules/game.py describes them.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <bit>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+
+namespace bothost::python {
+
+namespace {
+
+std::shared_ptr<AnyGame> game_of(const AnyGame& game) {
+  return std::const_pointer_cast<AnyGame>(game.shared_from_this());
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo).
+std::int64_t fnv1a(std::string_view data) {
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const char c : data) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3ULL;
+  return std::bit_cast<std::int64_t>(h);
+}
+
+ActionList& scratch() {
+  thread_local ActionList list;
+  list.clear();
+  return list;
+}
+
+nb::tuple tuple_of(const std::vector<int>& values) {
+  nb::list out;
+  for (const int v : values) out.append(v);
+  return nb::tuple(out);
+}
+
+nb::tuple seats_to(SeatMask mask) {
+  nb::list out;
+  for (; mask; mask &= mask - 1) out.append(std::countr_zero(mask));
+  return nb::tuple(out);
+}
+
+nb::object encode_view(const AnyView& view, std::string_view name, nb::handle out) {
+  const int block = view.game().block_index(name, Block::Of::view);
+  FloatOut floats(out, {}, view.game().blocks()[static_cast<std::size_t>(block)]);
+  view.encode(block, floats.data);
+  return floats.array;
+}
+
+nb::object encode_actions(const AnyView& view, std::string_view name, const ActionArray& actions,
+                          nb::handle out) {
+  const int block = view.game().block_index(name, Block::Of::action);
+  const std::size_t n = actions.shape(0);
+  for (const Action action : span_of(actions)) view.game().checked_action(action);
+  FloatOut floats(out, {&n, 1}, view.game().blocks()[static_cast<std::size_t>(block)]);
+  view.encode_actions(block, span_of(actions), floats.data);
+  return floats.array;
+}
+
+std::unique_ptr<AnyState> sample_state(const AnyView& view, nb::handle seed_object) {
+  const auto seed_value = seed(seed_object);
+  const auto own = view.clone();  // another thread may fold events into `view` meanwhile
+  nb::gil_scoped_release release;
+  return own->sample(seed_value);
+}
+
+std::unique_ptr<AnyState> replay(const AnyGame& game, nb::handle deal, nb::handle actions) {
+  auto state = game.state_from_deal(json_from(deal));
+  for (nb::handle pair : actions) {
+    if (!nb::isinstance<nb::sequence>(pair) || nb::len(pair) != 2)
+      throw InvalidInput("replay: every action is a pair (seat, action)");
+    const auto both = nb::borrow<nb::sequence>(pair);
+    state->apply(integer(both[0]), integer(both[1]));
+  }
+  return state;
+}
+
+/// What trainers alone may see: it takes a State, which no strategy at a table ever holds.
+struct Oracle {
+  nb::object owner;
+  const AnyState* state;
+  Seat seat;
+};
+
+void bind_block(nb::module_& m) {
+  nb::class_<Block>(m, "Block", "One named encoder tensor, float32, C order.")
+      .def_ro("name", &Block::name)
+      .def_prop_ro("shape", [](const Block& b) { return tuple_of(b.shape); })
+      .def_ro("version", &Block::version)
+      .def_prop_ro(
+          "of",
+          [](const Block& b) {
+            return b.of == Block::Of::view ? "view" : b.of == Block::Of::action ? "action" : "oracle";
+          })
+      .def_ro("doc", &Block::doc)
+      .def("__repr__", [](const Block& b) { return "<Block " + b.name + ">"; });
+}
+
+void bind_view(nb::module_& m) {
+  nb::class_<AnyView> view(m, "View", "What one seat may know. Mutable; clone before sharing.");
+  view.def_prop_ro("game", [](const AnyView& v) { return game_of(v.game()); })
+      .def_prop_ro("seat", [](const AnyView& v) { return static_cast<int>(v.seat()); })
+      .def_prop_ro("seq", &AnyView::seq)
+      .def_prop_ro("asked", &AnyView::asked)
+      .def_prop_ro("to_act",
+                   [](const AnyView& v) -> nb::object {
+                     const Seat seat = v.to_act();
+                     return seat == kNobody ? nb::none() : nb::object(nb::int_(static_cast<int>(seat)));
+                   })
+      .def_prop_ro("terminal", &AnyView::terminal)
+      .def_prop_ro("phase", [](const AnyView& v) { return std::string(v.phase()); })
+      .def("legal",
+           [](const AnyView& v) {
+             ActionList& list = scratch();
+             v.legal(list);
+             return actions_to(list);
+           })
+      .def(
+          "is_legal", [](const AnyView& v, nb::handle a) { return v.is_legal(integer(a)); },
+          nb::arg("action"))
+      .def("observe", &AnyView::observe, nb::arg("event"))
+      .def(
+          "observe_all",
+          [](AnyView& v, nb::handle events) {
+            for (nb::handle event : events) {
+              std::string_view text;
+              if (!nb::try_cast(event, text)) throw nb::type_error("an event is a string");
+              v.observe(text);
+            }
+          },
+          nb::arg("events"))
+      .def(
+          "apply", [](AnyView& v, nb::handle a) { v.apply(integer(a)); }, nb::arg("action"))
+      .def(
+          "notation", [](const AnyView& v, nb::handle a) { return v.game().notation(integer(a)); },
+          nb::arg("action"))
+      .def(
+          "parse", [](const AnyView& v, std::string_view text) { return v.game().parse(text); },
+          nb::arg("text"))
+      .def("sample_state", &sample_state, nb::arg("seed"))
+      .def("record",
+           [](const AnyView& v) -> nb::object {
+             const auto record = v.record();
+             return record ? nb::object(nb::make_tuple(json_to(record->deal), pairs_to(record->actions)))
+                           : nb::none();
+           })
+      .def("encode", &encode_view, nb::arg("block"), nb::arg("out") = nb::none())
+      .def("encode_actions", &encode_actions, nb::arg("block"), nb::arg("actions").noconvert(),
+           nb::arg("out") = nb::none())
+      .def("to_bytes",
+           [](const AnyView& v) {
+             const std::string data = v.to_bytes();
+             return nb::bytes(data.data(), data.size());
+           })
+      .def("to_json", [](const AnyView& v) { return json_to(v.to_json()); })
+      .def("hash", [](const AnyView& v) { return fnv1a(v.to_bytes()); })
+      .def("clone", &AnyView::clone)
+      .def("__copy__", &AnyView::clone)
+      .def("__deepcopy__", [](const AnyView& v, nb::handle) { return v.clone(); })
+      .def("__eq__",
+           [](const AnyView& v, nb::handle other) {
+             return nb::isinstance<AnyView>(other) && v.equals(*nb::cast<const AnyView*>(other));
+           })
+      .def("__repr__", [](const AnyView& v) {
+        return "<View of " + std::string(v.game().name()) + ", seat " + std::to_string(v.seat()) + ", seq " +
+               std::to_string(v.seq()) + ", " + std::string(v.phase()) + ">";
+      });
+  view.attr("__hash__") = nb::none();
+}
+
+void bind_state(nb::module_& m) {
+  nb::class_<AnyState>(m, "State", "The full truth of one hand.")
+      .def_prop_ro("game", [](const AnyState& s) { return game_of(s.game()); })
+      .def_prop_ro("to_act", [](const AnyState& s) { return seats_to(s.to_act()); })
+      .def_prop_ro("terminal", &AnyState::terminal)
+      .def_prop_ro("returns",
+                   [](const AnyState& s) {
+                     nb::list out;
+                     for (const double v : s.returns()) out.append(v);
+                     return nb::tuple(out);
+                   })
+      .def_prop_ro("deal", [](const AnyState& s) { return json_to(s.deal()); })
+      .def_prop_ro("actions", [](const AnyState& s) { return pairs_to(s.actions()); })
+      .def(
+          "legal",
+          [](const AnyState& s, nb::handle seat) {
+            ActionList& list = scratch();
+            s.legal(integer(seat), list);
+            return actions_to(list);
+          },
+          nb::arg("seat"))
+      .def(
+          "apply", [](AnyState& s, nb::handle seat, nb::handle a) { s.apply(integer(seat), integer(a)); },
+          nb::arg("seat"), nb::arg("action"))
+      .def(
+          "events",
+          [](const AnyState& s, nb::handle seat, nb::handle since) {
+            return s.events(integer(seat), integer(since));
+          },
+          nb::arg("seat"), nb::arg("since") = 0)
+      .def(
+          "view", [](const AnyState& s, nb::handle seat) { return s.view(integer(seat)); }, nb::arg("seat"))
+      .def("clone", &AnyState::clone)
+      .def("__copy__", &AnyState::clone)
+      .def("__deepcopy__", [](const AnyState& s, nb::handle) { return s.clone(); })
+      .def("__repr__", [](const AnyState& s) {
+        return "<State of " + std::string(s.game().name()) + " after " + std::to_string(s.actions().size()) +
+               " actions>";
+      });
+
+  nb::class_<Oracle>(m, "Oracle", "Features of the hidden truth, for trainers: made from a State.")
+      .def(
+          "__init__",
+          [](Oracle* self, nb::object state, nb::handle seat) {
+            const auto* s = nb::cast<const AnyState*>(state);
+            if (!s) throw nb::type_error("Oracle: state must be a State");
+            new (self) Oracle{state, s, s->game().checked_seat(integer(seat))};
+          },
+          nb::arg("state"), nb::arg("seat"))
+      .def(
+          "encode",
+          [](const Oracle& o, std::string_view name, nb::handle out) {
+            const int block = o.state->game().block_index(name, Block::Of::oracle);
+            FloatOut floats(out, {}, o.state->game().blocks()[static_cast<std::size_t>(block)]);
+            o.state->encode_oracle(o.seat, block, floats.data);
+            return floats.array;
+          },
+          nb::arg("block"), nb::arg("out") = nb::none());
+}
+
+}  // namespace
+
+void bind_game(nb::module_& m) {
+  bind_block(m);
+  bind_view(m);
+  bind_state(m);
+  nb::class_<AnyGame>(m, "Game", "A game with its rules settled.")
+      .def_prop_ro("name", [](const AnyGame& g) { return std::string(g.name()); })
+      .def_prop_ro("rules", [](const AnyGame& g) { return json_to(g.rules()); })
+      .def_prop_ro("num_seats", &AnyGame::num_seats)
+      .def_prop_ro("num_actions", &AnyGame::num_actions)
+      .def_prop_ro("format_version", &AnyGame::format_version)
+      .def_prop_ro("blocks",
+                   [](const AnyGame& g) {
+                     nb::dict out;
+                     for (const Block& block : g.blocks())
+                       out[block.name.c_str()] = nb::cast(&block, nb::rv_policy::reference);
+                     return out;
+                   })
+      .def(
+          "new_state", [](const AnyGame& g, nb::handle s) { return g.new_state(seed(s)); }, nb::arg("seed"))
+      .def(
+          "state_from_deal",
+          [](const AnyGame& g, nb::handle deal) { return g.state_from_deal(json_from(deal)); },
+          nb::arg("deal"))
+      .def(
+          "new_view", [](const AnyGame& g, nb::handle seat) { return g.new_view(integer(seat)); },
+          nb::arg("seat"))
+      .def(
+          "view_from_bytes",
+          [](const AnyGame& g, const nb::bytes& data) {
+            return g.view_from_bytes({data.c_str(), data.size()});
+          },
+          nb::arg("data"))
+      .def(
+          "view_from_json",
+          [](const AnyGame& g, nb::handle data) { return g.view_from_json(json_from(data)); },
+          nb::arg("data"))
+      .def(
+          "view_from_snapshot",
+          [](const AnyGame& g, nb::handle data) { return g.view_from_snapshot(json_from(data)); },
+          nb::arg("data"))
+      .def("replay", &replay, nb::arg("deal"), nb::arg("actions"))
+      .def(
+          "notation", [](const AnyGame& g, nb::handle a) { return g.notation(integer(a)); },
+          nb::arg("action"))
+      .def(
+          "parse", [](const AnyGame& g, std::string_view text) { return g.parse(text); }, nb::arg("text"))
+      .def("__repr__", [](const AnyGame& g) { return "<Game " + std::string(g.name()) + ">"; });
+}
+
+}  // namespace bothost::python

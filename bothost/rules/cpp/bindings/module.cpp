@@ -1,0 +1,65 @@
+// Module bothost.rules._native: the only place that knows Python. Its face is bothost/rules/_native.pyi.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "core/registry.h"
+
+namespace nb = nanobind;
+
+namespace bothost::python {
+namespace {
+
+const GameEntry& entry_of(std::string_view name) {
+  for (const GameEntry& entry : registered_games())
+    if (entry.name == name) return entry;
+  throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
+}
+
+/// Messages may quote hostile bytes: what is not UTF-8 in them is replaced, never raised about.
+void set_error(PyObject* type, const char* what) {
+  PyObject* text = PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(std::strlen(what)), "replace");
+  if (!text) return;
+  PyErr_SetObject(type, text);
+  Py_DECREF(text);
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const InvalidInput& e) {
+      set_error(PyExc_ValueError, e.what());
+    }
+  });
+  bind_game(m);
+  bind_vec_env(m);
+
+  m.def(
+      "games",
+      [](bool testing) {
+        nb::list names;
+        for (const GameEntry& entry : registered_games())
+          if (testing || !entry.testing) names.append(nb::str(entry.name.data(), entry.name.size()));
+        return names;
+      },
+      nb::arg("testing") = false,
+      "Names of the native games; those that only test the contract when asked for.");
+  m.def(
+      "presets", [](std::string_view name) { return entry_of(name).presets(); }, nb::arg("name"),
+      "Presets of a native game, the default first.");
+  m.def(
+      "make_game",
+      [](std::string_view name, nb::dict options) { return entry_of(name).make(json_from(options)); },
+      nb::arg("name"), nb::arg("options"), "A native game with its rules settled.");
+}
+
+}  // namespace bothost::python

@@ -1,0 +1,151 @@
+// VecEnv as bothost/rules/game.py describes it.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
+
+#include <atomic>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+
+namespace bothost::python {
+
+namespace {
+
+/// The environment, and a guard: with the GIL released a second thread could enter while a step is under way.
+class VecEnv {
+ public:
+  VecEnv(const AnyGame& game, std::int64_t n, std::uint64_t seed) : env_(game.vec_env(n, seed)) { publish(); }
+
+  class Hold {
+   public:
+    explicit Hold(std::atomic_flag& flag) : flag_(flag) {
+      if (flag.test_and_set()) throw InvalidInput("this VecEnv is being used by another thread");
+    }
+    ~Hold() { flag_.clear(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+  };
+  /// While it lives, nobody else changes the environment.
+  [[nodiscard]] Hold hold() { return Hold(busy_); }
+
+  AnyVecEnv& env() { return *env_; }
+
+  void step(std::span<const Action> actions) {
+    const Hold held(busy_);
+    // Copied before the GIL goes, so that nobody can change them between check and use.
+    actions_.assign(actions.begin(), actions.end());
+    {
+      nb::gil_scoped_release release;
+      env_->step(actions_);
+    }
+    publish();
+  }
+
+  /// The legal ids as the last complete step left them.
+  const std::shared_ptr<Action[]>& legal_ids() const { return ids_; }
+  std::size_t num_legal() const { return num_legal_; }
+
+ private:
+  void publish() {
+    ids_ = env_->legal_ids();
+    num_legal_ = env_->num_legal();
+  }
+
+  std::unique_ptr<AnyVecEnv> env_;
+  std::atomic_flag busy_;
+  std::vector<Action> actions_;
+  std::shared_ptr<Action[]> ids_;
+  std::size_t num_legal_ = 0;
+};
+
+/// A read-only array over memory that `owner` keeps alive.
+template <class T, class... Shape>
+nb::object array_over(const T* data, nb::handle owner, Shape... shape) {
+  return nb::ndarray<nb::numpy, const T>(data, {static_cast<std::size_t>(shape)...}, owner).cast();
+}
+
+nb::object legal_ids(VecEnv& self) {
+  using Owner = std::shared_ptr<Action[]>;
+  nb::capsule owner(new Owner(self.legal_ids()), [](void* p) noexcept { delete static_cast<Owner*>(p); });
+  return array_over(self.legal_ids().get(), owner, self.num_legal());
+}
+
+void legal_mask(VecEnv& self, const BoolArray& out) {
+  const auto width = static_cast<std::size_t>(self.env().game().num_actions());
+  if (width > 512) throw InvalidInput("dense masks are for games of at most 512 actions; use legal_ids");
+  if (out.ndim() != 2 || out.shape(0) != self.env().size() || out.shape(1) != width)
+    throw InvalidInput("out: legal_mask needs shape (n, num_actions)");
+  const auto held = self.hold();
+  nb::gil_scoped_release release;
+  self.env().legal_mask(out.data());
+}
+
+template <Block::Of kind>
+void encode(VecEnv& self, std::string_view name, nb::handle out) {
+  if (out.is_none()) throw nb::type_error("out must be an array");
+  const auto held = self.hold();
+  const AnyGame& game = self.env().game();
+  const int block = game.block_index(name, kind);
+  const std::size_t rows = kind == Block::Of::action ? self.env().num_legal() : self.env().size();
+  const FloatOut floats(out, {&rows, 1}, game.blocks()[static_cast<std::size_t>(block)]);
+  nb::gil_scoped_release release;
+  if constexpr (kind == Block::Of::view) self.env().encode(block, floats.data);
+  if constexpr (kind == Block::Of::action) self.env().encode_actions(block, floats.data);
+  if constexpr (kind == Block::Of::oracle) self.env().encode_oracle(block, floats.data);
+}
+
+nb::object deal(VecEnv& self, nb::handle index) {
+  const auto held = self.hold();
+  return json_to(self.env().deal(integer(index)));
+}
+
+}  // namespace
+
+void bind_vec_env(nb::module_& m) {
+  nb::class_<VecEnv>(m, "VecEnv", "n hands stepped at once; arrays are views that the next step overwrites.")
+      .def(
+          "__init__",
+          [](VecEnv* self, const AnyGame& game, nb::handle n, nb::handle seed_value) {
+            new (self) VecEnv(game, integer(n), seed(seed_value));
+          },
+          nb::arg("game"), nb::arg("n"), nb::arg("seed"))
+      .def_prop_ro(
+          "game",
+          [](VecEnv& v) { return std::const_pointer_cast<AnyGame>(v.env().game().shared_from_this()); })
+      .def_prop_ro("n", [](VecEnv& v) { return v.env().size(); })
+      .def_prop_ro("seat",
+                   [](nb::handle_t<VecEnv> self) {
+                     const auto& seats = nb::cast<VecEnv&>(self).env().seats();
+                     return array_over(seats.data(), self, seats.size());
+                   })
+      .def_prop_ro("legal_offsets",
+                   [](nb::handle_t<VecEnv> self) {
+                     const auto& offsets = nb::cast<VecEnv&>(self).env().offsets();
+                     return array_over(offsets.data(), self, offsets.size());
+                   })
+      .def_prop_ro("legal_ids", &legal_ids)
+      .def_prop_ro("returns",
+                   [](nb::handle_t<VecEnv> self) {
+                     auto& env = nb::cast<VecEnv&>(self).env();
+                     return array_over(env.returns().data(), self, env.size(), env.game().num_seats());
+                   })
+      .def_prop_ro("done",
+                   [](nb::handle_t<VecEnv> self) {
+                     const auto& done = nb::cast<VecEnv&>(self).env().done();
+                     return array_over(reinterpret_cast<const bool*>(done.data()), self, done.size());
+                   })
+      .def(
+          "step", [](VecEnv& v, const ActionArray& actions) { v.step(span_of(actions)); },
+          nb::arg("actions").noconvert())
+      .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out"))
+      .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"))
+      .def("encode_oracle", &encode<Block::Of::oracle>, nb::arg("block"), nb::arg("out"))
+      .def("legal_mask", &legal_mask, nb::arg("out").noconvert())
+      .def("deal", &deal, nb::arg("index"));
+}
+
+}  // namespace bothost::python

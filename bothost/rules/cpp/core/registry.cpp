@@ -1,0 +1,23 @@
+#include "core/registry.h"
+
+#include "core/erased.h"
+#include "testing/claims.h"
+
+namespace bothost {
+
+namespace {
+
+template <Game G>
+constexpr GameEntry entry(bool testing = false) {
+  return {G::kName, &make_game<G>, &G::presets, testing};
+}
+
+constexpr GameEntry kGames[] = {
+    entry<Claims>(/*testing=*/true),
+};
+
+}  // namespace
+
+std::span<const GameEntry> registered_games() { return kGames; }
+
+}  // namespace bothost

@@ -1,0 +1,149 @@
+// Many hands of one game stepped at once, by static dispatch and without events.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "core/any_game.h"
+
+namespace bothost {
+
+/// Environment i plays the deals of `Rng::stream(seed, i)`, whatever the others do. A step allocates nothing,
+/// once the buffer of legal ids has grown to its size.
+template <Game G>
+class VecEnvOf final : public AnyVecEnv {
+ public:
+  VecEnvOf(std::shared_ptr<const AnyGame> game, const typename G::Rules& rules, std::size_t n,
+           std::uint64_t seed)
+      : game_(std::move(game)), rules_(rules), num_seats_(static_cast<std::size_t>(rules.num_seats())) {
+    seat_.resize(n);
+    offsets_.resize(n + 1);
+    returns_.resize(n * num_seats_);
+    done_.resize(n);
+    scores_.resize(num_seats_);
+    rngs_.reserve(n);
+    states_.reserve(n);
+    reserve_ids(16 * n);
+    for (std::size_t i = 0; i < n; ++i) {
+      rngs_.push_back(Rng::stream(seed, i));
+      states_.emplace_back(rules_, rngs_.back());
+      ask(i);
+    }
+  }
+
+  const AnyGame& game() const override { return *game_; }
+  std::size_t size() const override { return states_.size(); }
+
+  void step(std::span<const Action> actions) override {
+    check(actions);
+    std::fill(returns_.begin(), returns_.end(), 0.0F);
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      auto& state = states_[i];
+      if constexpr (requires { state.apply_legal(Seat{}, Action{}, NoEvents{}); })
+        state.apply_legal(seat_[i], actions[i], NoEvents{});
+      else
+        state.apply(seat_[i], actions[i], NoEvents{});
+      done_[i] = state.terminal();
+      if (done_[i]) {
+        state.returns(scores_.data());
+        for (std::size_t s = 0; s < num_seats_; ++s)
+          returns_[i * num_seats_ + s] = static_cast<float>(scores_[s]);
+        state = typename G::State(rules_, rngs_[i]);
+      }
+      ask(i);
+    }
+  }
+
+  void encode(int block, float* out) const override {
+    const std::size_t floats = block_size(block);
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      G::encode(states_[i].view(seat_[i]), block, out + i * floats);
+  }
+
+  void encode_actions(int block, float* out) const override {
+    const std::size_t floats = block_size(block);
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      G::encode_actions(states_[i].view(seat_[i]), block, legal(i),
+                        out + static_cast<std::size_t>(offsets_[i]) * floats);
+  }
+
+  void encode_oracle(int block, float* out) const override {
+    const std::size_t floats = block_size(block);
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      G::encode_oracle(states_[i], seat_[i], block, out + i * floats);
+  }
+
+  void legal_mask(bool* out) const override {
+    const auto width = static_cast<std::size_t>(rules_.num_actions());
+    std::memset(out, 0, states_.size() * width * sizeof(bool));
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      for (const Action action : legal(i)) out[i * width + static_cast<std::size_t>(action)] = true;
+  }
+
+  Json deal(std::int64_t index) const override {
+    if (index < 0 || index >= static_cast<std::int64_t>(states_.size()))
+      throw InvalidInput("environment " + std::to_string(index) + " is not within 0 .. " +
+                         std::to_string(states_.size() - 1));
+    return states_[static_cast<std::size_t>(index)].deal();
+  }
+
+ private:
+  std::span<const Action> legal(std::size_t i) const {
+    return {ids_.get() + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])};
+  }
+
+  void check(std::span<const Action> actions) const {
+    if (actions.size() != states_.size())
+      throw InvalidInput(std::to_string(actions.size()) + " actions for " + std::to_string(states_.size()) +
+                         " environments");
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const auto ids = legal(i);
+      if (!std::binary_search(ids.begin(), ids.end(), actions[i]))
+        throw IllegalAction("environment " + std::to_string(i) + ": action " + std::to_string(actions[i]) +
+                            " is not legal");
+    }
+  }
+
+  /// Asks the lowest seat that may act, and lists its actions behind those of environment i - 1.
+  void ask(std::size_t i) {
+    const SeatMask mask = states_[i].to_act();
+    if (mask == 0) throw std::logic_error(std::string(G::kName) + ": a hand under way asks nobody");
+    seat_[i] = static_cast<Seat>(std::countr_zero(mask));
+    legal_.clear();
+    states_[i].legal(seat_[i], legal_);
+    if (legal_.empty()) throw std::logic_error(std::string(G::kName) + ": an asked seat has no legal action");
+    const auto begin = static_cast<std::size_t>(offsets_[i]);
+    if (begin + legal_.size() > capacity_) reserve_ids(2 * (begin + legal_.size()));
+    std::memcpy(ids_.get() + begin, legal_.data(), legal_.size() * sizeof(Action));
+    offsets_[i + 1] = static_cast<std::int64_t>(begin + legal_.size());
+  }
+
+  void reserve_ids(std::size_t capacity) {
+    auto larger = std::make_shared<Action[]>(capacity);
+    if (ids_) std::memcpy(larger.get(), ids_.get(), capacity_ * sizeof(Action));
+    ids_ = std::move(larger);
+    capacity_ = capacity;
+  }
+
+  std::size_t block_size(int block) const {
+    std::size_t floats = 1;
+    for (const int d : G::blocks()[static_cast<std::size_t>(block)].shape)
+      floats *= static_cast<std::size_t>(d);
+    return floats;
+  }
+
+  std::shared_ptr<const AnyGame> game_;  // owns the rules
+  const typename G::Rules& rules_;
+  std::size_t num_seats_;
+  std::vector<typename G::State> states_;
+  std::vector<Rng> rngs_;
+  std::size_t capacity_ = 0;
+  ActionList legal_;            // of one environment, hot in cache
+  std::vector<double> scores_;  // of one hand
+};
+
+}  // namespace bothost
