@@ -1,0 +1,205 @@
+#include "doudizhu/policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "doudizhu/analysis.h"
+
+namespace bothost::doudizhu {
+namespace {
+
+std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
+
+/// Whether somebody with at most `most` of the cards `held` may beat the move. Kickers are taken to be at
+/// hand.
+bool beatable(Cards held, const Move& m, int most) {
+  if (m.kind == Kind::rocket) return false;
+  const Ranks r(held);
+  if (most >= 2 && (r.one & kJokers) == kJokers) return true;
+  const bool bomb = m.kind == Kind::bomb;
+  if (most >= 4 && r.four >> (bomb ? m.rank + 1 : 0)) return true;
+  const int size = size_of(m.cards);
+  if (bomb || size > most || size > size_of(held)) return false;
+  const int width = m.length ? size_of(m.body) / m.length : 0;
+  const RankMask mask = width == 1 ? r.one : width == 2 ? r.two : width == 3 ? r.three : r.four;
+  return (m.length > 1 ? detail::runs(mask & kChainMask, m.length) : mask) >> (m.rank + 1) != 0;
+}
+
+class Thinker {
+ public:
+  explicit Thinker(const Sight& s) : s_(s), u_(Universe::get()), landlord_(s.seat == s.table.landlord) {
+    partner_ = landlord_ ? kNobody : static_cast<Seat>(3 - s.table.landlord - s.seat);
+    for (Seat i = 0; i < kSeats; ++i) {
+      if (i == s.seat || i == partner_) continue;
+      most_ = std::max<int>(most_, s.table.counts[at(i)]);
+      least_ = std::min<int>(least_, s.table.counts[at(i)]);
+    }
+  }
+
+  Choice lead(std::span<const Action> legal) const {
+    if (const Action a = sure_win(s_.hand, legal, 3); a != kPass) return {a, "wins"};
+    return best(legal, "weakest play of the partition", [&](const Move& m) { return lead_score(m); });
+  }
+
+  Choice follow(std::span<const Action> legal) const {
+    for (const Action a : legal)
+      if (a != kPass && u_[a].cards == s_.hand) return {a, "last play"};
+    for (const Action a : legal) {
+      if (a == kPass || beats_us(u_[a])) continue;
+      const Cards rest = s_.hand - u_[a].cards;
+      if (fewest_plays_bound(rest) <= 3 && wins_by_leading(rest, 2)) return {a, "takes the lead and wins"};
+    }
+    if (s_.table.last_seat == partner_ && leave_to_partner()) return {kPass, "the partner's play stands"};
+    return best(legal, "keeps the partition", [&](const Move& m) { return follow_score(m); });
+  }
+
+ private:
+  template <class Score>
+  Choice best(std::span<const Action> legal, std::string_view reason, Score&& score) const {
+    Choice out{legal.front(), reason};
+    int top = std::numeric_limits<int>::min();
+    for (const Action a : legal)
+      if (const int value = score(u_[a]); value > top) {
+        top = value;
+        out.action = a;
+      }
+    if (out.action == kPass) out.reason = "nothing cheap enough";
+    return out;
+  }
+
+  /// Whether an enemy may hold cards that beat the move.
+  bool beats_us(const Move& m) const { return beatable(s_.unseen, m, most_); }
+
+  /// A lead after which the hand cannot be stopped: all plays but the last stand. kPass where none is found.
+  Action sure_win(Cards hand, std::span<const Action> legal, int depth) const {
+    const int plays = fewest_plays_bound(hand);
+    if (plays > depth + 1) return kPass;
+    for (const Action a : legal)
+      if (u_[a].cards == hand) return a;
+    for (const Action a : legal) {
+      const Cards rest = hand - u_[a].cards;
+      if (fewest_plays_bound(rest) >= plays || beats_us(u_[a])) continue;
+      if (wins_by_leading(rest, depth - 1)) return a;
+    }
+    return kPass;
+  }
+
+  bool wins_by_leading(Cards hand, int depth) const {
+    if (hand == 0 || u_.classify(hand) > 0) return true;
+    if (depth <= 0 || fewest_plays_bound(hand) > depth + 1) return false;
+    std::vector<Action> leads(512);
+    const Generator generator(hand, s_.rules.allowed);
+    Action* const room = State::move_room() + kMoveRoom / 2;
+    leads.assign(room, generator.lead(room));
+    return sure_win(hand, leads, depth) != kPass;
+  }
+
+  int lead_score(const Move& m) const {
+    const Cards rest = s_.hand - m.cards;
+    int score = hand_value(rest);
+    const int size = size_of(m.cards);
+    const bool stands = !beats_us(m);
+    // An enemy about to go out takes a play of his size.
+    if (!stands && size <= 2 && enemy_holds(size)) score += size == 1 ? -120 + 4 * m.rank : -60 + 2 * m.rank;
+    if (!stands && size > 2 && enemy_holds(size)) score -= 20;
+    if (!stands && size == 1 && least_ == 2) score += m.rank;
+    if (partner_ != kNobody) {
+      const int held = s_.table.counts[at(partner_)];
+      const bool before_partner = next_seat(s_.seat) == partner_;
+      if (held == size && held <= 2 && (before_partner || stands))
+        score += held == 1 ? 80 - 4 * m.rank : 40 - 2 * m.rank;
+      // Before the landlord: no cheap card for him to unload on.
+      if (!before_partner && size <= 2 && m.kind != Kind::rocket) score += std::min<int>(m.rank, 9);
+    }
+    return score;
+  }
+
+  bool enemy_holds(int size) const {
+    for (Seat i = 0; i < kSeats; ++i)
+      if (i != s_.seat && i != partner_ && s_.table.counts[at(i)] == size) return true;
+    return false;
+  }
+
+  /// The partner made the play to beat: leave it unless it is low, the landlord is still to answer it, and
+  /// our answer is cheap.
+  bool leave_to_partner() const {
+    if (next_seat(s_.seat) != s_.table.landlord) return true;
+    const Move& m = u_[s_.table.last];
+    if (s_.table.counts[at(partner_)] <= 3 || !beats_us(m)) return true;
+    return size_of(m.cards) > 2 || m.rank >= 7;
+  }
+
+  int follow_score(const Move& m) const {
+    const bool partners = s_.table.last_seat == partner_;
+    const Cards rest = s_.hand - m.cards;
+    if (m.kind == Kind::pass) return hand_value(s_.hand) + (partners ? 6 : 0);
+    int score = hand_value(rest);
+    const bool big = m.kind == Kind::bomb || m.kind == Kind::rocket;
+    if (partners) return big || m.rank > 10 ? std::numeric_limits<int>::min() + 1 : score;
+    const int threat = s_.table.counts[at(s_.table.last_seat)];
+    if (threat <= 1)
+      score += 200;
+    else if (threat <= 2)
+      score += 60;
+    else if (threat <= 4)
+      score += 24;
+    else if (threat <= 6)
+      score += 8;
+    const bool stands = !beats_us(m);
+    if (stands) score += 6;
+    if (!stands && enemy_holds(size_of(m.cards)) && size_of(m.cards) <= 2) score += 4 * m.rank - 40;
+    const int left = fewest_plays_bound(rest);
+    if (left <= 2) score += stands ? 30 : 10;
+    if (big) score += left <= 3 ? 10 : -6;
+    return score;
+  }
+
+  const Sight& s_;
+  const Universe& u_;
+  bool landlord_;
+  Seat partner_;
+  int most_ = 0, least_ = kDealSize + kBottomSize;
+};
+
+Choice call(const Sight& s, std::span<const Action> legal) {
+  const double p = landlord_win_probability(s.hand);
+  const Action first = Universe::get().first_call();
+  if (s.rules.bidding == Bidding::grab)
+    return p > 0.5 ? Choice{legal.back(), "a hand that wins"} : Choice{first, "weak"};
+  const int wish = p > 0.62 ? 3 : p > 0.55 ? 2 : p > 0.48 ? 1 : 0;
+  for (const Action a : legal)
+    if (a - first == wish && wish > 0) return {a, "a hand that wins"};
+  return {first, "weak for a higher bid"};
+}
+
+}  // namespace
+
+double landlord_win_probability(Cards dealt) {
+  const Ranks r(dealt);
+  const double x = hand_value(dealt) * 0.02 + count_of(dealt, kTwo) * 0.3 +
+                   count_of(dealt, kSmallJoker) * 0.4 + count_of(dealt, kBigJoker) * 0.6 +
+                   std::popcount(r.four) * 0.3;
+  return 1 / (1 + std::exp(-x));
+}
+
+Choice choose(const Sight& s) {
+  thread_local std::vector<Action> legal(kMoveRoom);
+  Action* end;
+  const auto& u = Universe::get();
+  if (s.table.phase == Phase::bid) {
+    end = legal.data();
+    for (Action i = 0; i < 6; ++i)
+      if (s.table.is_legal_call(i, s.rules)) *end++ = u.first_call() + i;
+    return call(s, {legal.data(), end});
+  }
+  const Generator generator(s.hand, s.rules.allowed);
+  end = s.table.last == 0 ? generator.lead(legal.data()) : generator.follow(u[s.table.last], legal.data());
+  const std::span<const Action> moves{legal.data(), end};
+  if (moves.size() == 1) return {moves[0], moves[0] == kPass ? "nothing beats it" : "only move"};
+  const Thinker thinker(s);
+  return s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves);
+}
+
+}  // namespace bothost::doudizhu

@@ -1,0 +1,40 @@
+// A sound rule player for Dou Dizhu: it partitions its hand into few strong plays, leads and follows by that
+// partition, works with its fellow peasant, and bids by what its hand won in self-play.
+#pragma once
+#include <string_view>
+
+#include "doudizhu/view.h"
+
+namespace bothost::doudizhu {
+
+/// What the policy looks at: what one seat knows.
+struct Sight {
+  const Rules& rules;
+  const Public& table;
+  Seat seat;
+  Cards hand;
+  /// Cards in other hands (or not known to be played).
+  Cards unseen;
+
+  static Sight of(const View& v) { return {v.rules(), v.table(), v.seat(), v.hand(), v.unseen()}; }
+  /// As the seat's view would be, without making one.
+  static Sight of(const State& s, Seat seat) {
+    const auto& played = s.table().played;
+    return {s.rules(), s.table(), seat, s.hand(seat),
+            kDeck - s.hand(seat) - played[0] - played[1] - played[2]};
+  }
+};
+
+struct Choice {
+  Action action;
+  /// Why, for a person to read.
+  std::string_view reason;
+};
+
+/// The rule player's action; the seat must be to act. Deterministic; tens of microseconds.
+Choice choose(const Sight& sight);
+
+/// Estimated probability that a landlord with these 17 cards (before the bottom) wins among rule players.
+double landlord_win_probability(Cards dealt);
+
+}  // namespace bothost::doudizhu
