@@ -1,6 +1,7 @@
 #include "core/registry.h"
 
 #include "core/erased.h"
+#include "doudizhu/doudizhu.h"
 #include "testing/claims.h"
 
 namespace bothost {
@@ -13,6 +14,7 @@ constexpr GameEntry entry(bool testing = false) {
 }
 
 constexpr GameEntry kGames[] = {
+    entry<Doudizhu>(),
     entry<Claims>(/*testing=*/true),
 };
 
