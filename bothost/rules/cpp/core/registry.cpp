@@ -2,6 +2,7 @@
 
 #include "core/erased.h"
 #include "doudizhu/doudizhu.h"
+#include "othello/othello.h"
 #include "testing/claims.h"
 
 namespace bothost {
@@ -15,6 +16,7 @@ constexpr GameEntry entry(bool testing = false) {
 
 constexpr GameEntry kGames[] = {
     entry<Doudizhu>(),
+    entry<Othello>(),
     entry<Claims>(/*testing=*/true),
 };
 
