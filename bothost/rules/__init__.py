@@ -14,7 +14,7 @@ from typing import Any
 
 from bothost.errors import UsageError
 from bothost.rules import _native
-from bothost.rules._native import Oracle, othello_perft
+from bothost.rules._native import Oracle, Search
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
 
 __all__ = [
@@ -25,14 +25,15 @@ __all__ = [
     "GameFactory",
     "Json",
     "Oracle",
+    "Search",
     "State",
     "VecEnv",
     "View",
     "game",
     "games",
-    "othello_perft",
     "presets",
     "register_game",
+    "search",
     "vec_env",
 ]
 
@@ -97,6 +98,24 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
     if make is None:
         raise UsageError(f"{game.name} has no batch environment", advice="Give the game a method vec_env(n, seed).")
     return make(n, seed)
+
+
+def search(root: View, seed: int = 0, **options: Any) -> Search:
+    """A tree search from a view whose seat is asked: information-set UCT over sampled full states.
+
+    Options, all with defaults: ``leaf`` ("rollout": random playouts; "evaluator": values come through ``feed``),
+    ``utility`` ("sign": win or loss; "points": returns / ``points_scale``, clamped), ``points_scale``, ``exploration``
+    (C of UCT, for utilities in [-1, 1]), ``prior_visits`` (visits that an evaluator's value counts for),
+    ``leaf_batch``, ``threads`` (trees side by side, playouts only), ``max_nodes``. Deterministic under a seed with a
+    limit of iterations. Raises ValueError for a seat that is not asked or an option out of range, UsageError for a game
+    that is not native.
+
+    Sources: Kocsis and Szepesvari, "Bandit based Monte-Carlo planning" (2006); Cowling, Powley, Whitehouse,
+    "Information set Monte Carlo tree search" (2012).
+    """
+    if not isinstance(root, _native.View):
+        raise UsageError(f"{root.game.name} cannot be searched", advice="Only games of the native core can.")
+    return Search(root, seed, options)
 
 
 def _require_native(name: str) -> None:

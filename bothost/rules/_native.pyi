@@ -11,8 +11,6 @@ from bothost.rules.game import ActionArray, FloatArray, Json
 def games(testing: bool = False) -> list[str]: ...
 def presets(name: str) -> list[str]: ...
 def make_game(name: str, options: Json) -> Game: ...
-def othello_perft(depth: SupportsIndex) -> int:
-    """Leaves of the Othello game tree after ``depth`` plies (0 .. 14); a pass is a ply, a finished game one leaf."""
 
 @final
 class Block:
@@ -142,3 +140,40 @@ class VecEnv:
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None: ...
     def deal(self, index: SupportsIndex) -> Json:
         """The deal that environment ``index`` plays now, as ``Game.state_from_deal`` takes it."""
+
+class Search:
+    """See ``bothost.rules.search``."""
+
+    def __init__(self, root: View, seed: int, options: Json) -> None: ...
+    def run(self, iterations: int | None = None, ms: float | None = None) -> bool:
+        """Go on for so many iterations or milliseconds, whichever ends first; with the GIL released.
+
+        True when done; False when leaves wait for ``feed`` (only with ``leaf="evaluator"``).
+        """
+
+    def feed(self, values: npt.NDArray[np.float32]) -> None:
+        """Values in [-1, 1] of every legal action of every leaf, in order, for the seat that acts there.
+
+        Shape (sum of the leaves' numbers of legal actions,). Raises ValueError on another length.
+        """
+
+    def advance(self, root: View, actions: ActionArray) -> None:
+        """The hand went on by these actions (int32) and stands at ``root``: keep what is still true of the tree."""
+
+    @property
+    def leaves(self) -> list[tuple[View, ActionArray]]:
+        """The leaves that wait, each with its legal actions."""
+
+    @property
+    def root_actions(self) -> list[tuple[int, int, float]]:
+        """(action, visits, value) of every legal action of the root, ascending by action."""
+
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
+        """View block of every waiting leaf, shape (leaves, *shape)."""
+
+    def encode_actions(self, block: str, out: FloatArray | None = None) -> FloatArray:
+        """Action block of every legal action of every waiting leaf, in the order that ``feed`` takes."""

@@ -5,5 +5,6 @@ namespace bothost::python {
 
 void bind_game(nanobind::module_& m);
 void bind_vec_env(nanobind::module_& m);
+void bind_search(nanobind::module_& m);
 
 }  // namespace bothost::python

@@ -34,6 +34,7 @@ class ViewOf final : public AnyView {
  public:
   ViewOf(GamePtr<G> game, typename G::View view) : game_(std::move(game)), view_(std::move(view)) {}
 
+  const typename G::View& native() const { return view_; }
   const AnyGame& game() const override { return *game_; }
   Seat seat() const override { return view_.seat(); }
   std::uint32_t seq() const override { return view_.seq(); }

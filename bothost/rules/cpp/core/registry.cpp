@@ -2,7 +2,7 @@
 
 #include "core/erased.h"
 #include "doudizhu/doudizhu.h"
-#include "othello/othello.h"
+#include "search/search_of.h"
 #include "testing/claims.h"
 
 namespace bothost {
@@ -11,12 +11,11 @@ namespace {
 
 template <Game G>
 constexpr GameEntry entry(bool testing = false) {
-  return {G::kName, &make_game<G>, &G::presets, testing};
+  return {G::kName, &make_game<G>, &G::presets, &search::make_search<G>, testing};
 }
 
 constexpr GameEntry kGames[] = {
     entry<Doudizhu>(),
-    entry<Othello>(),
     entry<Claims>(/*testing=*/true),
 };
 

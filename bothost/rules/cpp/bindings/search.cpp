@@ -1,0 +1,176 @@
+// Search as bothost/rules/_native.pyi describes it.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <atomic>
+#include <cmath>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "core/registry.h"
+#include "search/any_search.h"
+
+namespace bothost::python {
+
+namespace {
+
+using search::AnySearch;
+
+search::Options options_of(const Json& json) {
+  search::Options options;
+  for (const auto& [key, value] : json.object("options")) {
+    if (key == "exploration") {
+      options.exploration = value.number(key);
+    } else if (key == "leaf") {
+      const auto& name = value.text(key);
+      if (name != "rollout" && name != "evaluator")
+        throw InvalidInput("leaf must be \"rollout\" or \"evaluator\"");
+      options.leaf = name == "rollout" ? search::Leaf::rollout : search::Leaf::evaluator;
+    } else if (key == "utility") {
+      const auto& name = value.text(key);
+      if (name != "sign" && name != "points") throw InvalidInput("utility must be \"sign\" or \"points\"");
+      options.utility = name == "sign" ? search::Utility::sign : search::Utility::points;
+    } else if (key == "points_scale") {
+      options.points_scale = value.number(key);
+    } else if (key == "prior_visits") {
+      options.prior_visits = value.number(key);
+    } else if (key == "leaf_batch") {
+      options.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
+    } else if (key == "threads") {
+      options.threads = static_cast<int>(value.integer(key, 1, 256));
+    } else if (key == "max_nodes") {
+      options.max_nodes = static_cast<std::uint32_t>(value.integer(key, 1, 1 << 28));
+    } else {
+      throw InvalidInput("a search has no option \"" + key + "\"");
+    }
+  }
+  return options;
+}
+
+/// The search, and a guard: with the GIL released a second thread could enter while it runs.
+class Search {
+ public:
+  Search(const AnyView& root, const search::Options& options)
+      : search_(entry_of(root.game().name()).search(root, options)) {}
+
+  class Hold {
+   public:
+    explicit Hold(std::atomic_flag& flag) : flag_(flag) {
+      if (flag.test_and_set()) throw InvalidInput("this search is being used by another thread");
+    }
+    ~Hold() { flag_.clear(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+  };
+  [[nodiscard]] Hold hold() { return Hold(busy_); }
+  AnySearch& get() { return *search_; }
+
+  std::size_t num_values() const {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < search_->num_leaves(); ++i) sum += search_->leaf_legal(i).size();
+    return sum;
+  }
+
+ private:
+  static const GameEntry& entry_of(std::string_view name) {
+    for (const GameEntry& entry : registered_games())
+      if (entry.name == name) return entry;
+    throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
+  }
+  std::unique_ptr<AnySearch> search_;
+  std::atomic_flag busy_;
+};
+
+bool run(Search& self, nb::handle iterations, nb::handle ms) {
+  search::Until until;
+  if (!iterations.is_none()) {
+    const auto most = integer(iterations);
+    if (most < 0) throw InvalidInput("iterations must not be negative");
+    until.iterations = static_cast<std::uint64_t>(most);
+  }
+  if (!ms.is_none()) {
+    const double left = nb::cast<double>(ms);
+    if (std::isnan(left)) throw InvalidInput("ms must be a number");
+    if (left < 1e12)
+      until.deadline =
+          search::Clock::now() + std::chrono::duration_cast<search::Clock::duration>(
+                                     std::chrono::duration<double, std::milli>(std::max(0.0, left)));
+  }
+  if (iterations.is_none() && ms.is_none()) throw InvalidInput("run() needs iterations, ms, or both");
+  const auto held = self.hold();
+  nb::gil_scoped_release release;
+  return self.get().run(until);
+}
+
+template <Block::Of kind>
+nb::object encode(Search& self, std::string_view name, nb::handle out) {
+  const auto held = self.hold();
+  const AnyGame& game = self.get().game();
+  const int block = game.block_index(name, kind);
+  const std::size_t rows = kind == Block::Of::action ? self.num_values() : self.get().num_leaves();
+  const FloatOut floats(out, {&rows, 1}, game.blocks()[static_cast<std::size_t>(block)]);
+  {
+    nb::gil_scoped_release release;
+    if constexpr (kind == Block::Of::view) self.get().encode(block, floats.data);
+    if constexpr (kind == Block::Of::action) self.get().encode_actions(block, floats.data);
+  }
+  return floats.array;
+}
+
+nb::list leaves(Search& self) {
+  const auto held = self.hold();
+  nb::list out;
+  for (std::size_t i = 0; i < self.get().num_leaves(); ++i)
+    out.append(nb::make_tuple(nb::cast(self.get().leaf(i)), actions_to(self.get().leaf_legal(i))));
+  return out;
+}
+
+nb::list root_actions(Search& self) {
+  const auto held = self.hold();
+  nb::list out;
+  for (const auto& root : self.get().root_actions())
+    out.append(nb::make_tuple(root.action, root.visits, root.value));
+  return out;
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+  nb::class_<Search>(m, "Search", "Information-set UCT from one seat's view, in coroutine form.")
+      .def(
+          "__init__",
+          [](Search* self, const AnyView& root, nb::handle seed_value, nb::dict options) {
+            auto settled = options_of(json_from(options));
+            settled.seed = seed(seed_value);
+            new (self) Search(root, settled);
+          },
+          nb::arg("root"), nb::arg("seed"), nb::arg("options"))
+      .def("run", &run, nb::arg("iterations") = nb::none(), nb::arg("ms") = nb::none())
+      .def(
+          "feed",
+          [](Search& self,
+             const nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values) {
+            const auto held = self.hold();
+            self.get().feed({values.data(), values.shape(0)});
+          },
+          nb::arg("values").noconvert())
+      .def(
+          "advance",
+          [](Search& self, const AnyView& root, const ActionArray& actions) {
+            const auto held = self.hold();
+            self.get().advance(root, span_of(actions));
+          },
+          nb::arg("root"), nb::arg("actions"))
+      .def_prop_ro("leaves", &leaves)
+      .def_prop_ro("root_actions", &root_actions)
+      .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
+      .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); })
+      .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out") = nb::none())
+      .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out") = nb::none());
+}
+
+}  // namespace bothost::python

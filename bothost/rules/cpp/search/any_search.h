@@ -1,0 +1,38 @@
+// The run-time interface of a search: what bindings/ shows to Python. search_of.h makes it from any `Game`.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/any_game.h"
+#include "search/options.h"
+
+namespace bothost::search {
+
+/// Not synchronised: one thread at a time may use a Search, which has threads of its own while it runs.
+class AnySearch {
+ public:
+  virtual ~AnySearch() = default;
+  virtual const AnyGame& game() const = 0;
+
+  /// Go on until done (true) or until leaves wait for feed() (false).
+  virtual bool run(const Until& until) = 0;
+  virtual void feed(std::span<const float> values) = 0;
+  /// The hand went on by these actions, and `root` is where it stands now.
+  virtual void advance(const AnyView& root, std::span<const Action> actions) = 0;
+
+  virtual std::vector<RootAction> root_actions() const = 0;
+  virtual std::uint64_t iterations() const = 0;
+  virtual std::size_t nodes() const = 0;
+
+  // The leaves that wait.
+  virtual std::size_t num_leaves() const = 0;
+  virtual std::unique_ptr<AnyView> leaf(std::size_t index) const = 0;
+  virtual const ActionList& leaf_legal(std::size_t index) const = 0;
+  /// One row per leaf.
+  virtual void encode(int block, float* out) const = 0;
+  /// One row per legal action of each leaf.
+  virtual void encode_actions(int block, float* out) const = 0;
+};
+
+}  // namespace bothost::search

@@ -1,0 +1,72 @@
+// From a `Game` (compile time) to AnySearch (run time).
+#pragma once
+#include "core/erased.h"
+#include "search/any_search.h"
+#include "search/search.h"
+
+namespace bothost::search {
+
+template <Game G>
+class SearchOf final : public AnySearch {
+ public:
+  SearchOf(const erased::ViewOf<G>& root, const Options& options)
+      : game_(root.game().shared_from_this()), search_(root.native(), game_->num_seats(), options) {}
+
+  const AnyGame& game() const override { return *game_; }
+  bool run(const Until& until) override { return search_.run(until); }
+  void feed(std::span<const float> values) override { search_.feed(values); }
+
+  void advance(const AnyView& root, std::span<const Action> actions) override {
+    search_.advance(native(root), actions);
+  }
+
+  std::vector<RootAction> root_actions() const override { return search_.root_actions(); }
+  std::uint64_t iterations() const override { return search_.iterations(); }
+  std::size_t nodes() const override { return search_.nodes(); }
+
+  std::size_t num_leaves() const override { return search_.leaves().size(); }
+  std::unique_ptr<AnyView> leaf(std::size_t index) const override {
+    return std::make_unique<erased::ViewOf<G>>(std::static_pointer_cast<const erased::GameOf<G>>(game_),
+                                               search_.leaves().at(index).view);
+  }
+  const ActionList& leaf_legal(std::size_t index) const override { return search_.leaves().at(index).legal; }
+
+  void encode(int block, float* out) const override {
+    for (const auto& leaf : search_.leaves()) {
+      G::encode(leaf.view, block, out);
+      out += floats(block);
+    }
+  }
+  void encode_actions(int block, float* out) const override {
+    for (const auto& leaf : search_.leaves()) {
+      G::encode_actions(leaf.view, block, leaf.legal, out);
+      out += floats(block) * leaf.legal.size();
+    }
+  }
+
+ private:
+  /// Throws InvalidInput when the view is one of another game.
+  const typename G::View& native(const AnyView& view) const {
+    const auto* own = dynamic_cast<const erased::ViewOf<G>*>(&view);
+    if (!own || (&own->game() != game_.get() && own->game().rules() != game_->rules()))
+      throw InvalidInput("the view belongs to another game than the search");
+    return own->native();
+  }
+  std::size_t floats(int block) const {
+    std::size_t size = 1;
+    for (const int d : game_->blocks()[static_cast<std::size_t>(block)].shape)
+      size *= static_cast<std::size_t>(d);
+    return size;
+  }
+
+  std::shared_ptr<const AnyGame> game_;
+  Search<G> search_;
+};
+
+/// A search from a view of game `G`.
+template <Game G>
+std::unique_ptr<AnySearch> make_search(const AnyView& root, const Options& options) {
+  return std::make_unique<SearchOf<G>>(dynamic_cast<const erased::ViewOf<G>&>(root), options);
+}
+
+}  // namespace bothost::search

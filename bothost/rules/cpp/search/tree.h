@@ -1,0 +1,138 @@
+// The search tree: nodes keyed by the sequence of actions from the root.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/types.h"
+
+namespace bothost::search {
+
+using NodeId = std::uint32_t;
+inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+
+/// An action at a node, with what is known of it. Values are those of the seat that acts at the node.
+struct Edge {
+  Action action;
+  NodeId child = kNoNode;
+  std::uint32_t visits = 0;
+  /// Iterations in which the action was legal at the node: determinizations differ in what they allow
+  /// (Cowling, Powley, Whitehouse, "Information Set Monte Carlo Tree Search", 2012).
+  std::uint32_t available = 0;
+  /// Visits whose value is still awaited; each counts as a loss meanwhile.
+  std::uint32_t pending = 0;
+  double total = 0.0;
+  float prior = 0.0f;
+  std::uint32_t evaluations = 0;
+  bool has_prior = false;
+
+  double mean(double prior_visits) const {
+    const double weight = has_prior ? prior_visits : 0.0;
+    const double n = visits + pending + weight;
+    return n > 0 ? (total - pending + weight * prior) / n : 0.0;
+  }
+};
+
+/// Edges ascend by action. A node holds every action that some determinization allowed there.
+struct Node {
+  std::vector<Edge> edges;
+  std::uint32_t visits = 0;
+  /// The seat that acts here, once known.
+  Seat seat = kNobody;
+
+  /// The edges of `legal` (ascending), made where they are missing; `out` receives their indices.
+  void match(const ActionList& legal, std::vector<std::uint32_t>& out) {
+    out.clear();
+    std::size_t at = 0;
+    bool missing = false;
+    for (const Action action : legal) {
+      while (at < edges.size() && edges[at].action < action) ++at;
+      if (at == edges.size() || edges[at].action != action) {
+        missing = true;
+        break;
+      }
+      out.push_back(static_cast<std::uint32_t>(at));
+    }
+    if (missing) {
+      merge(legal);
+      match(legal, out);
+    }
+  }
+
+ private:
+  void merge(const ActionList& legal) {
+    std::vector<Edge> merged;
+    merged.reserve(edges.size() + legal.size());
+    std::size_t at = 0;
+    for (const Action action : legal) {
+      for (; at < edges.size() && edges[at].action < action; ++at) merged.push_back(edges[at]);
+      if (at < edges.size() && edges[at].action == action)
+        merged.push_back(edges[at++]);
+      else
+        merged.push_back(Edge{.action = action});
+    }
+    merged.insert(merged.end(), edges.begin() + static_cast<std::ptrdiff_t>(at), edges.end());
+    edges = std::move(merged);
+  }
+};
+
+/// Nodes in one growing array: the child of an edge is an index, so that a tree is freed and copied at once.
+class Tree {
+ public:
+  Tree() { clear(); }
+
+  void clear() {
+    nodes_.clear();
+    nodes_.emplace_back();
+    root_ = 0;
+  }
+
+  NodeId root() const { return root_; }
+  Node& operator[](NodeId id) { return nodes_[id]; }
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  std::size_t size() const { return nodes_.size(); }
+
+  NodeId add() {
+    nodes_.emplace_back();
+    return static_cast<NodeId>(nodes_.size() - 1);
+  }
+
+  /// Make the child by `action` the root, and drop all that does not hang on it. False (and an empty tree)
+  /// when the action was never tried.
+  bool advance(Action action) {
+    const auto& edges = nodes_[root_].edges;
+    const auto at = std::lower_bound(edges.begin(), edges.end(), action,
+                                     [](const Edge& edge, Action wanted) { return edge.action < wanted; });
+    if (at == edges.end() || at->action != action || at->child == kNoNode) {
+      clear();
+      return false;
+    }
+    keep(at->child);
+    return true;
+  }
+
+ private:
+  /// Copy the subtree under `from` into a fresh array, breadth first.
+  void keep(NodeId from) {
+    std::vector<Node> kept;
+    std::vector<NodeId> sources{from};
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      Node node = std::move(nodes_[sources[i]]);
+      for (auto& edge : node.edges) {
+        if (edge.child == kNoNode) continue;
+        sources.push_back(edge.child);
+        edge.child = static_cast<NodeId>(sources.size() - 1);
+      }
+      kept.push_back(std::move(node));
+    }
+    nodes_ = std::move(kept);
+    root_ = 0;
+  }
+
+  std::vector<Node> nodes_;
+  NodeId root_ = 0;
+};
+
+}  // namespace bothost::search

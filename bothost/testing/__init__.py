@@ -1,1 +1,0 @@
-"""Conformance kits and test doubles for plugin authors."""

@@ -1,0 +1,152 @@
+"""Search on every native game: its laws, and positions whose best move is known."""
+
+import time
+
+import numpy as np
+import pytest
+
+from bothost import rules
+from bothost.errors import UsageError
+
+GAMES = rules.games(testing=True)
+
+
+def asked_view(game, seed=0, plies=0):
+    """A view whose seat has a choice, some random plies into a hand."""
+    rng = np.random.default_rng(seed)
+    for attempt in range(100):
+        state = game.new_state(seed * 100 + attempt)
+        for _ in range(plies):
+            if state.terminal:
+                break
+            seat = state.to_act[0]
+            state.apply(seat, int(rng.choice(state.legal(seat))))
+        if not state.terminal:
+            view = state.view(state.to_act[0])
+            if len(view.legal()) > 1:
+                return view
+    raise AssertionError("no position with a choice")
+
+
+def evaluate_all(search, value=0.0, iterations=200):
+    while not search.run(iterations=iterations - search.iterations):
+        wanted = sum(len(legal) for _, legal in search.leaves)
+        search.feed(np.full(wanted, value, dtype=np.float32))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_playouts_visit_only_legal_actions_and_add_up(name):
+    view = asked_view(rules.game(name))
+    before = view.to_bytes()
+    search = rules.search(view, seed=1)
+    assert search.run(iterations=300)
+    actions, visits, values = zip(*search.root_actions, strict=True)
+    assert list(actions) == view.legal().tolist()
+    assert sum(visits) == search.iterations == 300
+    assert all(-1 <= value <= 1 for value in values)
+    assert view.to_bytes() == before
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_seed_and_a_limit_of_iterations_fix_the_result(name, threads):
+    view = asked_view(rules.game(name), plies=2)
+
+    def run(seed, steps):
+        search = rules.search(view, seed=seed, threads=threads)
+        for step in steps:
+            search.run(iterations=step)
+        return search.root_actions
+
+    assert run(5, [200]) == run(5, [200])
+    if threads == 1:
+        assert run(5, [200]) == run(5, [50, 150])
+    assert run(5, [200]) != run(6, [200])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_evaluated_search_asks_for_every_legal_action_of_the_seat_to_act(name):
+    view = asked_view(rules.game(name))
+    search = rules.search(view, seed=1, leaf="evaluator", leaf_batch=4)
+    assert not search.run(iterations=50)
+    for leaf, legal in search.leaves:
+        assert leaf.asked
+        assert legal.tolist() == leaf.legal().tolist()
+    search.feed(np.zeros(sum(len(legal) for _, legal in search.leaves), dtype=np.float32))
+    evaluate_all(search, iterations=50)
+    assert sum(visits for _, visits, _ in search.root_actions) <= search.iterations == 50
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_evaluators_favourite_gets_the_visits(name):
+    view = asked_view(rules.game(name))
+    favourite = int(view.legal()[-1])
+    search = rules.search(view, seed=1, leaf="evaluator", leaf_batch=1, exploration=0.3)
+    while not search.run(iterations=200 - search.iterations):
+        values = [
+            0.9 if leaf.seat == view.seat and leaf.seq == view.seq and action == favourite else 0.0
+            for leaf, legal in search.leaves
+            for action in legal.tolist()
+        ]
+        search.feed(np.array(values, dtype=np.float32))
+    visits = {action: n for action, n, _ in search.root_actions}
+    assert max(visits, key=visits.get) == favourite
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_tree_is_kept_when_the_hand_goes_on(name):
+    game = rules.game(name)
+    view = asked_view(game)
+    search = rules.search(view, seed=1)
+    search.run(iterations=2000)
+    nodes = search.nodes
+    state = view.sample_state(3)
+    actions = []
+    while not actions or (not state.terminal and view.seat not in state.to_act):
+        seat = state.to_act[0]
+        actions.append(int(state.legal(seat)[0]))
+        state.apply(seat, actions[-1])
+    if state.terminal:
+        return
+    search.advance(state.view(view.seat), np.array(actions, dtype=np.int32))
+    assert search.nodes < nodes
+    search.run(iterations=100)
+    assert [action for action, _, _ in search.root_actions] == state.legal(view.seat).tolist()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_it_stops_at_a_deadline(name):
+    search = rules.search(asked_view(rules.game(name)), seed=1)
+    start = time.perf_counter()
+    search.run(ms=30)
+    assert 0.025 <= time.perf_counter() - start <= 1.0
+    assert search.iterations > 10
+
+
+def test_bad_input_is_refused_in_words():
+    game = rules.game("claims")
+    view = asked_view(game)
+    with pytest.raises(ValueError, match='no option "depth"'):
+        rules.search(view, depth=3)
+    with pytest.raises(ValueError, match="threads"):
+        rules.search(view, threads=0)
+    with pytest.raises(ValueError, match="needs iterations"):
+        rules.search(view).run()
+    with pytest.raises(ValueError, match="threads are for playouts"):
+        rules.search(view, threads=2, leaf="evaluator")
+    search = rules.search(view, leaf="evaluator")
+    search.run(iterations=10)
+    with pytest.raises(ValueError, match="needs"):
+        search.feed(np.zeros(10_000, dtype=np.float32))
+    with pytest.raises(ValueError, match="call feed"):
+        search.run(iterations=10)
+    with pytest.raises(ValueError, match="seat is asked"):
+        rules.search(game.new_view(0))
+    with pytest.raises(UsageError, match="cannot be searched"):
+        rules.search(type("Foreign", (), {"game": game})())
+
+
+def test_nan_from_an_evaluator_counts_as_nothing():
+    search = rules.search(asked_view(rules.game("claims")), leaf="evaluator")
+    evaluate_all(search, value=float("nan"), iterations=60)
+    assert all(np.isfinite(value) for _, _, value in search.root_actions)
