@@ -1,0 +1,13 @@
+"""Lobby adapters: what comes with bothost is registered here, through the same hook as anybody's."""
+
+from __future__ import annotations
+
+from bothost.hookspecs import hookimpl
+from bothost.lobbies.base import LobbyAdapter
+from bothost.lobbies.embedded import EmbeddedLobby
+
+
+@hookimpl
+def bothost_lobbies() -> list[type[LobbyAdapter]]:
+    """The adapters in this package."""
+    return [EmbeddedLobby]

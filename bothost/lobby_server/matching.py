@@ -1,0 +1,238 @@
+"""From seeks to tables: who waits where, who is invited, when robots fill in. Sans-IO."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator
+from typing import Protocol
+
+from bothost.lobbies import embedded_protocol as wire
+from bothost.lobby_server.settings import ServerSettings
+from bothost.lobby_server.table import Audience, Member, Table
+from bothost.lobby_server.timers import Timers
+from bothost.lobby_server.waiting import BadWish, GameShelf, Seeker, WaitingTable, table_rules, wish_key
+
+MAX_NAME = 100
+"""Characters of a seek's name."""
+
+
+class House(Audience, Protocol):
+    """What the waiting list needs of its lobby."""
+
+    rng: random.Random
+    timers: Timers
+
+    @property
+    def tables(self) -> Collection[str]: ...
+    def tables_of(self, player: str) -> int: ...
+    def new_id(self) -> str: ...
+    def seed(self) -> int: ...
+    def open_table(self, table: Table, now: float) -> None: ...
+
+
+class WaitingList:
+    """All waiting tables of a lobby."""
+
+    def __init__(self, house: House, settings: ServerSettings, shelf: GameShelf) -> None:
+        self.house = house
+        self.settings = settings
+        self.shelf = shelf
+        self.tables: dict[str, WaitingTable] = {}
+        self._by_key: dict[str, dict[str, WaitingTable]] = {}
+        """wish_key → waiting public tables, oldest first."""
+        self._seeks: dict[str, dict[str, WaitingTable]] = {}
+        """player → seek → table."""
+        self._invitations: dict[str, WaitingTable] = {}
+
+    def public(self) -> Iterator[WaitingTable]:
+        """Waiting tables that anybody may see."""
+        return (table for table in self.tables.values() if not table.private)
+
+    # ------------------------------------------------------------------------------------------------------- asking
+
+    def ask(self, player: str, message: wire.Seek | wire.Create | wire.Join, now: float) -> None:
+        """Seek, create or join. Raises BadWish."""
+        if not 0 < len(message.seek) <= MAX_NAME:
+            raise BadWish("bad_message", f"`seek` has 1 to {MAX_NAME} characters", "$.seek")
+        mine = self._seeks.get(player, {})
+        if message.seek in mine:
+            raise BadWish("seek_exists", "you have a seek of this name", "$.seek")
+        if len(mine) + self.house.tables_of(player) >= self.settings.tables_per_account:
+            raise BadWish("limit", f"at most {self.settings.tables_per_account} tables and seeks", "")
+        if isinstance(message, wire.Join):
+            table = self._joinable(player, message)
+        elif isinstance(message, wire.Create):
+            table = self._new(message.game, message.rules, message.attributes, message.password, now)
+        else:
+            table = self._sought(player, message) or self._new(message.game, message.rules, message.attributes, "", now)
+        self._sit(table, player, message.seek, now)
+
+    def _joinable(self, player: str, message: wire.Join) -> WaitingTable:
+        table = self.tables.get(message.table)
+        if table is None:
+            raise BadWish("unknown_table", "no such table waits for players", "$.table")
+        if not table.opens_to(message.password):
+            raise BadWish("forbidden", "this table's password is another", "$.password")
+        if not table.free or any(s.player == player for s in table.seekers):
+            raise BadWish("table_full", "no seat for you here", "$.table")
+        return table
+
+    def _sought(self, player: str, wish: wire.Seek) -> WaitingTable | None:
+        """The oldest waiting public table that this wish fits."""
+        key = wish_key(self.shelf.get(wish.game, wish.rules), wish.game)
+        for table in self._by_key.get(key, {}).values():
+            fits = table.free and not table.password and table.meets(wish.attributes)
+            if fits and all(s.player != player for s in table.seekers):
+                return table
+        return None
+
+    def _new(
+        self, game_name: str, rules: wire.Json, attributes: wire.Attributes, password: str, now: float
+    ) -> WaitingTable:
+        game = self.shelf.get(game_name, rules)
+        settled = table_rules(self.settings, game_name, game, attributes)
+        if attributes.get("robots") and self.settings.robots_after_s is None:
+            raise BadWish("bad_attributes", "this lobby has no robots", "$.attributes.robots")
+        if len(self.tables) + len(self.house.tables) >= self.settings.tables:
+            raise BadWish("limit", "this lobby has no room for another table", "")
+        table = WaitingTable(
+            name=self.house.new_id(),
+            rules=settled,
+            key=wish_key(game, game_name),
+            private=bool(attributes.get("private")),
+            password=password,
+            opened=now,
+            seekers=[],
+        )
+        self.tables[table.name] = table
+        if not table.private:
+            self._by_key.setdefault(table.key, {})[table.name] = table
+        return table
+
+    def _sit(self, table: WaitingTable, player: str, seek: str, now: float) -> None:
+        table.seekers.append(Seeker(player, seek))
+        self._seeks.setdefault(player, {})[seek] = table
+        if not table.free and not table.rules.attributes.get("accept"):
+            self._start(table, now)
+            return
+        taken = len(table.seekers)
+        self.house.send(player, wire.Waiting(seek, table.name, table.rules.game.num_seats, taken))
+        if not table.free:
+            self._invite(table, now)
+        self._set_timer(table, now)
+
+    # -------------------------------------------------------------------------------------------------- invitations
+
+    def _invite(self, table: WaitingTable, now: float) -> None:
+        table.invitation = self.house.new_id()
+        table.expires = now + self.settings.accept_s
+        self._invitations[table.invitation] = table
+        for seeker in table.seekers:
+            seeker.accepted = False
+            expires_ms = int(self.settings.accept_s * 1000)
+            self.house.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
+
+    def answer(self, player: str, invitation: str, accepts: bool, now: float) -> None:
+        """Accept or decline. Raises BadWish."""
+        table = self._invitations.get(invitation)
+        seeker = next((s for s in table.seekers if s.player == player), None) if table is not None else None
+        if table is None or seeker is None:
+            raise BadWish("unknown_invitation", "this invitation has expired, or is not yours", "$.invitation")
+        if not accepts:
+            self._part(table, [seeker], "you declined", now)
+            return
+        seeker.accepted = True
+        if all(s.accepted for s in table.seekers):
+            self._start(table, now)
+
+    # ------------------------------------------------------------------------------------------------------ parting
+
+    def cancel(self, player: str, seek: str, now: float) -> None:
+        """Withdraw a seek. Raises BadWish."""
+        table = self._seeks.get(player, {}).get(seek)
+        if table is None:
+            raise BadWish("unknown_seek", "you have no seek of this name: a table may just have started", "$.seek")
+        self._part(table, [s for s in table.seekers if s.player == player], "cancelled", now)
+
+    def forget_player(self, player: str, now: float) -> None:
+        """The player's connection is gone: seats are not kept for who may not come back."""
+        for table in list(self._seeks.get(player, {}).values()):
+            self._part(table, [s for s in table.seekers if s.player == player], "disconnected", now)
+
+    def _part(self, table: WaitingTable, seekers: list[Seeker], reason: str, now: float) -> None:
+        """Some leave; the rest wait on."""
+        for seeker in seekers:
+            table.seekers.remove(seeker)
+            self._drop_seek(seeker)
+            self.house.send(seeker.player, wire.SeekEnded(seeker.seek, reason))
+        if table.invitation:
+            del self._invitations[table.invitation]
+            table.invitation = ""
+            taken = len(table.seekers)
+            for seeker in table.seekers:
+                waiting = wire.Waiting(seeker.seek, table.name, table.rules.game.num_seats, taken)
+                self.house.send(seeker.player, waiting)
+        if table.seekers:
+            self._set_timer(table, now)
+        else:
+            self._drop(table)
+
+    def _drop_seek(self, seeker: Seeker) -> None:
+        mine = self._seeks[seeker.player]
+        del mine[seeker.seek]
+        if not mine:
+            del self._seeks[seeker.player]
+
+    def _drop(self, table: WaitingTable) -> None:
+        del self.tables[table.name]
+        self.house.timers.cancel(f"waiting {table.name}")
+        self._invitations.pop(table.invitation, None)
+        same = self._by_key.get(table.key, {})
+        same.pop(table.name, None)
+        if not same:
+            self._by_key.pop(table.key, None)
+
+    # ------------------------------------------------------------------------------------------------------- timing
+
+    def _robots_at(self, table: WaitingTable) -> float | None:
+        wanted = table.rules.attributes.get("robots", None if table.private else True)
+        if self.settings.robots_after_s is None or not wanted:
+            return None
+        at_once = "robots" in table.rules.attributes
+        return table.opened + (0.0 if at_once else self.settings.robots_after_s)
+
+    def _set_timer(self, table: WaitingTable, now: float) -> None:
+        when = table.opened + self.settings.wait_s
+        if table.invitation:
+            when = min(when, table.expires)
+        robots_at = self._robots_at(table)
+        if robots_at is not None and table.free:
+            when = min(when, robots_at)
+        self.house.timers.set(f"waiting {table.name}", max(when, now))
+
+    def tick(self, name: str, now: float) -> None:
+        """The timer of a waiting table fired."""
+        table = self.tables.get(name)
+        if table is None:
+            return
+        robots_at = self._robots_at(table)
+        if table.invitation and now >= table.expires:
+            self._part(table, [s for s in table.seekers if not s.accepted], "the invitation expired", now)
+        elif now >= table.opened + self.settings.wait_s:
+            self._part(table, list(table.seekers), "nobody came", now)
+        elif robots_at is not None and now >= robots_at and table.free:
+            self._start(table, now)
+        else:
+            self._set_timer(table, now)
+
+    def _start(self, table: WaitingTable, now: float) -> None:
+        """Draw the seats and play; robots take what is free."""
+        robots = table.free
+        self._drop(table)
+        for seeker in table.seekers:
+            self._drop_seek(seeker)
+        members = [Member(seeker.player, seeker.seek) for seeker in table.seekers]
+        members += [Member(f"robot-{i + 1}", robot=True) for i in range(robots)]
+        self.house.rng.shuffle(members)
+        playing = Table(table.name, table.rules, members, self.house, self.house.seed, now)
+        self.house.open_table(playing, now)

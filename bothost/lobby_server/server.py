@@ -1,0 +1,276 @@
+"""The shell around the lobby's core: sockets, the loop's clock, HTTP. It decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request as UpgradeRequest
+
+import bothost
+from bothost.errors import ConfigError
+from bothost.lobbies import embedded_protocol as wire
+from bothost.lobby_server.core import Close, Lobby, Send
+from bothost.lobby_server.settings import ServerSettings
+from bothost.rules.game import Game
+
+log = structlog.get_logger("bothost.lobby_server")
+
+
+class _Protocol(WebSocketsSansIOProtocol):
+    """uvicorn's websocket, with two differences that a server for hostile clients needs."""
+
+    def handle_connect(self, event: UpgradeRequest) -> None:
+        """Let the endpoint cut a connection whose peer has stopped reading: a close frame would never get through."""
+        super().handle_connect(event)
+        if self.handshake_initiated and hasattr(self, "scope"):
+            self.scope["state"]["abort"] = self.transport.abort
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand text on as bytes: the codec takes them as they are, and says in an error frame what is no UTF-8."""
+        self.curr_msg_data_type = "bytes"
+        super().send_receive_event_to_app()
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals belong to whoever runs the loop."""
+        yield
+
+
+class _Outlet:
+    """What waits to be sent on one connection."""
+
+    def __init__(self, websocket: WebSocket, max_frames: int, max_bytes: int) -> None:
+        self._websocket = websocket
+        self._max_frames = max_frames
+        self._max_bytes = max_bytes
+        self._queue: deque[bytes] = deque()
+        self._bytes = 0
+        self._wake = asyncio.Event()
+        self._close: tuple[int, str] | None = None
+
+    def put(self, data: bytes) -> bool:
+        """False: too much waits already; the frame is dropped."""
+        if len(self._queue) >= self._max_frames or self._bytes + len(data) > self._max_bytes:
+            return False
+        self._queue.append(data)
+        self._bytes += len(data)
+        self._wake.set()
+        return True
+
+    def close(self, code: int, reason: str) -> None:
+        self._close = (code, reason)
+        self._wake.set()
+
+    def abort(self) -> None:
+        """Drop the connection without ceremony."""
+        self._queue.clear()
+        self._bytes = 0
+        self._websocket.scope["state"]["abort"]()
+
+    async def run(self) -> None:
+        """Send until closed."""
+        send, queue = self._websocket.send, self._queue
+        while True:
+            while queue:
+                data = queue.popleft()
+                self._bytes -= len(data)
+                await send({"type": "websocket.send", "text": data.decode()})
+            if self._close is not None:
+                await self._websocket.close(*self._close)
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+
+class LobbyServer:
+    """A lobby on a listening socket. Use :func:`serve`."""
+
+    def __init__(self, settings: ServerSettings, make_game: Callable[..., Game], games: Iterable[str]) -> None:
+        self.settings = settings
+        self.lobby = Lobby(settings, make_game, games)
+        self.host = settings.host
+        self.port = settings.port
+        self.app = Starlette(
+            routes=[
+                WebSocketRoute("/ws", self._websocket),
+                Route("/healthz", self._healthz),
+                Route("/tables", self._tables),
+            ]
+        )
+        self._outlets: dict[int, _Outlet] = {}
+        self._numbers = itertools.count(1)
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def url(self) -> str:
+        """Where adapters connect."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"ws://{host}:{self.port}/ws"
+
+    # ------------------------------------------------------------------------------------------------------ websocket
+
+    async def _websocket(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        loop = asyncio.get_running_loop()
+        conn, lobby = next(self._numbers), self.lobby
+        outlet = _Outlet(websocket, self.settings.queue_frames, self.settings.queue_bytes)
+        self._outlets[conn] = outlet
+        writer = asyncio.create_task(self._write(outlet))
+        try:
+            lobby.opened(conn, loop.time())
+            self._perform()
+            while (message := await websocket.receive())["type"] == "websocket.receive":
+                lobby.received(conn, message.get("bytes") or message.get("text") or b"", loop.time())
+                self._perform()
+        finally:
+            del self._outlets[conn]
+            writer.cancel()
+            lobby.closed(conn, loop.time())
+            self._perform()
+
+    async def _write(self, outlet: _Outlet) -> None:
+        # A peer that vanished while we wrote is told to the reader, which ends the connection.
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await outlet.run()
+
+    def _perform(self) -> None:
+        """Do what the core asks for, then see to it that it is woken in time."""
+        outlets = self._outlets
+        for output in self.lobby.take():
+            outlet = outlets.get(output.conn)
+            if outlet is None:
+                continue
+            if type(output) is Send:
+                if not outlet.put(output.data):
+                    self.lobby.slow(output.conn)
+                    outlet.abort()
+            elif type(output) is Close:
+                outlet.close(output.code, output.reason)
+        wake_at = self.lobby.wake_at()
+        if wake_at is not None and (self._alarm is None or wake_at < self._alarm.when()):
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm = asyncio.get_running_loop().call_at(wake_at, self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self.lobby.tick(asyncio.get_running_loop().time())
+        self._perform()
+
+    # ----------------------------------------------------------------------------------------------------------- HTTP
+
+    async def _healthz(self, request: Request) -> Response:
+        lobby = self.lobby
+        return JSONResponse(
+            {
+                "status": "ok",
+                "version": bothost.__version__,
+                "protocol": wire.VERSION,
+                "connections": len(lobby.connections),
+                "waiting": len(lobby.waiting.tables),
+                "tables": len(lobby.tables),
+                "hands": lobby.hands_played,
+                "frames": lobby.frames_in,
+            }
+        )
+
+    async def _tables(self, request: Request) -> Response:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or self.lobby.account_of(token.strip()) is None:
+            advice = "send the header `Authorization: Bearer <token of an account>`"
+            return JSONResponse({"error": advice}, 401, {"WWW-Authenticate": "Bearer"})
+        infos = tuple(self.lobby.table_infos(request.query_params.get("game")))
+        return Response(wire.encode(wire.Tables(infos)), media_type="application/json")
+
+    # -------------------------------------------------------------------------------------------------------- running
+
+    async def run(self, listening: socket.socket) -> None:
+        """Serve on this socket until cancelled or told to ``stop``."""
+        config = uvicorn.Config(
+            self.app,
+            ws=_Protocol,
+            ws_max_size=self.settings.frame_bytes,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=3,
+        )
+        self._uvicorn = _Uvicorn(config)
+        await self._uvicorn.serve(sockets=[listening])
+
+    def stop(self) -> None:
+        """Close every connection and end ``run``."""
+        self._uvicorn.should_exit = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigError, which says what to do."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(1024)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        advice = f"another program may use port {port}: stop it, or choose another with --port or lobby_server.port"
+        message = f"cannot listen on {host}:{port}: {error}"
+        raise ConfigError(message, key="lobby_server.port", value=port, advice=advice) from None
+    listening.setblocking(False)
+    return listening
+
+
+@contextlib.asynccontextmanager
+async def serve(
+    settings: ServerSettings,
+    *,
+    make_game: Callable[..., Game] | None = None,
+    games: Iterable[str] | None = None,
+) -> AsyncIterator[LobbyServer]:
+    """A running lobby within this loop: ``async with serve(settings) as server: server.url``.
+
+    ``make_game`` and ``games`` default to every game of ``bothost.rules``. Raises ConfigError when the port is taken.
+    """
+    from bothost import rules
+
+    server = LobbyServer(settings, make_game or rules.game, games if games is not None else rules.games())
+    listening = listen(settings.host, settings.port)
+    server.port = listening.getsockname()[1]
+    running = asyncio.create_task(server.run(listening), name="lobby server")
+    try:
+        await _accepting(server, running)
+        log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.lobby.waiting.shelf.names)
+        yield server
+    finally:
+        server.stop()
+        await asyncio.gather(running, return_exceptions=True)
+        log.info("lobby is closed", hands=server.lobby.hands_played)
+
+
+async def _accepting(server: LobbyServer, running: asyncio.Task[Any]) -> None:
+    """Wait until connections are taken; what keeps the server from starting is raised here."""
+    while not running.done():
+        await asyncio.sleep(0.005)
+        if getattr(server, "_uvicorn", None) is not None and server._uvicorn.started:
+            return
+    await running

@@ -1,0 +1,78 @@
+"""What an operator may choose about an embedded lobby."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from bothost.errors import ConfigError
+
+TOKENS_ADVICE = (
+    'set $BOTHOST_LOBBY_TOKENS to "name:token,name:token"; '
+    "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes a token"
+)
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of one lobby server. The defaults suit a machine of one's own and a small public server alike."""
+
+    tokens: Mapping[str, str]
+    """Account name → token. Nobody gets in without one."""
+    host: str = "127.0.0.1"
+    port: int = 8765
+    """0: any free port (``LobbyServer.port`` tells which)."""
+
+    grant_ms: int = 5_000
+    """Time for each action, unless the table's attributes say otherwise; 0: no clock."""
+    bank_ms: int = 30_000
+    """Reserve of each seat and hand."""
+    lag_ms: int = 100
+    """How much later than its deadline an answer may arrive: nobody can answer before the question has come."""
+    hands: int = 1
+    """Hands of a table, unless its attributes say otherwise."""
+    max_hands: int = 100_000
+    pause_ms: int = 0
+    """Between two hands."""
+    robots_after_s: float | None = None
+    """Fill the free seats of a waiting table with random players after this long; None: never."""
+    accept_s: float = 20.0
+    """How long an invitation stands (tables with attribute ``accept``)."""
+    max_rejects: int = 8
+    """Illegal answers to one question before the server answers it."""
+
+    frame_bytes: int = 262_144
+    messages_per_s: float = 200.0
+    """Messages other than answers to pending asks."""
+    burst: int = 2_000
+    hello_s: float = 10.0
+    """How long a connection may stay without saying hello."""
+    connections: int = 1_000
+    tables: int = 10_000
+    """Tables of the whole server, waiting and playing."""
+    tables_per_account: int = 2_000
+    """Tables and seeks of one account."""
+    queue_frames: int = 8_192
+    """Frames that may wait for a slow client before it is disconnected."""
+    queue_bytes: int = 8_388_608
+    idle_s: float = 900.0
+    """A table at which no player said anything for so long is given up."""
+    wait_s: float = 86_400.0
+    """A waiting table that does not fill is given up after so long."""
+    remembered: int = 1_024
+    """Ended tables whose result a returning client can still learn."""
+
+    def __post_init__(self) -> None:
+        if not self.tokens or not all(self.tokens.values()):
+            raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+        for name in self.tokens:
+            if name.startswith("robot-") or not re.fullmatch(r"[!-9;-~]{1,64}", name):
+                advice = "a name has 1 to 64 printable characters without space and colon, and is no `robot-…`"
+                raise ConfigError(f"{name!r} cannot be an account's name", key="lobby_server.tokens", advice=advice)
+        if len(set(self.tokens.values())) < len(self.tokens):
+            advice = "a token says who somebody is: every account needs its own"
+            raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
+
+    def __repr__(self) -> str:
+        return f"ServerSettings({self.host}:{self.port}, {len(self.tokens)} accounts, …)"

@@ -1,0 +1,141 @@
+"""Tables that wait for players: seeks, private tables, invitations. Sans-IO."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from bothost.lobbies import embedded_protocol as wire
+from bothost.lobby_server.settings import ServerSettings
+from bothost.lobby_server.table import TableRules
+from bothost.rules.game import Game, Json
+
+MAX_ATTRIBUTES = 16
+
+
+class BadWish(ValueError):
+    """A wish that this server cannot meet; ``code`` and ``field`` go into the error frame."""
+
+    def __init__(self, code: wire.ErrorCode, message: str, field: str) -> None:
+        super().__init__(message)
+        self.code: wire.ErrorCode = code
+        self.field = field
+
+
+class Seeker(msgspec.Struct):
+    player: str
+    seek: str
+    accepted: bool = False
+
+
+class WaitingTable(msgspec.Struct, kw_only=True):
+    """A table whose seats are not all taken, or not all accepted."""
+
+    name: str
+    rules: TableRules
+    key: str
+    private: bool
+    password: str
+    opened: float
+    seekers: list[Seeker] = []
+    invitation: str = ""
+    """Set while it is full and waits for everybody to accept."""
+    expires: float = 0.0
+
+    @property
+    def free(self) -> int:
+        return self.rules.game.num_seats - len(self.seekers)
+
+    def info(self) -> wire.TableInfo:
+        return wire.TableInfo(
+            table=self.name,
+            game=self.rules.game_name,
+            rules=self.rules.game.rules,
+            attributes=self.rules.attributes,
+            seats=self.rules.game.num_seats,
+            free=self.free,
+            locked=bool(self.password),
+        )
+
+    def opens_to(self, password: str) -> bool:
+        return hmac.compare_digest(self.password.encode(), password.encode())
+
+    def meets(self, attributes: wire.Attributes) -> bool:
+        """Whether every attribute that a seeker states is this table's."""
+        mine = self.rules.attributes
+        return all(name in mine and mine[name] == value for name, value in attributes.items())
+
+
+def whole_number(attributes: wire.Attributes, name: str, default: int, low: int, high: int) -> int:
+    """An attribute that must be a whole number within [low, high]. Raises BadWish."""
+    value = attributes.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadWish("bad_attributes", f"`{name}` is a whole number from {low} to {high}", f"$.attributes.{name}")
+    return value
+
+
+def flag(attributes: wire.Attributes, name: str, default: bool = False) -> bool:
+    """An attribute that must be true or false. Raises BadWish."""
+    value = attributes.get(name, default)
+    if not isinstance(value, bool):
+        raise BadWish("bad_attributes", f"`{name}` is true or false", f"$.attributes.{name}")
+    return value
+
+
+class GameShelf:
+    """Games by name and rules: made once, at most ``size`` kept, and refused in words a client can use."""
+
+    def __init__(self, make: Callable[..., Game], names: Iterable[str], size: int = 256) -> None:
+        self._make = make
+        self._size = size
+        self._games: dict[str, Game] = {}
+        self.names = sorted(names)
+
+    def get(self, name: str, rules: Json) -> Game:
+        """The game of that name under these rules. Raises BadWish."""
+        if name not in self.names:
+            raise BadWish("unknown_game", f"this lobby plays {', '.join(self.names)}", "$.game")
+        key = name + msgspec.json.encode(rules, order="deterministic").decode()
+        game = self._games.get(key)
+        if game is None:
+            try:
+                game = self._make(name, **rules)
+            except Exception as error:  # whatever a game's factory makes of hostile rules, the client is told
+                raise BadWish("bad_rules", f"{name}: {error}"[:300], "$.rules") from None
+            if len(self._games) >= self._size:
+                del self._games[next(iter(self._games))]
+            self._games[key] = game
+        return game
+
+
+def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes: wire.Attributes) -> TableRules:
+    """Check the attributes that mean something to the server; others are labels. Raises BadWish."""
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise BadWish("bad_attributes", f"at most {MAX_ATTRIBUTES} attributes", "$.attributes")
+    for name, value in attributes.items():
+        if len(name) > 64 or (isinstance(value, str) and len(value) > 256):
+            raise BadWish("bad_attributes", "names have at most 64 characters, texts 256", "$.attributes")
+    level = attributes.get("level")
+    if level is not None and (isinstance(level, bool) or not isinstance(level, int | str)):
+        raise BadWish("bad_attributes", "`level` is a whole number or a text", "$.attributes.level")
+    for name in ("private", "accept", "robots"):
+        flag(attributes, name)
+    return TableRules(
+        game_name=game_name,
+        game=game,
+        attributes=attributes,
+        grant_ms=whole_number(attributes, "grant_ms", settings.grant_ms, 0, 3_600_000),
+        bank_ms=whole_number(attributes, "bank_ms", settings.bank_ms, 0, 86_400_000),
+        lag_ms=settings.lag_ms,
+        hands=whole_number(attributes, "hands", settings.hands, 1, settings.max_hands),
+        pause_ms=settings.pause_ms,
+        max_rejects=settings.max_rejects,
+        idle_s=settings.idle_s,
+    )
+
+
+def wish_key(game: Game, game_name: str) -> str:
+    """Equal for games with equal rules."""
+    return game_name + msgspec.json.encode(game.rules, order="deterministic").decode()

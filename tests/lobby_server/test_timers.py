@@ -1,0 +1,44 @@
+"""Timers fire at their moment, once, however often they were moved."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bothost.lobby_server.timers import Timers
+
+KEYS = st.sampled_from(["a", "b", "c"])
+OPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("set"), KEYS, st.integers(0, 50)),
+        st.tuples(st.just("cancel"), KEYS, st.just(0)),
+        st.tuples(st.just("pass"), KEYS, st.integers(0, 20)),
+    ),
+    max_size=60,
+)
+
+
+@given(OPS)
+def test_timers_agree_with_a_plain_dictionary(ops):
+    timers, model, now = Timers(), {}, 0
+    for op, key, value in ops:
+        if op == "set":
+            timers.set(key, now + value)
+            model[key] = now + value
+        elif op == "cancel":
+            timers.cancel(key)
+            model.pop(key, None)
+        else:
+            now += value
+            due = {k for k, when in model.items() if when <= now}
+            assert set(timers.due(now)) == due
+            for k in due:
+                del model[k]
+        assert len(timers) == len(model)
+        if model:
+            assert timers.wake_at() <= min(model.values())
+
+
+def test_the_heap_does_not_grow_while_a_deadline_moves_on():
+    timers = Timers()
+    for when in range(10_000):
+        timers.set("table", float(when))
+    assert len(timers._heap) == 1
