@@ -95,6 +95,10 @@ class LobbyServerSettings(Table, frozen=True):
     """Time per action."""
     bank_ms: Milliseconds = 30_000.0
     """Reserve per seat and hand."""
+    hands: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    """Hands of a table that does not say otherwise."""
+    robots_after_s: Annotated[float, Meta(ge=0)] | None = None
+    """Random players take the free seats of a table that waits so long; absent: never."""
 
 
 class WishSettings(Table, frozen=True):

@@ -33,8 +33,10 @@ class _Table(msgspec.Struct):
     hand: str = ""
     seq: int = 0
     """Events of ``hand`` that we passed on."""
-    syncing: bool = False
-    """A snapshot is on its way; what comes before it does not count."""
+    lost: bool = False
+    """Events are missing; the lobby was asked to tell them, and what comes before its answer does not count."""
+    over: bool = False
+    """Whether the end of ``hand`` was passed on."""
 
 
 class EmbeddedLobby(LobbyAdapter):
@@ -96,13 +98,13 @@ class EmbeddedLobby(LobbyAdapter):
         table = self._tables.get(frame.table)
         if table is None:
             return [m.Unknown(_text(raw))]
-        if table.syncing:
-            return []
         count = len(frame.events)
         if frame.seq != table.seq or frame.hand != table.hand:
-            if frame.hand == table.hand and frame.seq + count <= table.seq:
-                return []  # sent twice
-            return self._sync(frame.table, table)
+            if table.lost or (frame.hand == table.hand and frame.seq + count <= table.seq):
+                return []  # asked about already, or sent twice
+            table.lost = True
+            return [self._sync(frame.table, table)]
+        table.lost = False
         out: list[m.Output] = []
         if count:
             table.seq += count
@@ -128,9 +130,8 @@ class EmbeddedLobby(LobbyAdapter):
     def _send(self, frame: wire.ClientFrame) -> m.SendFrame:
         return m.SendFrame(self._conn, wire.encode(frame).decode())
 
-    def _sync(self, name: str, table: _Table) -> list[m.Output]:
-        table.syncing = True
-        return [self._send(wire.Sync(name))]
+    def _sync(self, name: str, table: _Table) -> m.SendFrame:
+        return self._send(wire.Sync(name, table.hand, table.seq))
 
     # --------------------------------------------------------------------------------------------- sockets and timers
 
@@ -235,7 +236,7 @@ class EmbeddedLobby(LobbyAdapter):
                 return [self._send(wire.Join(item.seek, item.table, str(item.attributes.get("password", ""))))]
             case m.Resync():
                 table = self._tables.get(item.table)
-                return self._sync(item.table, table) if table is not None else []
+                return [self._sync(item.table, table)] if table is not None else []
             case _:
                 frame = _plain_command(item)
                 return [] if frame is None else [self._send(frame)]
@@ -295,7 +296,7 @@ class EmbeddedLobby(LobbyAdapter):
 
     def _seated(self, frame: wire.Seated) -> list[m.Output]:
         self._seeks.discard(frame.seek)
-        self._tables.setdefault(frame.table, _Table()).syncing = False
+        self._tables.setdefault(frame.table, _Table()).lost = False
         players = _players(frame.players)
         attributes = dict(frame.attributes)
         seek = frame.seek or None
@@ -310,13 +311,13 @@ class EmbeddedLobby(LobbyAdapter):
     def _at_table(self, frame: wire.ServerMessage, table: _Table, raw: str | bytes) -> list[m.Output]:
         match frame:
             case wire.HandStarted():
-                table.hand, table.seq, table.syncing = frame.hand, 0, False
+                table.hand, table.seq, table.lost, table.over = frame.hand, 0, False, False
                 return [m.HandStarted(frame.table, frame.hand, frame.seat, _players(frame.players))]
             case wire.Snapshot():
                 return self._snapshot(frame, table, raw)
             case wire.Rejected():
                 out: list[m.Output] = [m.Rejected(frame.table, frame.id, f"{frame.reason}: {frame.message}")]
-                if frame.ask is not None and not table.syncing:
+                if frame.ask is not None and not table.lost:
                     out.append(_request(frame.table, table, frame.ask, raw))
                 return out
             case wire.Withdrawn():
@@ -326,6 +327,10 @@ class EmbeddedLobby(LobbyAdapter):
             case wire.Presence():
                 return [m.Presence(frame.table, frame.seat, frame.online)]
             case wire.HandEnded():
+                if table.hand == frame.hand:
+                    if table.over or table.lost:
+                        return []  # said before, or said again once we have its last events
+                    table.over = True
                 return [m.HandEnded(frame.table, frame.hand, frame.scores, frame.reason)]
             case wire.TableEnded():
                 del self._tables[frame.table]
@@ -334,7 +339,7 @@ class EmbeddedLobby(LobbyAdapter):
                 return [m.Unknown(_text(raw))]
 
     def _snapshot(self, frame: wire.Snapshot, table: _Table, raw: str | bytes) -> list[m.Output]:
-        table.hand, table.seq, table.syncing = frame.hand, frame.seq, False
+        table.hand, table.seq, table.lost, table.over = frame.hand, frame.seq, False, False
         out: list[m.Output] = [m.Snapshot(frame.table, frame.hand, frame.seat, frame.view)]
         if frame.ask is not None:
             out.append(_request(frame.table, table, frame.ask, raw))

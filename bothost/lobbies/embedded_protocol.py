@@ -184,9 +184,11 @@ class Leave(ClientFrame, frozen=True):
 
 
 class Sync(ClientFrame, frozen=True):
-    """Ask for a snapshot."""
+    """Ask for a snapshot, and for what the client missed since event ``seq`` of ``hand``, if it names one."""
 
     table: str
+    hand: str = ""
+    seq: int = 0
 
 
 class Ping(ClientFrame, frozen=True):

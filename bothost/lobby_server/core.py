@@ -311,7 +311,8 @@ class Lobby:
         if table is None:
             self._no_table(player.name, message.table)
         elif isinstance(message, wire.Sync):
-            self._at_table(table, now, partial(table.snapshot, player.name, now))
+            known = wire.Known(message.hand, message.seq)
+            self._at_table(table, now, partial(table.sync, player.name, known, now))
         elif isinstance(message, wire.Leave):
             del player.tables[table.name]
             self._at_table(table, now, partial(table.leave, player.name, now))

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from bothost.config import LobbyServerSettings
 from bothost.errors import ConfigError
 
 TOKENS_ADVICE = (
     'set $BOTHOST_LOBBY_TOKENS to "name:token,name:token"; '
     "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes a token"
 )
+
+
+def parse_tokens(text: str) -> dict[str, str]:
+    """``name:token,name:token`` as a mapping. Raises ConfigError, which does not repeat a token."""
+    tokens: dict[str, str] = {}
+    for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), start=1):
+        name, colon, token = (part.strip() for part in pair.partition(":"))
+        if not (name and colon and token):
+            raise ConfigError(f"account {number} is no name:token", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+        if name in tokens:
+            raise ConfigError(f"two accounts are called {name!r}", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+        tokens[name] = token
+    return tokens
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +88,21 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         if len(set(self.tokens.values())) < len(self.tokens):
             advice = "a token says who somebody is: every account needs its own"
             raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
+
+    @classmethod
+    def configured(cls, settings: LobbyServerSettings, **overrides: Any) -> ServerSettings:
+        """From ``[lobby_server]`` of a configuration. Raises ConfigError where it names no accounts."""
+        text = settings.tokens.reveal() if settings.tokens is not None else ""
+        values: dict[str, Any] = {
+            "tokens": parse_tokens(text) if "tokens" not in overrides else {},
+            "host": settings.host,
+            "port": settings.port,
+            "grant_ms": round(settings.grant_ms),
+            "bank_ms": round(settings.bank_ms),
+            "hands": settings.hands,
+            "robots_after_s": settings.robots_after_s,
+        }
+        return cls(**(values | overrides))
 
     def __repr__(self) -> str:
         return f"ServerSettings({self.host}:{self.port}, {len(self.tokens)} accounts, …)"

@@ -144,11 +144,8 @@ class Table:
         return [m for m in self.members if not m.robot and not m.left]
 
     def seats(self) -> list[Member]:
-        """The members by seat, in the current hand or else in the next: seats go round by one each hand."""
-        if self.hand is not None:
-            return self.hand.seats
-        turn = self.hands_played % len(self.members)
-        return self.members[turn:] + self.members[:turn]
+        """The members by seat, in the current or last hand, or else in the first."""
+        return self.members if self.hand is None else self.hand.seats
 
     def seated(self, member: Member) -> wire.Seated:
         seats = self.seats()
@@ -171,7 +168,8 @@ class Table:
     # --------------------------------------------------------------------------------------------------------- hands
 
     def _start_hand(self, now: float) -> None:
-        seats = self.seats()
+        turn = self.hands_played % len(self.members)
+        seats = self.members[turn:] + self.members[:turn]  # the deal goes round
         self.last, self.next_hand_at = self.hand or self.last, None
         for member in seats:
             member.resigned = False
@@ -410,6 +408,12 @@ class Table:
                 frame = wire.HandStarted(self.name, hand.number, hand.seat_of(player), self.player_infos(hand.seats))
                 self.audience.send(player, frame)
             self.snapshot(player, now)
+
+    def sync(self, player: str, known: wire.Known, now: float) -> None:
+        """A connected client wants to be sure of its position."""
+        self.active = now
+        self.catch_up(player, known)
+        self.snapshot(player, now)
 
     def catch_up(self, player: str, known: wire.Known) -> None:
         """The events of a hand that the client knows, and the hand's end, if that was missed."""

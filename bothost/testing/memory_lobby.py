@@ -219,6 +219,8 @@ class RandomClient:
 
     def resume(self) -> None:
         """Connect again."""
+        self._known.clear()
+        self.asked.clear()
         self.shell.do(m.Resume(tuple(self.views), self.shell.memo))
 
     def told(self, event: m.Event) -> None:
@@ -247,8 +249,11 @@ class RandomClient:
                 self.events.setdefault((event.table, event.hand), []).extend(event.events)
             case m.ActionRequest():
                 self._asked(event)
-            case m.RequestWithdrawn() | m.ServerActedForUs():
-                self.asked.pop(event.table, None)
+            case m.RequestWithdrawn() | m.ServerActedForUs() | m.MoveAcknowledged():
+                # Acknowledged may be a question that came twice: a snapshot crossed our answer.
+                request = self.asked.get(event.table)
+                if request is not None and request.request_id == event.request_id:
+                    del self.asked[event.table]
             case m.HandEnded():
                 self.hands.append((self.views[event.table].clone(), event))
             case m.TableEnded():
