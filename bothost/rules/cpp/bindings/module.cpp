@@ -44,6 +44,7 @@ NB_MODULE(_native, m) {
   bind_game(m);
   bind_vec_env(m);
   bind_search(m);
+  bind_doudizhu(m);
 
   m.def(
       "games",

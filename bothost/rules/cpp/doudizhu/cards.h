@@ -102,6 +102,13 @@ inline Cards cards_from_text(std::string_view text) {
   return out;
 }
 
+/// As cards_from_text, of at most 20 cards.
+inline Cards hand_from_text(std::string_view text) {
+  const Cards out = cards_from_text(text);
+  if (size_of(out) > kDealSize + kBottomSize) throw InvalidInput("a hand has at most 20 cards");
+  return out;
+}
+
 /// Throws InvalidInput unless every count lies within the deck's.
 inline Cards checked(Cards c) {
   for (int r = 0; r < 16; ++r)

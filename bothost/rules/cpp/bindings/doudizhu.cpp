@@ -1,0 +1,87 @@
+// Moves, hand analysis and the rule player of Dou Dizhu.
+#include "doudizhu/doudizhu.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "core/erased.h"
+#include "doudizhu/analysis.h"
+#include "doudizhu/policy.h"
+
+namespace bothost::python {
+namespace {
+
+using namespace doudizhu;
+
+const Move& move_of(nb::handle action) {
+  const auto a = integer(action);
+  if (a < 0 || a >= Universe::get().num_actions())
+    throw InvalidInput("action " + std::to_string(a) + " is not one of Dou Dizhu");
+  return Universe::get()[static_cast<Action>(a)];
+}
+
+nb::tuple describe(nb::handle action) {
+  const Move& m = move_of(action);
+  return nb::make_tuple(to_text(m.cards), to_text(m.body), kKindNames[static_cast<std::size_t>(m.kind)],
+                        static_cast<int>(m.rank), static_cast<int>(m.length), static_cast<int>(m.needs));
+}
+
+nb::object abstract_map() {
+  const auto& u = Universe::get();
+  const auto n = static_cast<std::size_t>(u.num_actions());
+  auto* data = new std::int16_t[n];
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto a = u[static_cast<Action>(i)].abstract;
+    data[i] = static_cast<std::int16_t>(a == kNoAbstract ? -1 : a);
+  }
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int16_t*>(p); });
+  return nb::ndarray<nb::numpy, std::int16_t>(data, {n}, owner).cast();
+}
+
+nb::tuple rule_choice(const AnyView& view) {
+  const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
+  if (!own) throw nb::type_error("the view is not one of Dou Dizhu");
+  if (!own->asked()) throw InvalidInput("this seat is not asked");
+  const auto choice = choose(Sight::of(own->native()));
+  return nb::make_tuple(choice.action, choice.reason);
+}
+
+}  // namespace
+
+void bind_doudizhu(nb::module_& m) {
+  m.def("doudizhu_move", &describe, nb::arg("action"));
+  m.def(
+      "doudizhu_readings",
+      [](std::string_view cards) { return Universe::get().readings(cards_from_text(cards)); },
+      nb::arg("cards"));
+  m.def("doudizhu_abstract_map", &abstract_map);
+  m.def("doudizhu_abstract_names", [] {
+    std::vector<std::string> out;
+    for (int i = 0; i < kAbstractActions; ++i) out.push_back(Universe::get().abstract_notation(i));
+    return out;
+  });
+  m.def(
+      "doudizhu_fewest_plays", [](std::string_view cards) { return fewest_plays(hand_from_text(cards)); },
+      nb::arg("cards"));
+  m.def(
+      "doudizhu_hand_value", [](std::string_view cards) { return hand_value(hand_from_text(cards)); },
+      nb::arg("cards"));
+  m.def(
+      "doudizhu_partition",
+      [](std::string_view cards, bool shortest) {
+        return shortest ? shortest_partition(hand_from_text(cards)) : best_partition(hand_from_text(cards));
+      },
+      nb::arg("cards"), nb::arg("shortest"));
+  m.def(
+      "doudizhu_landlord_win_probability",
+      [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); },
+      nb::arg("cards"));
+  m.def("doudizhu_rule_choice", &rule_choice, nb::arg("view"));
+}
+
+}  // namespace bothost::python

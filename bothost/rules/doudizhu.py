@@ -1,0 +1,126 @@
+"""Dou Dizhu beyond the common contract: its moves one by one, abstract moves, and hand analysis.
+
+Cards are text over the ranks ``3456789TJQKA2BR`` (B and R are the small and the big joker) in any order; actions are
+ids of the game ``doudizhu`` under any rules, for ids mean the same in all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import _native
+from bothost.rules.game import View
+
+RANKS = "3456789TJQKA2BR"
+MAX_HAND = 20
+"""Most cards of a hand: the landlord's."""
+NUM_RLCARD_ACTIONS = 27472
+"""Ids below this are RLCard's action set, 0 is the pass."""
+NUM_ABSTRACT_ACTIONS = 309
+"""Plays with their kickers abstracted (3334 = 333K), and 0 for the pass."""
+
+NEEDS = ("same_rank_kickers", "rocket_kickers", "bomb_kickers", "neighbour_kickers", "shuttles")
+"""Rules options that some moves need."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """What an action id stands for."""
+
+    action: int
+    cards: str
+    """All cards, ascending; empty for the pass and for calls."""
+    body: str
+    """The cards that decide what beats what; the others are kickers."""
+    kind: str
+    """pass, solo, pair, trio, trio_solo, trio_pair, solo_chain, pair_chain, trio_chain, plane_solo, plane_pair,
+    quad_solo, quad_pair, bomb, rocket, shuttle, shuttle_solo, shuttle_pair or call."""
+    rank: int
+    """Lowest rank of the body, an index into RANKS."""
+    length: int
+    """Consecutive ranks of the body."""
+    needs: tuple[str, ...]
+    """Rules options without which the move does not exist."""
+
+
+def move(action: SupportsIndex) -> Move:
+    """The move with this id. Raises ValueError."""
+    cards, body, kind, rank, length, needs = _native.doudizhu_move(action)
+    return Move(
+        action=int(action),
+        cards=cards,
+        body=body,
+        kind=kind,
+        rank=rank,
+        length=length,
+        needs=tuple(name for i, name in enumerate(NEEDS) if needs >> i & 1),
+    )
+
+
+def readings(cards: str) -> list[int]:
+    """Actions that play exactly these cards, the canonical one first; more than one only under wide kicker rules."""
+    return _native.doudizhu_readings(cards)
+
+
+def kind_of(cards: str) -> str | None:
+    """Kind of the play that these cards are, None where they are none."""
+    found = readings(cards)
+    return move(found[0]).kind if found else None
+
+
+@cache
+def abstract_map() -> npt.NDArray[np.int16]:
+    """Shape (num_actions of the widest rules,): the abstract move of each action id, 0 … 308.
+
+    -1 where there is none: space shuttles and calls.
+    """
+    out = _native.doudizhu_abstract_map()
+    out.flags.writeable = False
+    return out
+
+
+@cache
+def abstract_names() -> tuple[str, ...]:
+    """Notation of the 309 abstract moves; a kicker is ``*``, a pair of kickers ``**``: ``333*``, ``333444****``."""
+    return tuple(_native.doudizhu_abstract_names())
+
+
+def fewest_plays(cards: str) -> int:
+    """The least number of plays that empty the hand under RLCard's kicker rules. At most 20 cards."""
+    return _native.doudizhu_fewest_plays(cards)
+
+
+def shortest_partition(cards: str) -> list[int]:
+    """Plays that empty the hand in ``fewest_plays`` plays, weakest first."""
+    return _native.doudizhu_partition(cards, True)
+
+
+def best_partition(cards: str) -> list[int]:
+    """Plays that empty the hand, few and strong (see ``hand_value``), weakest first."""
+    return _native.doudizhu_partition(cards, False)
+
+
+def hand_value(cards: str) -> float:
+    """Sum over the plays of the best partition of their strength less the cost of a play; higher is better.
+
+    A play of top rank r (3 is 0, the big joker 14) is worth r - 7, planes and fours with kickers r / 2, bombs r + 7, the
+    rocket 20; each play costs 7.
+    """
+    return _native.doudizhu_hand_value(cards) / 2
+
+
+def landlord_win_probability(cards: str) -> float:
+    """Estimated chance of the rule player as landlord with these 17 cards, before the bottom."""
+    return _native.doudizhu_landlord_win_probability(cards)
+
+
+def rule_choice(view: View) -> tuple[int, str]:
+    """Action of the native rule player, and its reason in words. Raises ValueError where the seat is not asked."""
+    if not isinstance(view, _native.View):
+        raise TypeError("the view is not one of Dou Dizhu")
+    return _native.doudizhu_rule_choice(view)
