@@ -108,8 +108,8 @@ def best_partition(cards: str) -> list[int]:
 def hand_value(cards: str) -> float:
     """Sum over the plays of the best partition of their strength less the cost of a play; higher is better.
 
-    A play of top rank r (3 is 0, the big joker 14) is worth r - 7, planes and fours with kickers r / 2, bombs r + 7, the
-    rocket 20; each play costs 7.
+    A play of top rank r (3 is 0, the big joker 14) is worth r - 7, planes and fours with kickers r / 2, bombs r + 7,
+    the rocket 20; each play costs 7.
     """
     return _native.doudizhu_hand_value(cards) / 2
 
