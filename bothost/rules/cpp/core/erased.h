@@ -93,9 +93,6 @@ class ViewOf final : public AnyView {
     return same && view_ == same->view_ && (game_ == same->game_ || game_->rules() == same->game_->rules());
   }
 
-  /// The game's own type, for code that knows the game (search, hand analysis).
-  const typename G::View& native() const { return view_; }
-
   void encode(int block, float* out) const override { G::encode(view_, block, out); }
   void encode_actions(int block, std::span<const Action> actions, float* out) const override {
     for (const Action action : actions) game_->checked_action(action);
