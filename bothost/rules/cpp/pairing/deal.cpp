@@ -1,0 +1,208 @@
+#include "pairing/deal.h"
+
+#include <algorithm>
+
+namespace bothost::pairing {
+namespace {
+
+constexpr int kMostTurns = 100;
+constexpr int kMostScore = 20000;
+constexpr int kMostDeck = 50;
+
+/// Collects cards that must all be different.
+class Distinct {
+ public:
+  void add(CardSet cards) {
+    if (const CardSet twice = all_ & cards)
+      throw InvalidInput("card " + card_text(lowest(twice)) + " is there twice");
+    all_ |= cards;
+  }
+  CardSet all() const { return all_; }
+
+ private:
+  CardSet all_ = 0;
+};
+
+const JsonArray& pair_of(const Json& json, std::string_view what) {
+  const auto& list = json.array(what);
+  if (list.size() != 2) throw InvalidInput(std::string(what) + ": two values are needed, one per seat");
+  return list;
+}
+
+struct Cards {
+  CardSet known = 0;
+  std::vector<Card> list;
+};
+
+/// A list in which "?" may stand, or a count of cards that are all unknown.
+Cards read_cards(const Json& json, std::string_view what, bool hidden) {
+  Cards out;
+  if (hidden && std::holds_alternative<std::int64_t>(json.value())) {
+    out.list.assign(static_cast<std::size_t>(json.integer(what, 0, kCards)), kHidden);
+    return out;
+  }
+  const auto& list = json.array(what);
+  if (list.size() > kCards) throw InvalidInput(std::string(what) + ": more than 52 cards");
+  for (const Json& entry : list) {
+    const Card card = hidden ? parse_seen(entry.text(what)) : parse_card(entry.text(what));
+    if (card != kHidden) {
+      if (out.known & bit(card))
+        throw InvalidInput(std::string(what) + ": " + card_text(card) + " is there twice");
+      out.known |= bit(card);
+    }
+    out.list.push_back(card);
+  }
+  return out;
+}
+
+void read_numbers(const Rules& rules, const Json& json, Position& start) {
+  if (const Json* charges = json.find("charges"))
+    for (std::size_t s = 0; s < 2; ++s)
+      for (std::size_t k = 0; k < 2; ++k)
+        start.charges[s][k] = static_cast<std::uint8_t>(
+            pair_of(pair_of(*charges, "charges")[s], "charges of a seat")[k].integer("charges", 0, 7));
+  if (const Json* scores = json.find("scores"))
+    for (std::size_t s = 0; s < 2; ++s)
+      start.score[s] =
+          static_cast<std::int16_t>(pair_of(*scores, "scores")[s].integer("scores", -kMostScore, kMostScore));
+  if (const Json* mover = json.find("to_move"))
+    start.mover = static_cast<Seat>(mover->integer("to_move", 0, 1));
+  if (const Json* turn = json.find("turn"))
+    start.turn = static_cast<std::uint8_t>(turn->integer("turn", 0, kMostTurns));
+  if (const Json* used = json.find("discards_used"))
+    start.discards_used = static_cast<std::uint8_t>(used->integer("discards_used", 0, rules.discards));
+}
+
+}  // namespace
+
+Json cards_json(CardSet cards, int count) {
+  JsonArray out;
+  for_each(cards, [&](Card card) { out.emplace_back(card_text(card)); });
+  while (static_cast<int>(out.size()) < count) out.emplace_back("?");
+  return out;
+}
+
+Json deck_json(const Queue& queue, int head, int tail) {
+  JsonArray out;
+  for (int i = head; i < tail; ++i) out.emplace_back(card_text(queue[static_cast<std::size_t>(i)]));
+  return out;
+}
+
+CardSet cards_from_json(const Json& json, std::string_view what) {
+  return read_cards(json, what, false).known;
+}
+
+void only_keys(const Json& json, std::span<const std::string_view> known, std::string_view what) {
+  for (const auto& [key, value] : json.object(what))
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw InvalidInput("unknown key \"" + key.substr(0, 40) + "\" in " + std::string(what));
+}
+
+Json deal_json(const Rules& rules, const Deal& deal, Seat viewer) {
+  const Position& p = deal.start;
+  Queue deck = deal.queue;
+  if (viewer != kNobody)  // what was learnt later is not part of the deal
+    for (Card& card : deck)
+      if (!(deal.known[at(viewer)] & bit(card))) card = kHidden;
+  JsonObject out{
+      {"hands", JsonArray{cards_json(p.hand[0], p.hand_count[0]), cards_json(p.hand[1], p.hand_count[1])}},
+      {"pool", cards_json(p.pool, 0)},
+      {"deck", deck_json(deck, p.head, p.tail)}};
+  if (deal.aside) out.emplace_back("aside", cards_json(deal.aside, 0));
+  if (deal.fresh(rules)) return out;
+  out.emplace_back("libraries", JsonArray{cards_json(p.library[0], 0), cards_json(p.library[1], 0)});
+  out.emplace_back("discards", cards_json(p.discards, 0));
+  out.emplace_back("charges", JsonArray{JsonArray{int{p.charges[0][0]}, int{p.charges[0][1]}},
+                                        JsonArray{int{p.charges[1][0]}, int{p.charges[1][1]}}});
+  out.emplace_back("scores", JsonArray{int{p.score[0]}, int{p.score[1]}});
+  out.emplace_back("to_move", int{p.mover});
+  out.emplace_back("turn", int{p.turn});
+  out.emplace_back("discards_used", int{p.discards_used});
+  if (viewer == kNobody)
+    out.emplace_back("known", JsonArray{cards_json(deal.known[0], 0), cards_json(deal.known[1], 0)});
+  return out;
+}
+
+Deal deal_from_json(const Rules& rules, const Json& json, Seat viewer,
+                    std::span<const std::string_view> ignored) {
+  std::vector<std::string_view> keys{"hands",   "pool",   "deck",    "aside", "libraries",    "discards",
+                                     "charges", "scores", "to_move", "turn",  "discards_used"};
+  const std::size_t basic = 4;
+  if (viewer == kNobody) keys.push_back("known");
+  const bool fresh = std::none_of(keys.begin() + basic, keys.end(), [&](auto key) { return json.find(key); });
+  keys.insert(keys.end(), ignored.begin(), ignored.end());
+  only_keys(json, keys, "a deal of pairing");
+
+  Deal deal;
+  Position& start = deal.start;
+  start = Deal::blank(rules);
+  for (Seat seat = 0; seat < 2; ++seat) {
+    const bool hidden = viewer != kNobody && seat != viewer;
+    const auto cards = read_cards(pair_of(json.at("hands"), "hands")[at(seat)], "hands", hidden);
+    start.hand[at(seat)] = cards.known;
+    start.hand_count[at(seat)] = static_cast<std::uint8_t>(cards.list.size());
+    if (hidden) deal.known[at(viewer)] |= cards.known;
+  }
+  start.pool = cards_from_json(json.at("pool"), "pool");
+  const auto deck = read_cards(json.at("deck"), "deck", viewer != kNobody);
+  if (deck.list.size() > kMostDeck) throw InvalidInput("deck: more than 50 cards");
+  std::copy(deck.list.begin(), deck.list.end(), deal.queue.begin());
+  start.tail = static_cast<std::uint8_t>(deck.list.size());
+  if (viewer != kNobody) deal.known[at(viewer)] |= deck.known;
+  if (const Json* aside = json.find("aside")) deal.aside = cards_from_json(*aside, "aside");
+  for (std::size_t s = 0; s < 2; ++s) {
+    if (const Json* libraries = json.find("libraries"))
+      start.library[s] = cards_from_json(pair_of(*libraries, "libraries")[s], "libraries");
+    if (const Json* known = json.find("known"))
+      deal.known[s] = cards_from_json(pair_of(*known, "known")[s], "known");
+  }
+  if (const Json* discards = json.find("discards")) start.discards = cards_from_json(*discards, "discards");
+  read_numbers(rules, json, start);
+  if (fresh && !deal.fresh(rules))
+    throw InvalidInput("a fresh deal needs hands of " + std::to_string(rules.hand) + ", a pool of " +
+                       std::to_string(rules.pool) + " and a deck of " + std::to_string(rules.deck) +
+                       " cards");
+  check_deal(rules, deal, viewer);
+  return deal;
+}
+
+void check_deal(const Rules& rules, const Deal& deal, Seat viewer) {
+  const Position& p = deal.start;
+  Distinct seen;
+  int places = size(p.pool) + size(p.discards) + p.tail;
+  CardSet deck = 0;
+  if (p.head != 0 || p.tail > kMostDeck) throw InvalidInput("deck: more than 50 cards");
+  for (std::size_t i = 0; i < p.tail; ++i)
+    if (deal.queue[i] != kHidden) {
+      seen.add(bit(deal.queue[i]));
+      deck |= bit(deal.queue[i]);
+    }
+  for (std::size_t s = 0; s < 2; ++s) {
+    seen.add(p.hand[s]);
+    seen.add(p.library[s]);
+    places += p.hand_count[s] + size(p.library[s]);
+    const bool all = viewer == kNobody || viewer == static_cast<Seat>(s);
+    if (size(p.hand[s]) > p.hand_count[s] || (all && size(p.hand[s]) != p.hand_count[s]))
+      throw InvalidInput("hands: seat " + std::to_string(s) +
+                         " does not hold the number of cards that it should");
+    if (p.charges[s][0] > 7 || p.charges[s][1] > 7) throw InvalidInput("charges: more than 7");
+    if (deal.known[s] & ~(deck | p.hand[1 - s]))
+      throw InvalidInput("known: a card that lies neither in the deck nor in the other hand");
+  }
+  seen.add(p.pool);
+  seen.add(p.discards);
+  seen.add(deal.aside);
+  if (seen.all() & ~kAllCards) throw InvalidInput("a deal holds cards that there are not");
+  if (places > kCards) throw InvalidInput("more than 52 cards are in the game");
+  if (viewer == kNobody && (size(deck) != p.tail || places + size(deal.aside) != kCards))
+    throw InvalidInput("a deal must place each of the 52 cards; " +
+                       std::to_string(kCards - size(seen.all())) +
+                       " are missing (\"aside\" takes those out of the game)");
+  if (p.mover != 0 && p.mover != 1) throw InvalidInput("to_move: neither 0 nor 1");
+  if (!p.hand_count[at(p.mover)]) throw InvalidInput("to_move: the seat on turn has no cards");
+  if (p.turn > kMostTurns || p.discards_used > rules.discards || p.phase != kInit || p.owes() ||
+      p.next != kInit)
+    throw InvalidInput("a deal stands at the beginning of a turn, or between its effects");
+}
+
+}  // namespace bothost::pairing

@@ -1,0 +1,310 @@
+// Views as bytes and as JSON. Both hold what a view cannot do without (its deal, the log, what it learnt of
+// the deck); reading folds that anew, so that nothing gets in that could not have happened.
+#include <algorithm>
+#include <string>
+
+#include "pairing/deal.h"
+#include "pairing/pairing.h"
+
+namespace bothost {
+
+using namespace pairing;
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kStages{"deal", "running", "revealed", "closed"};
+
+CardSet read_set(ByteReader& in) { return in.u64() & kAllCards; }
+
+void write_deal(ByteWriter& out, const Deal& deal, bool fresh) {
+  const Position& p = deal.start;
+  out.u8(fresh);
+  for (const auto hand : p.hand) out.u64(hand);
+  out.u64(p.pool);
+  out.u64(deal.aside);
+  if (fresh) return;
+  for (const auto known : deal.known) out.u64(known);
+  for (std::size_t s = 0; s < 2; ++s) {
+    out.u64(p.library[s]);
+    out.u8(p.hand_count[s]);
+    out.u8(p.charges[s][0]);
+    out.u8(p.charges[s][1]);
+    out.u16(static_cast<std::uint16_t>(p.score[s]));
+  }
+  out.u64(p.discards);
+  out.u8(p.tail);
+  out.u8(static_cast<std::uint8_t>(p.mover));
+  out.u8(p.turn);
+  out.u8(p.discards_used);
+}
+
+Deal read_deal(const Pairing::Rules& rules, ByteReader& in) {
+  Deal deal;
+  Position& p = deal.start;
+  p = Deal::blank(rules);
+  const bool fresh = in.count(1) != 0;
+  for (auto& hand : p.hand) hand = read_set(in);
+  p.pool = read_set(in);
+  deal.aside = read_set(in);
+  if (fresh) return deal;
+  for (auto& known : deal.known) known = read_set(in);
+  for (std::size_t s = 0; s < 2; ++s) {
+    p.library[s] = read_set(in);
+    p.hand_count[s] = static_cast<std::uint8_t>(in.count(kCards));
+    p.charges[s][0] = static_cast<std::uint8_t>(in.count(7));
+    p.charges[s][1] = static_cast<std::uint8_t>(in.count(7));
+    p.score[s] = static_cast<std::int16_t>(in.u16());
+    if (p.score[s] < -20000 || p.score[s] > 20000) throw InvalidInput("pairing: a score out of range");
+  }
+  p.discards = read_set(in);
+  p.tail = static_cast<std::uint8_t>(in.count(kQueue));
+  p.mover = static_cast<Seat>(in.count(1));
+  p.turn = static_cast<std::uint8_t>(in.count(255));
+  p.discards_used = static_cast<std::uint8_t>(in.count(255));
+  return deal;
+}
+
+void check_entry(std::uint8_t entry) {
+  if (Log::what(entry) >= kNumActions && Log::what(entry) != kHidden)
+    throw InvalidInput("pairing: a log entry that is no action");
+}
+
+Json history_json(const Pairing::Rules& rules, const Log& log) {
+  JsonArray out;
+  for (std::size_t i = 0; i < log.size; ++i) {
+    const std::uint8_t what = Log::what(log.entries[i]);
+    out.push_back(JsonArray{int{Log::seat(log.entries[i])},
+                            what == kHidden ? std::string("?") : Pairing::notation(rules, what)});
+  }
+  return out;
+}
+
+void read_history(const Pairing::Rules& rules, const Json& json, std::int64_t open, Log& log) {
+  const auto& list = json.array("history");
+  if (list.size() > Log::kMost) throw InvalidInput("history: more than 224 actions");
+  for (const Json& entry : list) {
+    const auto& pair = entry.array("history");
+    if (pair.size() != 2) throw InvalidInput("history: [seat, action] is needed");
+    const auto seat = static_cast<Seat>(pair[0].integer("history seat", 0, 1));
+    const auto& text = pair[1].text("history action");
+    log.push(seat, text == "?" ? kHidden : static_cast<std::uint8_t>(Pairing::parse_action(rules, text)));
+  }
+  if (open > log.size) throw InvalidInput("open: more actions than the history has");
+  log.settled = static_cast<std::uint8_t>(log.size - open);
+}
+
+}  // namespace
+
+void Pairing::View::write(ByteWriter& out) const {
+  out.u8(static_cast<std::uint8_t>(seat_));
+  out.u8(static_cast<std::uint8_t>(stage_));
+  out.varint(seq_);
+  if (stage_ == Stage::undealt) return;
+  write_deal(out, deal_, deal_.fresh(*rules_));
+  out.u8(log_.size);
+  out.u8(log_.settled);
+  for (std::size_t i = 0; i < log_.size; ++i) out.u8(log_.entries[i]);
+  out.u8(now_.tail);
+  for (std::size_t i = 0; i < now_.tail; ++i) out.u8(deal_.queue[i]);
+  out.u8(now_.owed_hand);
+  out.u8(now_.owed_pool);
+}
+
+Pairing::View Pairing::View::read(const Rules& rules, ByteReader& in) {
+  View raw(rules, static_cast<Seat>(in.count(1)));
+  raw.stage_ = static_cast<Stage>(in.count(kStages.size() - 1));
+  const std::uint64_t seq = in.varint();
+  if (seq > 0xffffffff) throw InvalidInput("pairing: seq is too large");
+  raw.seq_ = static_cast<std::uint32_t>(seq);
+  if (raw.stage_ == Stage::undealt) return rebuild(raw);
+  raw.deal_ = read_deal(rules, in);
+  raw.log_.size = static_cast<std::uint8_t>(in.count(Log::kMost));
+  raw.log_.settled = static_cast<std::uint8_t>(in.count(raw.log_.size));
+  for (std::size_t i = 0; i < raw.log_.size; ++i) check_entry(raw.log_.entries[i] = in.u8());
+  raw.now_.tail = static_cast<std::uint8_t>(in.count(kQueue));
+  for (std::size_t i = 0; i < raw.now_.tail; ++i)
+    if (const Card card = in.u8(); card < kCards || card == kHidden)
+      raw.deal_.queue[i] = card;
+    else
+      throw InvalidInput("pairing: a deck entry that is no card");
+  raw.now_.owed_hand = static_cast<std::uint8_t>(in.count(kCards));
+  raw.now_.owed_pool = static_cast<std::uint8_t>(in.count(kCards));
+  return rebuild(raw);
+}
+
+Pairing::View Pairing::View::rebuild(const View& raw) {
+  View view(*raw.rules_, raw.seat_);
+  view.seq_ = raw.seq_;
+  if (raw.stage_ == Stage::undealt) {
+    if (raw.seq_) throw InvalidInput("pairing: events without a deal");
+    return view;
+  }
+  auto deal = std::make_shared<Deal>(raw.deal_);
+  const CardSet known = deal->known[at(raw.seat_)];
+  deal->start.hand[at(other(raw.seat_))] &= known;
+  deal->known[at(other(raw.seat_))] = 0;
+  for (std::size_t i = 0; i < kQueue; ++i)
+    if (i >= deal->start.tail || !(known & bit(deal->queue[i]))) deal->queue[i] = kHidden;
+  view.fold(Event{Event::Kind::deal, raw.seat_, 0, {}, deal, {}});
+
+  const Machine& machine = raw.rules_->phases();
+  std::size_t next = 0;
+  const auto take = [&](Seat seat) {
+    if (next >= raw.log_.settled || Log::seat(raw.log_.entries[next]) != seat)
+      throw InvalidInput("pairing: a history that breaks off within an effect");
+    return Log::what(raw.log_.entries[next++]);
+  };
+  while (next < raw.log_.settled) {
+    const Position& now = view.now_;
+    if (now.mover == kNobody) throw InvalidInput("pairing: a history that goes on behind the end");
+    const Seat mover = now.mover;
+    Phase phase = now.phase;
+    if (machine.is_hub(phase)) {
+      const int action = take(mover);
+      if (action < kCards || action >= kNumActions)
+        throw InvalidInput("pairing: a history that enters no phase");
+      phase = entered_phase(action);
+    }
+    Card first = take(mover);
+    const bool match = first < kCards && (now.pool & of_colour(colour_of(first)));
+    const Row* row = machine.row(phase, now.conditions(*raw.rules_, match));
+    if (!row) throw InvalidInput("pairing: a history that enters a closed phase");
+    if (mover != raw.seat_ && row->effect == Effect::replace) first = kHidden;
+    Event event{static_cast<Event::Kind>(row->effect), mover, row->quota, {first}, {}, {}};
+    if (row->quota == 2) event.cards[1] = take(mover);
+    view.fold(event);
+    const bool last = next == raw.log_.settled;
+    while (now.owes()) {
+      const bool to_hand = now.owed_hand != 0;
+      if (last && (to_hand ? now.owed_hand == raw.now_.owed_hand && now.owed_pool == raw.now_.owed_pool
+                           : now.owed_pool == raw.now_.owed_pool))
+        break;
+      Event draw{to_hand ? Event::Kind::draw : Event::Kind::refill,
+                 to_hand ? mover : kNobody,
+                 to_hand ? now.owed_hand : now.owed_pool,
+                 {},
+                 {},
+                 {}};
+      for (std::size_t i = 0; i < draw.count; ++i)
+        draw.cards[i] = to_hand && mover != raw.seat_ ? kHidden : raw.deal_.queue[now.head + i];
+      view.fold(draw);
+    }
+  }
+  if (view.now_.owed_hand != raw.now_.owed_hand || view.now_.owed_pool != raw.now_.owed_pool ||
+      view.now_.tail != raw.now_.tail)
+    throw InvalidInput("pairing: draws that the history does not owe");
+  for (; next < raw.log_.size; ++next) {
+    const std::uint8_t what = Log::what(raw.log_.entries[next]);
+    if (Log::seat(raw.log_.entries[next]) != raw.seat_ || what >= kNumActions)
+      throw InvalidInput("pairing: open selections of another seat");
+    const bool enters = what >= kCards;
+    view.fold_own(Event{enters ? Event::Kind::enter : Event::Kind::select,
+                        raw.seat_,
+                        1,
+                        {enters ? entered_phase(what) : what},
+                        {},
+                        {}});
+  }
+  if (raw.stage_ == Stage::closed) {
+    if (!view.terminal()) throw InvalidInput("pairing: closed before its end");
+    view.stage_ = Stage::closed;
+  } else if (raw.stage_ == Stage::revealed) {
+    auto reveal = std::make_shared<Reveal>();
+    reveal->deal = raw.deal_;
+    for (std::size_t i = raw.deal_.start.tail; i < view.now_.tail; ++i) {
+      reveal->replaced.push_back(raw.deal_.queue[i]);
+      reveal->deal.queue[i] = kHidden;
+    }
+    view.fold_reveal(Event{Event::Kind::reveal, kNobody, 0, {}, {}, reveal});
+  }
+  view.seq_ = raw.seq_;
+  return view;
+}
+
+JsonObject Pairing::View::current_json() const {
+  const Position& p = now_;
+  const auto hand = [&](Seat s) { return cards_json(p.hand[at(s)], p.hand_count[at(s)]); };
+  JsonArray selected;
+  for (std::size_t i = 0; i < cursor_.count; ++i) selected.emplace_back(card_text(cursor_.items[i]));
+  return {{"phase", phase()},
+          {"to_move", p.mover == kNobody ? Json() : Json(int{p.mover})},
+          {"turn", int{p.turn}},
+          {"hands", JsonArray{hand(0), hand(1)}},
+          {"selected", std::move(selected)},
+          {"pool", cards_json(p.pool, 0)},
+          {"deck", deck_json(deal_.queue, p.head, p.tail)},
+          {"libraries", JsonArray{cards_json(p.library[0], 0), cards_json(p.library[1], 0)}},
+          {"discards", cards_json(p.discards, 0)},
+          {"scores", JsonArray{int{p.score[0]}, int{p.score[1]}}},
+          {"charges", JsonArray{JsonArray{int{p.charges[0][0]}, int{p.charges[0][1]}},
+                                JsonArray{int{p.charges[1][0]}, int{p.charges[1][1]}}}},
+          {"discards_used", int{p.discards_used}}};
+}
+
+Json Pairing::View::to_json() const {
+  JsonObject out{{"seat", int{seat_}},
+                 {"seq", static_cast<std::int64_t>(seq_)},
+                 {"stage", kStages[static_cast<std::size_t>(stage_)]}};
+  if (stage_ == Stage::undealt) return out;
+  for (auto& member : current_json()) out.push_back(std::move(member));
+  out.emplace_back("start", deal_json(*rules_, deal_, stage_ == Stage::revealed ? kNobody : seat_));
+  out.emplace_back("history", history_json(*rules_, log_));
+  out.emplace_back("open", static_cast<int>(log_.size - log_.settled));
+  out.emplace_back("drawn", deck_json(deal_.queue, 0, now_.tail));
+  out.emplace_back("owed", JsonArray{int{now_.owed_hand}, int{now_.owed_pool}});
+  return out;
+}
+
+Pairing::View Pairing::View::from_json(const Rules& rules, const Json& json) {
+  View raw(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
+  raw.seq_ = static_cast<std::uint32_t>(json.at("seq").integer("seq", 0, 0xffffffff));
+  const auto& stage = json.at("stage").text("stage");
+  const auto found = std::find(kStages.begin(), kStages.end(), stage);
+  if (found == kStages.end())
+    throw InvalidInput("stage: \"" + stage.substr(0, 40) + "\" is not one of pairing");
+  raw.stage_ = static_cast<Stage>(found - kStages.begin());
+  if (raw.stage_ != Stage::undealt) {
+    raw.deal_ = deal_from_json(rules, json.at("start"), raw.stage_ == Stage::revealed ? kNobody : raw.seat_);
+    read_history(rules, json.at("history"), json.at("open").integer("open", 0, 3), raw.log_);
+    const auto& drawn = json.at("drawn").array("drawn");
+    if (drawn.size() > kQueue) throw InvalidInput("drawn: more cards than a deck can hold");
+    for (std::size_t i = 0; i < drawn.size(); ++i) raw.deal_.queue[i] = parse_seen(drawn[i].text("drawn"));
+    raw.now_.tail = static_cast<std::uint8_t>(drawn.size());
+    const auto& owed = json.at("owed").array("owed");
+    if (owed.size() != 2) throw InvalidInput("owed: two values are needed");
+    raw.now_.owed_hand = static_cast<std::uint8_t>(owed[0].integer("owed", 0, kCards));
+    raw.now_.owed_pool = static_cast<std::uint8_t>(owed[1].integer("owed", 0, kCards));
+  }
+  View view = rebuild(raw);
+  const Json derived = view.to_json();
+  for (const auto& [key, value] : json.object("view")) {
+    const Json* expected = derived.find(key);
+    if (!expected) throw InvalidInput("unknown key \"" + key.substr(0, 40) + "\" in a view of pairing");
+    if (key != "start" && !(*expected == value))
+      throw InvalidInput("\"" + key + "\" is not what follows from the history");
+  }
+  return view;
+}
+
+Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json) {
+  if (json.find("stage") && json.find("seq")) return from_json(rules, json);
+  constexpr std::string_view kIgnored[] = {"seat", "seq", "phase", "selected", "terminal"};
+  View view(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
+  json.at("to_move");
+  auto deal = std::make_shared<Deal>(deal_from_json(rules, json, view.seat_, kIgnored));
+  view.fold(Event{Event::Kind::deal, view.seat_, 0, {}, deal, {}});
+  const Json* phase = json.find("phase");
+  const Json* selected = json.find("selected");
+  if (view.asked() && phase && phase->text("phase") != kPhaseNames[kInit]) {
+    const Action enter = parse_action(rules, "enter:" + phase->text("phase"));
+    view.fold_own(Event{Event::Kind::enter, view.seat_, 1, {entered_phase(enter)}, {}, {}});
+    if (selected)
+      for (const Json& card : selected->array("selected"))
+        view.fold_own(Event{Event::Kind::select, view.seat_, 1, {parse_card(card.text("selected"))}, {}, {}});
+  }
+  if (const Json* seq = json.find("seq"))
+    view.seq_ = static_cast<std::uint32_t>(seq->integer("seq", 1, 0xffffffff));
+  return view;
+}
+
+}  // namespace bothost
