@@ -172,9 +172,7 @@ class Oracle:
     def value(self, library: list[str]) -> int:
         points = sum(self.rules["points"][int(card[1:]) - 1] for card in library)
         fours = sum(all(f"{colour}{rank}" in library for colour in COLOURS) for rank in range(1, 14))
-        sixes = sum(
-            sum(card[0] == colour for card in library) // self.rules["colour_set"] for colour in COLOURS
-        )
+        sixes = sum(sum(card[0] == colour for card in library) // self.rules["colour_set"] for colour in COLOURS)
         return points + fours * self.rules["rank_bonus"] + sixes * self.rules["colour_bonus"]
 
     # who is told

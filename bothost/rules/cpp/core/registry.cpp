@@ -3,6 +3,8 @@
 #include "core/erased.h"
 #include "doudizhu/doudizhu.h"
 #include "search/search_of.h"
+#include "othello/othello.h"
+#include "pairing/pairing.h"
 #include "testing/claims.h"
 
 namespace bothost {
@@ -16,6 +18,8 @@ constexpr GameEntry entry(bool testing = false) {
 
 constexpr GameEntry kGames[] = {
     entry<Doudizhu>(),
+    entry<Othello>(),
+    entry<Pairing>(),
     entry<Claims>(/*testing=*/true),
 };
 
