@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairing_oracle import CARDS, Oracle
 
 from bothost import rules
-from pairing_oracle import CARDS, Oracle
 
 RULE_SETS: list[dict[str, Any]] = [
     {},
