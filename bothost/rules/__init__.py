@@ -14,7 +14,7 @@ from typing import Any
 
 from bothost.errors import UsageError
 from bothost.rules import _native
-from bothost.rules._native import Oracle, Search
+from bothost.rules._native import Oracle, Search, othello_perft
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "View",
     "game",
     "games",
+    "othello_perft",
     "presets",
     "register_game",
     "search",

@@ -1,4 +1,4 @@
-"""The rows of the decision log, as plain tuples-to-be: what the host hands to ``DecisionLog`` and what readers get back.
+"""The rows of the decision log: what the host hands to ``DecisionLog`` and what readers get back.
 
 A row is written once and never changed. What happened to a move after it was decided (sent, acknowledged, rejected) is
 an :class:`OutcomeRecord` of its own.
@@ -130,12 +130,16 @@ class OutcomeRecord(msgspec.Struct, gc=False):
     at_us: int
 
 
-class PendingMove(msgspec.Struct, frozen=True):
-    """What a restarted host needs to give the same answer again."""
+class LoggedMove(msgspec.Struct, frozen=True):
+    """A live decision as a restarted host needs it, to give the same answer again."""
 
     request_id: str
     decision_id: bytes
-    actions: tuple[str, ...]
+    seq: int
+    substep: int
+    attempt: int
+    action: int
+    notation: str
 
 
 Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord

@@ -10,6 +10,7 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/registry.h"
+#include "othello/board.h"
 #include "search/any_search.h"
 
 namespace nb = nanobind;
@@ -63,6 +64,15 @@ NB_MODULE(_native, m) {
       "make_game",
       [](std::string_view name, nb::dict options) { return entry_of(name).make(json_from(options)); },
       nb::arg("name"), nb::arg("options"), "A native game with its rules settled.");
+  m.def(
+      "othello_perft",
+      [](nb::handle depth) {
+        const std::int64_t plies = integer(depth);
+        if (plies < 0 || plies > 14) throw InvalidInput("depth must be 0 .. 14");
+        nb::gil_scoped_release release;
+        return othello::perft(othello::kStart, static_cast<int>(plies));
+      },
+      nb::arg("depth"), "Leaves of the Othello game tree; a pass is a ply, a finished game one leaf.");
 }
 
 }  // namespace bothost::python

@@ -2,9 +2,9 @@
 
 #include "core/erased.h"
 #include "doudizhu/doudizhu.h"
-#include "search/search_of.h"
 #include "othello/othello.h"
 #include "pairing/pairing.h"
+#include "search/search_of.h"
 #include "testing/claims.h"
 
 namespace bothost {

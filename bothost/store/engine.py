@@ -1,0 +1,115 @@
+"""From a database URL to SQLAlchemy engines and raw SQLite connections, all with the same settings."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from bothost.config import StoreSettings
+from bothost.errors import ConfigError, StoreUnavailable
+
+PAGE_BYTES = 8192
+"""Page size of new SQLite files: a decision row of a game with many legal actions takes 1 to 3 KiB."""
+
+
+def parse_url(url: str) -> URL:
+    """The URL of a supported database, with the driver that we use.
+
+    Raises ConfigError for anything else.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ConfigError("not a database URL", key="store.url", value=url, advice=_URL_ADVICE) from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise ConfigError("the log must be a file, not memory", key="store.url", value=url, advice=_URL_ADVICE)
+        return parsed.set(drivername="sqlite+pysqlite")
+    if backend == "postgresql":
+        if find_spec("psycopg") is None:
+            advice = "Install it with: pip install 'bothost[postgres]'"
+            raise ConfigError("PostgreSQL needs psycopg, which is not installed", key="store.url", advice=advice)
+        return parsed.set(drivername="postgresql+psycopg")
+    raise ConfigError(f"no support for {backend} databases", key="store.url", value=url, advice=_URL_ADVICE)
+
+
+_URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name."
+
+
+def full_url(settings: StoreSettings) -> URL:
+    """The URL with the password, where that is configured apart. Never print it: see ``shown``."""
+    url = parse_url(settings.url)
+    if settings.password is not None and url.get_backend_name() != "sqlite":
+        return url.set(password=settings.password.reveal())
+    return url
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of a SQLite URL, None for other databases."""
+    parsed = parse_url(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+
+
+def shown(url: str) -> str:
+    """The URL without its password, for messages."""
+    return parse_url(url).render_as_string(hide_password=True)
+
+
+def set_up_sqlite(connection: sqlite3.Connection, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
+    """Apply our settings to a fresh connection.
+
+    WAL with synchronous NORMAL keeps every commit when the process dies, FULL also when the power goes.
+    """
+    connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # only a file that is still empty takes it
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'full' else 'NORMAL'}")
+    connection.execute("PRAGMA cache_size = -65536")
+
+
+def make_engine(settings: StoreSettings, *, create: bool = False) -> sa.Engine:
+    """An engine for small reads and writes and for migrations.
+
+    A SQLite file that does not exist is refused unless ``create``: an empty database would look like lost data.
+    Raises ConfigError and StoreUnavailable.
+    """
+    url = full_url(settings)
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, pool_pre_ping=True)
+    path = Path(url.database or "")
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    elif not path.exists():
+        raise StoreUnavailable(f"no database at {path}", advice="Create it with: bothost db upgrade")
+    engine = sa.create_engine(url)
+
+    def on_connect(connection: Any, _record: object) -> None:
+        # We begin transactions ourselves: by its own rules the sqlite3 module leaves DDL outside of them.
+        connection.isolation_level = None
+        set_up_sqlite(connection, synchronous=settings.synchronous)
+
+    def on_begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if create else "BEGIN")
+
+    sa.event.listen(engine, "connect", on_connect)
+    sa.event.listen(engine, "begin", on_begin)
+    return engine
+
+
+@contextmanager
+def reaching(settings: StoreSettings) -> Iterator[None]:
+    """Turn what a driver says about a database that is away into StoreUnavailable."""
+    try:
+        yield
+    except DBAPIError as error:
+        cause = str(error.orig).strip() or type(error.orig).__name__
+        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}") from error

@@ -1,0 +1,200 @@
+"""The tables of the database, the same on SQLite and PostgreSQL.
+
+The log tables carry the fields of :mod:`bothost.store.records`, name by name and in the same order. They are
+insert-only, and their primary keys are what makes a replayed row a row that is already there.
+
+Keys are uuid7: they grow with time, so the index of every live hand stays near the end of the tree. On SQLite the wide
+tables keep their hidden rowid: rows are appended densely and only the small primary-key index is written in several
+places. (Measured at 1,000 interleaved hands: 73 k rows/s against 31 k for the same table WITHOUT ROWID.) The narrow
+tables are their own index.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from bothost.store.records import (
+    DecisionRecord,
+    EventsRecord,
+    GameEndRecord,
+    GameRecord,
+    OutcomeRecord,
+    SnapshotRecord,
+)
+
+
+class Key(TypeDecorator[bytes]):
+    """A uuid as 16 bytes in Python: BLOB on SQLite, uuid on PostgreSQL."""
+
+    impl = sa.LargeBinary(16)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.UUID(as_uuid=True))
+        return dialect.type_descriptor(sa.LargeBinary(16))
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:
+        return uuid.UUID(bytes=value) if value is not None and dialect.name == "postgresql" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
+        return value.bytes if isinstance(value, uuid.UUID) else value
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _column(name: str, kind: Any, *, null: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, kind, nullable=null)
+
+
+games = sa.Table(
+    "games",
+    metadata,
+    _column("game_id", Key),
+    _column("host", sa.Text),
+    _column("lobby", sa.Text),
+    _column("account", sa.Text),
+    _column("table", sa.Text),
+    _column("hand", sa.Text),
+    _column("game", sa.Text),
+    _column("rules", sa.Text),
+    _column("format_version", sa.Integer),
+    _column("seat", sa.SmallInteger),
+    _column("players", sa.Text),
+    _column("seed", sa.BigInteger),
+    _column("strategy", sa.Text),
+    _column("strategy_version", sa.Text),
+    _column("model_sha256", sa.Text, null=True),
+    _column("config_hash", sa.Text),
+    _column("attributes", sa.Text),
+    _column("started_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("game_id", "seat"),
+    # After a restart the host asks for the hand that it sat at; lobbies may use their names again, so: not unique.
+    sa.Index(None, "lobby", "account", "table", "hand"),
+)
+
+game_ends = sa.Table(
+    "game_ends",
+    metadata,
+    _column("game_id", Key),
+    _column("seat", sa.SmallInteger),
+    _column("reason", sa.Text),
+    _column("scores", sa.Text, null=True),
+    _column("ended_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("game_id", "seat"),
+    sqlite_with_rowid=False,
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    _column("game_id", Key),
+    _column("seat", sa.SmallInteger),
+    _column("seq", sa.Integer),
+    _column("events", sa.Text),
+    sa.PrimaryKeyConstraint("game_id", "seat", "seq"),
+    sqlite_with_rowid=False,
+)
+
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    _column("game_id", Key),
+    _column("seat", sa.SmallInteger),
+    _column("seq", sa.Integer),
+    _column("view", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("game_id", "seat", "seq", "at_us"),
+)
+
+decisions = sa.Table(
+    "decisions",
+    metadata,
+    _column("id", Key),
+    _column("game_id", Key),
+    _column("seat", sa.SmallInteger),
+    _column("seq", sa.Integer),
+    _column("substep", sa.Integer),
+    _column("attempt", sa.Integer),
+    _column("role", sa.Text),
+    _column("host", sa.Text),
+    _column("lobby", sa.Text),
+    _column("table", sa.Text),
+    _column("request_id", sa.Text),
+    _column("game", sa.Text),
+    _column("phase", sa.Text),
+    _column("state_hash", sa.BigInteger),
+    _column("view", sa.LargeBinary),
+    _column("legal", sa.LargeBinary),
+    _column("policy", sa.LargeBinary, null=True),
+    _column("action_values", sa.LargeBinary, null=True),
+    _column("value", sa.Double, null=True),
+    _column("action", sa.Integer),
+    _column("notation", sa.Text),
+    _column("strategy", sa.Text),
+    _column("strategy_version", sa.Text),
+    _column("model_sha256", sa.Text, null=True),
+    _column("encoder_version", sa.Integer, null=True),
+    _column("stats", sa.Text, null=True),
+    _column("fallback", sa.Text, null=True),
+    _column("budget_ms", sa.Double, null=True),
+    _column("elapsed_ms", sa.Double),
+    _column("config_hash", sa.Text),
+    _column("seed", sa.BigInteger),
+    _column("raw", sa.LargeBinary, null=True),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role"),
+    sa.Index(None, "id"),
+)
+
+outcomes = sa.Table(
+    "outcomes",
+    metadata,
+    _column("decision_id", Key),
+    _column("kind", sa.Text),
+    _column("detail", sa.Text, null=True),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("decision_id", "kind", "at_us"),
+    sqlite_with_rowid=False,
+)
+
+memos = sa.Table(
+    "memos",
+    metadata,
+    _column("lobby", sa.Text),
+    _column("account", sa.Text),
+    _column("memo", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("lobby", "account"),
+    sqlite_with_rowid=False,
+    comment="What adapters asked to remember for an account; the one table whose rows are replaced.",
+)
+
+TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
+    GameRecord: games,
+    GameEndRecord: game_ends,
+    EventsRecord: events,
+    SnapshotRecord: snapshots,
+    DecisionRecord: decisions,
+    OutcomeRecord: outcomes,
+}
+"""Record type → its table; the columns are the record's fields in order."""
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    str(table.name): tuple(str(c.name) for c in table.columns) for table in TABLE_OF.values()
+}
+"""Columns of the log tables, in the order of the records' fields."""

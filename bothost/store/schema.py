@@ -1,0 +1,110 @@
+"""The version of the database schema: check it, upgrade it. Alembic runs from code; no alembic.ini is needed.
+
+Importing this module is cheap; Alembic itself is imported by :func:`upgrade` and :func:`differences` alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+import bothost
+from bothost.config import StoreSettings
+from bothost.errors import SchemaOutdated, StoreError
+from bothost.store.engine import make_engine, reaching, shown
+from bothost.store.models import metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+REVISIONS = ("0001",)
+"""Every released schema, oldest first. The last is the one that this bothost reads and writes."""
+
+
+def migrations_folder() -> Path:
+    """The folder of the migrations: inside the package when installed from a wheel, beside it in a checkout."""
+    package = Path(bothost.__file__).resolve().parent
+    for folder in (package / "migrations", package.parent / "migrations"):
+        if (folder / "env.py").is_file() and (folder / "versions").is_dir():
+            return folder
+    raise StoreError(f"the migrations are missing beside {package}", advice="Install bothost again.")
+
+
+def revision_of(connection: sa.Connection) -> str | None:
+    """The schema that a database has; None where it has none."""
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    version: str | None = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    return version
+
+
+def check(revision: str | None, where: str) -> None:
+    """Raise SchemaOutdated unless ``revision`` is the schema of this bothost."""
+    if revision == REVISIONS[-1]:
+        return
+    if revision is None or revision in REVISIONS:
+        has = "no schema yet" if revision is None else f"schema {revision}"
+        advice = "Bring it up to date with: bothost db upgrade"
+        raise SchemaOutdated(f"database {where} has {has}, and this bothost needs {REVISIONS[-1]}", advice=advice)
+    raise SchemaOutdated(
+        f"database {where} has schema {revision}, which is newer than this bothost knows ({REVISIONS[-1]})",
+        advice="Install the newer bothost on this machine too; `bothost db upgrade` never goes back.",
+    )
+
+
+def check_database(settings: StoreSettings) -> None:
+    """Raise SchemaOutdated or StoreUnavailable unless the database is ready for use."""
+    engine = make_engine(settings)
+    try:
+        with reaching(settings), engine.connect() as connection:
+            revision = revision_of(connection)
+    finally:
+        engine.dispose()
+    check(revision, shown(settings.url))
+
+
+def upgrade(settings: StoreSettings, to: str = "head") -> tuple[str | None, str]:
+    """Upgrade the database, creating it where there is none; return the revisions before and after.
+
+    All of it happens in one transaction. Raises SchemaOutdated when the database is newer than this bothost.
+    """
+    from alembic import command
+
+    engine = make_engine(settings, create=True)
+    try:
+        with reaching(settings), engine.begin() as connection:
+            before = revision_of(connection)
+            if before is not None and before not in REVISIONS:
+                check(before, shown(settings.url))
+            command.upgrade(_config(connection), to)
+            after = revision_of(connection)
+    finally:
+        engine.dispose()
+    return before, str(after)
+
+
+def differences(settings: StoreSettings) -> list[Any]:
+    """What distinguishes the database from the models, as Alembic tells it; empty when nothing does."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    engine = make_engine(settings)
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"compare_type": True})
+            return list(compare_metadata(context, metadata))
+    finally:
+        engine.dispose()
+
+
+def _config(connection: sa.Connection) -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    config.attributes["target_metadata"] = metadata
+    return config

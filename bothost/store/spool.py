@@ -1,0 +1,263 @@
+"""Where rows wait while the database is away: append-only files, replayed in order when it is back.
+
+A spool folder has one slot per process that writes into it, ``0/``, ``1/``, …, each held by a file lock that dies with
+its process; whoever opens the spool takes the first free slot, and what other dead processes left behind. A slot holds
+segments ``0000000000000001.spool``, …; a segment is a magic line, then frames::
+
+    length  u32 little-endian   of the payload
+    crc     u32 little-endian   CRC-32 of the payload
+    payload                     msgpack: the first frame {table: [column, …]}, all others [table, [row, …]]
+
+A frame that was cut off by a crash fails its length or its checksum and ends its segment; it was never acknowledged.
+``append`` returns when the bytes are with the operating system, which keeps them when the process is killed; with
+``sync`` they are on the disk. A segment is deleted once all its rows are committed to the database. Whoever is killed
+in between replays it again: the primary keys make the second time do nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from bothost.errors import StoreError
+
+MAGIC = b"bothost spool 1\n"
+SEGMENT_BYTES = 4 << 20
+"""A segment is replayed in one transaction: this bounds how long new rows wait for it."""
+FRAME_ROWS = 500
+
+Rows = Sequence[Sequence[Any]]
+Frame = tuple[str, tuple[str, ...], list[list[Any]]]
+"""Table, columns, rows."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class Slot:
+    """One process's part of the spool, held while this object is open."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self.folder = folder
+        self._lock = lock
+
+    def segments(self) -> list[Path]:
+        """The segments, oldest first."""
+        return sorted(self.folder.glob("*.spool"))
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def take_slots(folder: Path) -> list[Slot]:
+    """Take the first free slot of the spool, and all others that hold rows and whose process is gone.
+
+    The first of the result is the caller's own. Raises OSError where the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
+    taken: list[Slot] = []
+    for number in names:
+        slot = _take(folder / str(number))
+        if slot is None:
+            continue
+        if taken and not slot.segments():
+            slot.close()
+        else:
+            taken.append(slot)
+    number = 0
+    while not taken:
+        if number not in names and (slot := _take(folder / str(number))) is not None:
+            taken.append(slot)
+        number += 1
+    return taken
+
+
+def _take(folder: Path) -> Slot | None:
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return Slot(folder, lock)
+
+
+class Spool:
+    """The spool of one process. Not thread-safe: it belongs to the writer thread.
+
+    ``rows`` counts what waits; it is exact once leftovers of earlier processes were counted by the constructor.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        columns: Mapping[str, tuple[str, ...]],
+        *,
+        sync: bool = False,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self._columns = columns
+        self._sync = sync
+        self._segment_bytes = segment_bytes
+        self._slots = take_slots(folder)
+        self._own = self._slots[0]
+        self._file: int | None = None
+        self._path: Path | None = None
+        self._size = 0
+        self._next = 1 + max((int(path.stem) for path in self._own.segments() if path.stem.isdecimal()), default=0)
+        self.rows = sum(_count(path) for path in self._waiting())
+
+    def append(self, groups: Mapping[str, Rows]) -> None:
+        """Keep the rows of each table, all or none. Raises OSError (the disk is full), TypeError or ValueError for
+        values that msgpack does not know."""
+        frames = bytearray()
+        for table, rows in groups.items():
+            for start in range(0, len(rows), FRAME_ROWS):
+                frames += _frame([table, rows[start : start + FRAME_ROWS]])
+        if self._file is None or self._size + len(frames) > self._segment_bytes:
+            self._open_segment()
+        assert self._file is not None
+        try:
+            _write_all(self._file, frames)
+            if self._sync:
+                os.fdatasync(self._file)
+        except OSError:
+            self._cut_back()
+            raise
+        self._size += len(frames)
+        self.rows += sum(map(len, groups.values()))
+
+    def oldest(self) -> Path | None:
+        """The segment to replay next, with no more rows to come; ``drop`` it when they are committed."""
+        waiting = self._waiting()
+        if waiting and waiting[0] == self._path:
+            self.seal()
+        return waiting[0] if waiting else None
+
+    def drop(self, path: Path, rows: int) -> None:
+        """Forget a segment of which ``rows`` rows are in the database now."""
+        path.unlink()
+        self.rows = max(0, self.rows - rows)
+
+    def set_aside(self, path: Path, rows: int) -> None:
+        """Keep a damaged segment for a person to look at; ``rows`` of it are in the database now."""
+        path.rename(path.with_suffix(".damaged"))
+        self.rows = max(0, self.rows - rows)
+
+    def keep_rejected(self, lines: Sequence[str]) -> None:
+        """Keep rows that no database takes, as text, in ``rejected.log`` of the slot."""
+        with (self._own.folder / "rejected.log").open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(line + "\n" for line in lines)
+
+    def seal(self) -> None:
+        """End the segment that is being written."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def close(self) -> None:
+        """Let go of the slots; what waits stays for the next process."""
+        self.seal()
+        for slot in self._slots:
+            slot.close()
+
+    def _waiting(self) -> list[Path]:
+        """Segments in the order of replay: leftovers of other processes, which are older, before our own."""
+        return [path for slot in (*self._slots[1:], self._own) for path in slot.segments()]
+
+    def _open_segment(self) -> None:
+        self.seal()
+        path = self._own.folder / f"{self._next:016d}.spool"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            head = MAGIC + _frame({table: list(columns) for table, columns in self._columns.items()})
+            _write_all(file, head)
+        except OSError:
+            os.close(file)
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+        self._next += 1
+        self._file, self._path, self._size = file, path, len(head)
+        if self._sync:
+            _sync_folder(self._own.folder)
+
+    def _cut_back(self) -> None:
+        """After a failed write: what was not acknowledged must not be read; where even that fails, end the segment."""
+        assert self._file is not None
+        try:
+            os.ftruncate(self._file, self._size)
+        except OSError:
+            self.seal()
+
+
+class SpoolDamaged(StoreError):
+    """A segment holds bytes that were whole once and are not what was written."""
+
+
+def frames_of(path: Path) -> Iterator[Frame]:
+    """The frames of a segment, from the first. A cut-off tail is skipped; raises SpoolDamaged at any other damage."""
+    with path.open("rb") as file:
+        magic = file.read(len(MAGIC))
+        if magic != MAGIC and not MAGIC.startswith(magic):
+            raise SpoolDamaged(f"{path} is not a spool segment")
+        columns: dict[str, list[str]] | None = None
+        while (payload := _read_frame(file)) is not None:
+            if columns is None:
+                columns = payload
+                continue
+            table, rows = payload
+            yield table, tuple(columns[table]), rows
+
+
+def _count(path: Path) -> int:
+    rows = 0
+    with contextlib.suppress(SpoolDamaged):
+        for _, _, frame in frames_of(path):
+            rows += len(frame)
+    return rows
+
+
+def _frame(content: object) -> bytes:
+    payload = _encode(content)
+    return len(payload).to_bytes(4, "little") + zlib.crc32(payload).to_bytes(4, "little") + payload
+
+
+def _read_frame(file: BinaryIO) -> Any | None:
+    """The next payload; None at the end, be it clean or cut off."""
+    head = file.read(8)
+    if len(head) < 8:
+        return None
+    length = int.from_bytes(head[:4], "little")
+    payload = file.read(length)
+    if len(payload) < length:
+        return None
+    if zlib.crc32(payload) != int.from_bytes(head[4:], "little"):
+        raise SpoolDamaged(f"{file.name} is damaged at byte {file.tell() - length}")
+    try:
+        return _decode(payload)
+    except msgspec.DecodeError as error:
+        raise SpoolDamaged(f"{file.name} is damaged at byte {file.tell() - length}: {error}") from error
+
+
+def _write_all(file: int, data: bytes | bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,109 @@
+"""Made-up rows of the decision log, of the sizes that real hands have: for tests and benchmarks of the store."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import numpy as np
+import uuid_utils
+
+from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, Record
+
+LEGAL_ACTIONS = (1, 2, 2, 2, 4, 6, 10, 12, 20, 40, 80, 150, 300)
+"""How many legal actions a Dou Dizhu position has: mostly a few when following, hundreds on a full lead."""
+VIEW_BYTES = 100
+
+
+def sample_game(
+    rng: random.Random, *, seat: int = 0, account: str = "ada", started_us: int | None = None
+) -> GameRecord:
+    """A hand of Dou Dizhu at the lobby ``home``."""
+    now = time.time_ns() // 1000 if started_us is None else started_us
+    players = [
+        {"player": account if other == seat else f"guest-{rng.randrange(50)}", "seat": other} for other in range(3)
+    ]
+    return GameRecord(
+        game_id=_uuid7(now // 1000, rng),
+        host="local",
+        lobby="home",
+        account=account,
+        table=f"table-{rng.randrange(10**6)}",
+        hand="1",
+        game="doudizhu",
+        rules='{"bidding":"none"}',
+        format_version=1,
+        seat=seat,
+        players=json.dumps(players),
+        seed=rng.randrange(2**63),
+        strategy="rule-doudizhu",
+        strategy_version="1.0",
+        model_sha256=None,
+        config_hash="0123456789abcdef",
+        attributes="{}",
+        started_us=now,
+    )
+
+
+def _uuid7(ms: int, rng: random.Random) -> bytes:
+    tail = rng.getrandbits(80) & ~(0xF000 << 64 | 0xC000 << 48) | 0x7000 << 64 | 0x8000 << 48
+    return ms.to_bytes(6, "big") + tail.to_bytes(10, "big")
+
+
+def sample_decision(rng: random.Random, game: GameRecord, seq: int, *, legal: int | None = None) -> DecisionRecord:
+    """A decision of the hand, with a policy, and all fields that a live host fills."""
+    count = rng.choice(LEGAL_ACTIONS) if legal is None else legal
+    actions = np.sort(np.asarray(rng.sample(range(27472), count), dtype="<i4"))
+    policy = np.full(count, 1.0 / count, dtype="<f4")
+    return DecisionRecord(
+        id=uuid_utils.uuid7().bytes,
+        game_id=game.game_id,
+        seat=game.seat,
+        seq=seq,
+        substep=0,
+        attempt=0,
+        role="live",
+        host=game.host,
+        lobby=game.lobby,
+        table=game.table,
+        request_id=f"{game.table}-{seq}",
+        game=game.game,
+        phase="play",
+        state_hash=rng.randrange(-(2**63), 2**63),
+        view=rng.randbytes(VIEW_BYTES),
+        legal=actions.tobytes(),
+        policy=policy.tobytes(),
+        action_values=None,
+        value=rng.uniform(-1, 1),
+        action=int(actions[rng.randrange(count)]),
+        notation="333444555",
+        strategy=game.strategy,
+        strategy_version=game.strategy_version,
+        model_sha256=None,
+        encoder_version=None,
+        stats=None,
+        fallback=None,
+        budget_ms=4750.0,
+        elapsed_ms=rng.uniform(0.05, 2.0),
+        config_hash=game.config_hash,
+        seed=game.seed,
+        raw=None,
+        at_us=game.started_us + 1000 * seq,
+    )
+
+
+def sample_hand(rng: random.Random, *, decisions: int = 12, ended: bool = True, **of_game: object) -> list[Record]:
+    """All rows of one hand, in the order in which a host writes them."""
+    game = sample_game(rng, **of_game)  # type: ignore[arg-type]
+    rows: list[Record] = [game]
+    for step in range(decisions):
+        seq = 1 + 3 * step
+        stretch = EventsRecord(game.game_id, game.seat, max(0, seq - 3), "play 1 3\nplay 2 4\nplay 0 5")
+        decision = sample_decision(rng, game, seq)
+        rows += [stretch, decision, OutcomeRecord(decision.id, "sent", None, decision.at_us + 900)]
+    if ended:
+        scores = json.dumps([2.0, -1.0, -1.0])
+        at = game.started_us + 60_000_000
+        rows.append(GameEndRecord(game_id=game.game_id, seat=game.seat, reason="normal", scores=scores, ended_us=at))
+    return rows

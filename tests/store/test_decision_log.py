@@ -1,0 +1,193 @@
+"""The decision log: what it acknowledges is there once, through every outage of its database."""
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from bothost.config import StoreSettings
+from bothost.errors import StoreError
+from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, schema
+from bothost.store.engine import sqlite_path
+from bothost.store.models import COLUMNS
+from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
+
+RNG = random.Random(7)
+
+
+def rows_of(settings: StoreSettings, table: str = "decisions") -> list[tuple]:
+    columns = ", ".join(f'"{c}"' for c in COLUMNS[table])
+    with closing(sqlite3.connect(sqlite_path(settings.url))) as db:
+        return db.execute(f"SELECT {columns} FROM {table}").fetchall()
+
+
+def ids_of(settings: StoreSettings) -> list[bytes]:
+    return [row[0] for row in rows_of(settings)]
+
+
+def some_decisions(count: int) -> list[DecisionRecord]:
+    game = sample_game(RNG)
+    return [sample_decision(RNG, game, seq) for seq in range(count)]
+
+
+@contextmanager
+def locked(settings: StoreSettings) -> Iterator[None]:
+    """Another process holds the write lock."""
+    with closing(sqlite3.connect(sqlite_path(settings.url), isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        yield
+        db.execute("ROLLBACK")
+
+
+async def until(condition, seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - the writer thread has no event for it
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def log(settings: StoreSettings, tmp_path: Path):
+    made = DecisionLog.open(settings, "host/1", tmp_path / "spool")
+    yield made
+    await made.aclose()
+
+
+async def test_every_field_of_every_record_is_read_back(settings, log):
+    records = sample_hand(RNG, decisions=30)
+    await log.submit(records)
+    assert [DecisionRecord(**dict(zip(COLUMNS["decisions"], row, strict=True))) for row in rows_of(settings)] == [
+        r for r in records if isinstance(r, DecisionRecord)
+    ]
+    assert [OutcomeRecord(*row) for row in rows_of(settings, "outcomes")] == [
+        r for r in records if isinstance(r, OutcomeRecord)
+    ]
+    assert len(rows_of(settings, "games")) == len(rows_of(settings, "game_ends")) == 1
+    assert len(rows_of(settings, "events")) == 30
+    assert log.stats.rows == len(records)
+
+
+async def test_durable_means_committed(settings, log):
+    for records in ([r] for r in some_decisions(20)):
+        await log.submit(records)
+        assert records[0].id in ids_of(settings)
+
+
+async def test_what_queues_meanwhile_shares_a_commit(settings, log):
+    records = some_decisions(500)
+    futures = [log.submit([r]) for r in records]
+    await asyncio.gather(*(asyncio.shield(f) for f in futures))
+    assert ids_of(settings) == [r.id for r in records]
+    assert log.stats.commits < 20
+
+
+async def test_a_cancelled_waiter_cancels_nobody_else(settings, log):
+    futures = [log.submit([r]) for r in some_decisions(2)]
+    waiters = [asyncio.ensure_future(wait(f)) for f in futures]
+    await asyncio.sleep(0)
+    waiters[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiters[0]
+    await waiters[1]
+    assert len(ids_of(settings)) == 2
+
+
+async def wait(future: asyncio.Future) -> None:
+    await future
+
+
+async def test_equal_rows_are_kept_once(settings, log):
+    records = some_decisions(10)
+    await log.submit(records)
+    await log.submit(records[:4])
+    assert ids_of(settings) == [r.id for r in records]
+    assert log.stats.duplicates == 4
+
+
+async def test_a_full_queue_says_so_and_has_room_again(settings, tmp_path):
+    log = DecisionLog.open(settings, "h", tmp_path / "spool", queue_rows=100)
+    records = some_decisions(1000)
+    waited = 0
+    with locked(settings):
+        for start in range(0, 1000, 50):
+            if log.full:
+                waited += 1
+                await log.room()
+            log.submit(records[start : start + 50])
+            assert log.stats.queue_depth <= 300
+    await log.aclose()
+    assert waited
+    assert sorted(ids_of(settings)) == sorted(r.id for r in records)
+
+
+async def test_rows_submitted_under_a_lock_are_spooled_and_replayed_in_order(settings, log, tmp_path):
+    records = some_decisions(400)
+    with locked(settings):
+        for start in range(0, 400, 40):
+            await log.submit(records[start : start + 40])
+        assert log.stats.spool_depth == 400
+        assert list((tmp_path / "spool").rglob("*.spool"))
+    await until(lambda: log.stats.spool_depth == 0)
+    assert ids_of(settings) == [r.id for r in records]
+    assert log.stats.outages == 1
+    await log.submit(some_decisions(1))
+    assert len(ids_of(settings)) == 401
+
+
+async def test_a_database_that_was_deleted_is_noticed_before_anything_is_acknowledged(settings, log):
+    before, after = some_decisions(5), some_decisions(5)
+    await log.submit(before)
+    for path in sqlite_path(settings.url).parent.glob("bothost.db*"):
+        path.unlink()
+    await log.submit(after)
+    assert log.stats.spool_depth == 5
+    assert not sqlite_path(settings.url).exists()
+    schema.upgrade(settings)
+    await until(lambda: log.stats.spool_depth == 0)
+    assert ids_of(settings) == [r.id for r in after]
+
+
+async def test_a_full_disk_loses_nothing(settings, log):
+    path = sqlite_path(settings.url)
+    records = some_decisions(300)
+    with closing(sqlite3.connect(path)) as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+    limit = log._sink._connection
+    limit.execute(f"PRAGMA max_page_count = {pages + 4}")
+    await log.submit(records)
+    assert log.stats.spool_depth == 300
+    await until(lambda: log.stats.spool_depth == 0)
+    assert ids_of(settings) == [r.id for r in records]
+
+
+async def test_what_is_spooled_at_the_end_is_in_the_database_when_the_next_log_opens(settings, tmp_path):
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    records = some_decisions(50)
+    with locked(settings):
+        await log.submit(records)
+        await log.aclose()
+    assert ids_of(settings) == []
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    assert ids_of(settings) == [r.id for r in records]
+    await log.aclose()
+
+
+async def test_a_row_that_no_database_takes_costs_only_itself(settings, log, tmp_path):
+    records = some_decisions(9)
+    records[4].seed = 2**70
+    records[6].notation = None
+    await log.submit(records)
+    assert sorted(ids_of(settings)) == sorted(r.id for i, r in enumerate(records) if i not in (4, 6))
+    assert log.stats.rejected == 2
+    text = next((tmp_path / "spool").rglob("rejected.log")).read_text()
+    assert str(2**70) in text
+
+
+async def test_a_closed_log_refuses_rows(settings, tmp_path):
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    await log.aclose()
+    with pytest.raises(StoreError, match="closed"):
+        log.submit(some_decisions(1))
