@@ -1,0 +1,362 @@
+"""One account at one lobby: its connection, its seats, and the sessions at its tables."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import structlog
+
+from bothost.config import AccountSettings, LobbySettings
+from bothost.host.connection import Connection, ConnectionSettings
+from bothost.host.floor import Floor
+from bothost.host.limits import Backoff
+from bothost.lobbies.base import LobbyAdapter
+from bothost.messages import (
+    Accept,
+    Act,
+    AuthFailed,
+    CancelSeek,
+    Connected,
+    Decline,
+    Disconnected,
+    Event,
+    Invitation,
+    Json,
+    Leave,
+    Notice,
+    Resync,
+    Seated,
+    Seek,
+    SeekEnded,
+    Superseded,
+    Unknown,
+    Wish,
+)
+from bothost.rules.game import Game
+from bothost.tables.clock import ClockPolicy
+from bothost.tables.session import Conduct, Session, TableKey
+from bothost.tables.slots import Capacity, Slots
+
+_log = structlog.get_logger("bothost.host")
+
+SEEK_S = 60.0
+"""A seek that found no table after so long is cancelled; the next wish has its turn."""
+CONFIRM_S = 10.0
+"""After connecting the lobby has so long to name the tables that live; those that it does not name are aborted."""
+
+
+class House(Protocol):
+    """What accounts share: the host."""
+
+    floor: Floor
+    capacity: Capacity
+    seated: dict[tuple[str, str], Account]
+    """(lobby, table) → the account that sits there."""
+
+    def make_game(self, name: str, rules: Json) -> Game: ...
+    def remember(self, account: Account, memo: Json) -> None: ...
+    def account_changed(self, account: Account) -> None: ...
+    @property
+    def busy(self) -> bool:
+        """Whether the log is so far behind that no further table should be taken."""
+        ...
+
+
+class Account:
+    """Runs one account until it is drained, refused or superseded."""
+
+    def __init__(
+        self,
+        house: House,
+        lobby: LobbySettings,
+        settings: AccountSettings,
+        adapter: LobbyAdapter,
+        memo: Json,
+        connection_settings: ConnectionSettings,
+    ) -> None:
+        self.lobby = lobby
+        self.settings = settings
+        self.name = settings.name
+        self.sessions: dict[str, Session] = {}
+        self.draining = False
+        self.refused: AuthFailed | None = None
+        self.superseded = False
+        self.ever_connected = False
+        self.last_problem = ""
+        """Why there is no connection, in the lobby's or the system's words."""
+        self.dropped = 0
+        """Events about tables that are not ours."""
+        self._house = house
+        self._floor = house.floor
+        self._memo = memo
+        capabilities = adapter.capabilities
+        cap = settings.tables
+        if capabilities.tables_per_connection is not None:
+            cap = min(cap, capabilities.tables_per_connection)
+        self.slots = Slots(cap, house.capacity)
+        self.conduct = Conduct(
+            ClockPolicy(margin_s=lobby.margin_ms / 1000.0, min_move_s=lobby.min_move_ms / 1000.0),
+            takes_composites=capabilities.takes_composites,
+            acks_moves=capabilities.acks_moves,
+        )
+        self._loop = asyncio.get_running_loop()
+        self._turn = 0
+        self._seek_at = 0.0
+        self._backoff = Backoff(0.2, 30.0)
+        self._unconfirmed: set[str] = set()
+        self._confirm: asyncio.TimerHandle | None = None
+        self.connection = Connection(adapter, self, connection_settings)
+        self._handlers: dict[type, Callable[[Any, float], None]] = {
+            Seated: self._seated,
+            Connected: self._connected,
+            Disconnected: self._disconnected,
+            AuthFailed: self._auth_failed,
+            Superseded: self._was_superseded,
+            SeekEnded: self._seek_ended,
+            Invitation: self._invited,
+            Notice: self._notice,
+            Unknown: lambda event, now: _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200]),
+        }
+
+    # ------------------------------------------------------------------------------------------------------- events
+
+    def event(self, event: Event, now: float) -> None:
+        """An event from the adapter."""
+        handler = self._handlers.get(type(event))
+        if handler is not None:
+            handler(event, now)
+            return
+        session = self.sessions.get(getattr(event, "table", ""))
+        if session is None:
+            self.dropped += 1
+            return
+        outputs = session.feed(event, now)  # type: ignore[arg-type]
+        if outputs:
+            self._floor.perform(session, outputs)
+
+    def _seated(self, event: Seated, now: float) -> None:
+        self._unconfirmed.discard(event.table)
+        session = self.sessions.get(event.table)
+        if session is not None:
+            session.feed(event, now)
+            return
+        asked = event.seek is not None and event.seek in self.slots.reserved
+        other = self._house.seated.get((self.lobby.name, event.table))
+        if other is not None and not self.lobby.allow_same_table:
+            self._decline_seat(event, "another account of ours sits there")
+            return
+        if not self.slots.seat(event.table, event.seek):
+            self._decline_seat(event, "no free slot")
+            return
+        try:
+            game = self._house.make_game(event.game, event.rules)
+        except Exception as error:
+            self.slots.release(event.table)
+            self._decline_seat(event, f"game {event.game}: {error}")
+            return
+        key = TableKey(self.lobby.name, self.name, event.table)
+        session = Session(key, event, game, self.conduct, resumed=not asked)
+        session.owner = self
+        self.sessions[event.table] = session
+        self._house.seated.setdefault((self.lobby.name, event.table), self)
+        self._backoff.reset()
+        if self.draining and asked:
+            self.leave_table(event.table, "draining")
+        else:
+            self.seek_more(now)
+
+    def _decline_seat(self, event: Seated, reason: str) -> None:
+        _log.warning("seat_declined", account=self.name, table=event.table, reason=reason)
+        if event.seek is not None:
+            self.slots.cancel(event.seek)
+        self._seek_at = time.monotonic() + self._backoff.next(0.1)
+        self.connection.feed(Leave(event.table))
+
+    def _connected(self, event: Connected, now: float) -> None:
+        self.ever_connected = True
+        self.last_problem = ""
+        _log.info("connected", lobby=self.lobby.name, account=self.name, resumed=event.resumed)
+        self._unconfirmed = set(self.sessions)
+        self.slots.reconcile(self.sessions)
+        self._stop_confirm()
+        self._confirm = self._loop.call_later(CONFIRM_S, self._abort_unconfirmed)
+        self._house.account_changed(self)
+        self._loop.call_soon(lambda: self.seek_more(time.monotonic()))
+
+    def _abort_unconfirmed(self) -> None:
+        self._confirm = None
+        for table in list(self._unconfirmed):
+            if (session := self.sessions.get(table)) is not None:
+                _log.warning("table_aborted", account=self.name, table=table, reason="the lobby does not know it any more")
+                self._floor.perform(session, session.abort())
+        self._unconfirmed.clear()
+
+    def _stop_confirm(self) -> None:
+        if self._confirm is not None:
+            self._confirm.cancel()
+            self._confirm = None
+
+    def _disconnected(self, event: Disconnected, now: float) -> None:
+        self.last_problem = event.reason
+        self._lost()
+
+    def _lost(self) -> None:
+        self._stop_confirm()
+        for session in self.sessions.values():
+            session.disconnected()
+        for seek in self.slots.reserved:
+            self.slots.cancel(seek)
+        self._house.account_changed(self)
+
+    def _auth_failed(self, event: AuthFailed, now: float) -> None:
+        self.refused = event
+        self.last_problem = event.reason
+        _log.error("login_refused", lobby=self.lobby.name, account=self.name, reason=event.reason)
+        self._end()
+
+    def _was_superseded(self, event: Superseded, now: float) -> None:
+        self.superseded = True
+        self.last_problem = event.reason or "another connection of this account took over"
+        _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=self.last_problem)
+        self._end()
+
+    def _end(self) -> None:
+        """The tables are not ours any more: they are neither won nor lost."""
+        self._lost()
+        for session in list(self.sessions.values()):
+            self._floor.perform(session, session.abort())
+
+    def _notice(self, event: Notice, now: float) -> None:
+        getattr(_log, event.level)("lobby_says", lobby=self.lobby.name, account=self.name, text=event.text)
+
+    # -------------------------------------------------------------------------------------------------------- seats
+
+    def tick(self, now: float) -> None:
+        """Once a second or so: expire seeks, ask for more tables."""
+        for seek in self.slots.expire(now):
+            self.connection.feed(CancelSeek(seek))
+        self.seek_more(now)
+
+    def seek_more(self, now: float) -> None:
+        """Ask for tables, by the wishes in turn, up to the slots."""
+        wishes = self.settings.wishes
+        if not wishes or self.draining or not self.connection.connected or now < self._seek_at or self._house.busy:
+            return
+        while self.slots.used < self.slots.cap and self.connection.connected:
+            seek = f"{self.name}-{os.urandom(6).hex()}"
+            if not self.slots.reserve(seek, now + SEEK_S):
+                return
+            wish = wishes[self._turn % len(wishes)]
+            self._turn += 1
+            self.connection.feed(Seek(seek, Wish(wish.game, wish.rules, wish.attributes)))
+            if seek not in self.slots.reserved and self.slots.used == 0:
+                return
+
+    def _seek_ended(self, event: SeekEnded, now: float) -> None:
+        if self.slots.cancel(event.seek):
+            if self.connection.connected:
+                _log.info("seek_ended", account=self.name, reason=event.reason)
+            self._seek_at = now + self._backoff.next(0.1)
+
+    def _invited(self, event: Invitation, now: float) -> None:
+        """Reserve a slot before accepting: an acceptance cannot be taken back."""
+        seek = f"{self.name}-{os.urandom(6).hex()}"
+        wanted = any(wish.game == event.info.game for wish in self.settings.wishes)
+        if self.draining or not wanted or not self.slots.reserve(seek, now + (event.expires_s or SEEK_S)):
+            self.connection.feed(Decline(event.invitation))
+        else:
+            self.connection.feed(Accept(seek, event.invitation))
+
+    # ------------------------------------------------------------------------------------------- what tables ask for
+
+    def act(self, command: Act) -> None:
+        self.connection.feed(command)
+
+    def resync(self, table: str) -> None:
+        self.connection.feed(Resync(table))
+
+    def hand_over(self, session: Session) -> None:
+        """A hand ended at a table of ours."""
+        if self.draining and session.hand is None and session.key.table in self.sessions:
+            self._loop.call_soon(self.leave_table, session.key.table, "draining")
+
+    def leave_table(self, table: str, reason: str) -> None:
+        """Give a seat up, and the table with it."""
+        session = self.sessions.get(table)
+        if session is None:
+            return
+        self.connection.feed(Leave(table))
+        if table in self.sessions:
+            if session.hand is not None and not session.hand.game_id:
+                session.hand = None  # it never began for us
+            self._floor.perform(session, session.abort())
+
+    def close_table(self, table: str, reason: str) -> None:
+        """The table is over: forget it, free its slot."""
+        self.sessions.pop(table, None)
+        self._unconfirmed.discard(table)
+        key = (self.lobby.name, table)
+        if self._house.seated.get(key) is self:
+            del self._house.seated[key]
+        self.slots.release(table)
+        self._house.account_changed(self)
+        self.seek_more(time.monotonic())
+
+    # --------------------------------------------------------------------------------------------------- life cycle
+
+    def start(self) -> None:
+        self.connection.start()
+
+    def drain(self) -> None:
+        """No new tables; leave each when its hand is over."""
+        if self.draining:
+            return
+        self.draining = True
+        for seek in self.slots.reserved:
+            self.slots.cancel(seek)
+            self.connection.feed(CancelSeek(seek))
+        for table, session in list(self.sessions.items()):
+            if session.hand is None and session.fresh:
+                self.leave_table(table, "draining")
+
+    def hand_back(self) -> None:
+        """Leave all tables, whatever their state."""
+        for table in list(self.sessions):
+            self.leave_table(table, "draining")
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen here."""
+        return self.connection.ended or (self.draining and not self.sessions)
+
+    # ----------------------------------------------------------------------------------------- for the connection
+
+    def known_tables(self) -> tuple[str, ...]:
+        return tuple(self.sessions)
+
+    def memo(self) -> Json:
+        return self._memo
+
+    def remember(self, memo: Json) -> None:
+        self._memo = {**self._memo, **memo}
+        self._house.remember(self, self._memo)
+
+    def status(self) -> Json:
+        """For ``bothost status``."""
+        return {
+            "lobby": self.lobby.name,
+            "account": self.name,
+            "connected": self.connection.connected,
+            "problem": self.last_problem,
+            "reconnects": self.connection.reconnects,
+            "tables": len(self.sessions),
+            "seeks": len(self.slots.reserved),
+            "slots": self.slots.cap,
+            "draining": self.draining,
+        }
+
+

@@ -1,0 +1,111 @@
+"""The control socket of a running host: one JSON line in, one JSON line out, on a Unix socket in ``data_dir``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.errors import BothostError, UsageError
+
+Json = dict[str, Any]
+PATH_BYTES = 100
+"""Unix socket paths are limited to about this."""
+LINE_BYTES = 64 * 1024
+
+
+class HostRunning(BothostError):
+    """Another host runs in this data_dir."""
+
+
+def socket_path(data_dir: Path) -> Path:
+    """The control socket of ``data_dir``; in the system's temporary folder where the path would be too long."""
+    path = data_dir.resolve() / "control.sock"
+    if len(os.fsencode(path)) <= PATH_BYTES:
+        return path
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"bothost-{os.getuid()}-{name}.sock"
+
+
+class Control:
+    """Serves commands: name → function that gives the answer."""
+
+    def __init__(self, path: Path, commands: dict[str, Callable[[], Json]]) -> None:
+        self.path = path
+        self._commands = commands
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen. Raises HostRunning when somebody answers there already."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            if await asyncio.to_thread(_answers, self.path):
+                raise HostRunning(
+                    f"a host is running already in {self.path.parent}",
+                    advice="Look at it with bothost status, or give this one another host.data_dir.",
+                )
+            self.path.unlink()
+        previous = os.umask(0o177)  # for our user alone
+        try:
+            self._server = await asyncio.start_unix_server(self._serve, self.path, limit=LINE_BYTES)
+        finally:
+            os.umask(previous)
+
+    async def aclose(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            with contextlib.suppress(FileNotFoundError):
+                self.path.unlink()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
+            async with asyncio.timeout(5.0):
+                writer.write(msgspec.json.encode(self._answer(await reader.readline())) + b"\n")
+                await writer.drain()
+        writer.close()
+
+    def _answer(self, line: bytes) -> Json:
+        try:
+            command = msgspec.json.decode(line, type=dict[str, str]).get("command", "")
+        except msgspec.DecodeError:
+            return {"error": "not a JSON object of texts"}
+        function = self._commands.get(command)
+        if function is None:
+            return {"error": f"no command {command!r}; there are {', '.join(sorted(self._commands))}"}
+        return function()
+
+
+def ask(data_dir: Path, command: str, timeout_s: float = 5.0) -> Json:
+    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none."""
+    path = socket_path(data_dir)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(timeout_s)
+            client.connect(str(path))
+            client.sendall(msgspec.json.encode({"command": command}) + b"\n")
+            with client.makefile("rb") as answer:
+                line = answer.readline()
+    except OSError as error:
+        raise UsageError(f"no host runs in {data_dir} ({error})", advice="Start one with: bothost run") from error
+    result: Json = msgspec.json.decode(line)
+    if "error" in result:
+        raise UsageError(str(result["error"]))
+    return result
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(1.0)
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+        return True

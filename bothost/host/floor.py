@@ -1,0 +1,325 @@
+"""What all tables of a host share: asking for decisions, logging them, sending them, and the deadlines.
+
+The life of a decision, in turns of the event loop: frames are folded and their requests collected → one hand-over to
+the workers → their results are checked and their rows collected → one submission to the log → durable → sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import structlog
+
+from bothost.host.hooks import HookThread
+from bothost.host.plans import Plans
+from bothost.host.recorder import Recorder, new_id, now_us
+from bothost.host.worker import Result
+from bothost.host.workers import Workers
+from bothost.hookspecs import DecisionMade, TableClosed
+from bothost.messages import Act
+from bothost.strategy import Table
+from bothost.tables.clock import Deadlines
+from bothost.tables.hand import (
+    Answer,
+    Closed,
+    GaveUp,
+    Hand,
+    HandClosed,
+    HandOpening,
+    Job,
+    Late,
+    Logged,
+    NeedSnapshot,
+    Outcome,
+    Output,
+    SnapshotTaken,
+)
+from bothost.tables.session import Session, TableKey
+
+_log = structlog.get_logger("bothost.host")
+
+
+class Found(Protocol):
+    """A hand that the log knows from an earlier process."""
+
+    @property
+    def game_id(self) -> bytes: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def moves(self) -> tuple[Logged, ...]: ...
+
+
+Find = Callable[[TableKey, str, int], Found | None]
+"""(table, hand, seat) → what the log knows of it; called in a thread."""
+
+
+class TableOwner(Protocol):
+    """The account that sits at a table."""
+
+    def act(self, command: Act) -> None: ...
+    def resync(self, table: str) -> None: ...
+    def close_table(self, table: str, reason: str) -> None: ...
+    def leave_table(self, table: str, reason: str) -> None: ...
+    def hand_over(self, session: Session) -> None: ...
+
+
+class Tally:
+    """What a host did, for people to read."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.decisions = 0
+        self.hands = 0
+        self.aborted = 0
+        self.fallbacks: Counter[str] = Counter()
+        """By reason."""
+        self.results: dict[str, tuple[int, float]] = {}
+        """Strategy → hands with a result, sum of its scores."""
+
+    def result(self, strategy: str, score: float) -> None:
+        hands, total = self.results.get(strategy, (0, 0.0))
+        self.results[strategy] = (hands + 1, total + score)
+
+
+class Floor:
+    """Performs what sessions want. One per host; all of it runs on the event loop."""
+
+    def __init__(self, plans: Plans, recorder: Recorder, hooks: HookThread, find: Find) -> None:
+        self.plans = plans
+        self.recorder = recorder
+        self.hooks = hooks
+        self.workers: Workers
+        self.tally = Tally()
+        self.fatal: Callable[[BaseException], None] = lambda error: None
+        self._find = find
+        self._loop = asyncio.get_running_loop()
+        self._deadlines = Deadlines()
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._early: dict[Hand, list[SnapshotTaken]] = {}
+        """Snapshots of hands whose ``game_id`` is still being looked up."""
+        recorder.send = self.send
+        self._outputs: dict[type, Callable[[Session, Any], None]] = {
+            HandOpening: self._open_hand,
+            HandClosed: self._close_hand,
+            SnapshotTaken: self._snapshot,
+            Outcome: lambda session, event: recorder.outcome(event),
+            Late: lambda session, event: self._late(event),
+            NeedSnapshot: self._need_snapshot,
+            GaveUp: self._gave_up,
+            Closed: lambda session, event: session.owner.close_table(event.table, event.reason),
+        }
+
+    # ----------------------------------------------------------------------------------------------------- sessions
+
+    def perform(self, session: Session, outputs: list[Output]) -> None:
+        """Do what a session wants, in order."""
+        for output in outputs:
+            kind = type(output)
+            if kind is Job:
+                self.workers.submit(output)  # type: ignore[arg-type]
+                self._watch(output.hand)  # type: ignore[union-attr]
+            elif kind is Answer:
+                self._answered(output)  # type: ignore[arg-type]
+            else:
+                self._outputs[kind](session, output)
+
+    def _answered(self, answer: Answer) -> None:
+        hand = answer.hand
+        for job in answer.steps:
+            self.tally.decisions += 1
+            if job.reason is not None:
+                self.tally.fallbacks[job.reason] += 1
+                if job.decided_by == "first-legal":
+                    self.workers.rescue_late()
+            elif hand.plan.reason is not None:
+                self.tally.fallbacks[hand.plan.reason] += 1
+            if self.hooks.decisions:
+                self._notify(hand, job)
+        if not hand.notified:
+            self._notify_opened(hand)
+        self.recorder.answer(answer)
+
+    def on_results(self, results: list[Result]) -> None:
+        """The workers decided."""
+        now = time.monotonic()
+        for job, ticket, decision, error, by, cause in results:
+            session = job.hand.session
+            outputs = session.decided(job, ticket, decision, error, now, by)
+            if not outputs:
+                continue
+            if outputs[0] is job and job.reason is not None:
+                self._failed(job, cause)
+            self.perform(session, outputs)
+
+    def _failed(self, job: Job, cause: BaseException | None) -> None:
+        loaded = job.hand.plan.strategy
+        if job.reason == "quarantined":
+            return
+        _log.warning(
+            "strategy_failed",
+            strategy=loaded.address,
+            table=job.hand.session.key.table,
+            reason=job.reason,
+            error=repr(cause) if cause is not None else None,
+        )
+        self.plans.failed(loaded, job.reason or "error")
+
+    def _late(self, event: Late) -> None:
+        self.workers.late(event.job)
+
+    def send(self, answers: list[Answer]) -> None:
+        """These answers may leave: their rows are durable."""
+        now = time.monotonic()
+        at_us = now_us()
+        for answer in answers:
+            hand = answer.hand
+            session: Session = hand.session
+            if answer.not_before > now:
+                self._loop.call_later(answer.not_before - now, self.send, [answer])
+            elif session.may_send(answer):
+                session.owner.act(Act(session.key.table, answer.request_id, answer.actions))
+                self.recorder.sent(answer, at_us)
+                session.expect_echo(answer, now)
+                self._watch(hand)
+            elif hand.answer is not answer:
+                self.recorder.outcome(Outcome(answer, "superseded"))
+
+    # -------------------------------------------------------------------------------------------------------- hands
+
+    def _open_hand(self, session: Session, event: HandOpening) -> None:
+        hand = event.hand
+        lobby, account, table = session.key
+        plan = self.plans.plan(lobby, account, session.game, session.attributes)
+        if plan is None:
+            _log.error("no_strategy", table=table, game=session.game.name, advice="add a route for it, or a wish less")
+            session.owner.leave_table(table, "no strategy")
+            return
+        hand.plan = plan
+        if event.lookup:
+            self._spawn(self._look_up(session, hand))
+        else:
+            self._opened(session, hand, None)
+
+    async def _look_up(self, session: Session, hand: Hand) -> None:
+        """The hand may be in the log from an earlier process: go on under its id."""
+        try:
+            found = await asyncio.to_thread(self._find, session.key, hand.name, hand.seat)
+        except Exception as error:
+            # Without the log we cannot know what was answered: better no answer than a second opinion.
+            _log.exception("lookup_failed", table=session.key.table)
+            self.fatal(error)
+            return
+        if session.hand is hand:
+            self._opened(session, hand, found)
+        else:
+            self._early.pop(hand, None)
+
+    def _opened(self, session: Session, hand: Hand, found: Found | None) -> None:
+        lobby, _, table = session.key
+        seed = found.seed if found is not None else int.from_bytes(os.urandom(8), "little") >> 1
+        hand.table = Table(
+            lobby=lobby,
+            table=table,
+            game=session.game,
+            seat=hand.seat,
+            seed=seed,
+            level=hand.plan.level,
+            attributes=session.attributes,
+        )
+        if found is None:
+            hand.game_id = new_id()
+            self.recorder.hand_opened(hand, session.attributes)
+        else:
+            hand.game_id = found.game_id
+        for event in self._early.pop(hand, ()):
+            self.recorder.snapshot(event)
+        self.perform(session, session.opened(hand, time.monotonic(), found.moves if found is not None else ()))
+
+    def _snapshot(self, session: Session, event: SnapshotTaken) -> None:
+        if event.hand.game_id:
+            self.recorder.snapshot(event)
+        else:
+            self._early.setdefault(event.hand, []).append(event)
+
+    def _close_hand(self, session: Session, event: HandClosed) -> None:
+        hand = event.hand
+        self._early.pop(hand, None)
+        if hand.game_id:
+            self.recorder.hand_closed(event)
+            self.tally.hands += 1
+            if event.scores is None:
+                self.tally.aborted += 1
+            elif 0 <= hand.seat < len(event.scores):
+                self.tally.result(hand.plan.strategy.name, event.scores[hand.seat])
+            if not hand.notified:
+                self._notify_opened(hand)
+            assert hand.table is not None
+            closed = TableClosed(hand.table, hand.game_id.hex(), event.reason, event.scores)
+            self.hooks.fire("bothost_table_closed", event=closed)
+            self.workers.close_hand(hand)
+        session.owner.hand_over(session)
+
+    def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
+        _log.warning("resync", table=event.table, reason=event.reason)
+        session.owner.resync(event.table)
+
+    def _gave_up(self, session: Session, event: GaveUp) -> None:
+        _log.error("table_given_up", table=event.table, reason=event.reason)
+
+    # -------------------------------------------------------------------------------------------------------- hooks
+
+    def _notify_opened(self, hand: Hand) -> None:
+        hand.notified = True
+        self.hooks.fire("bothost_table_opened", table=hand.table)
+
+    def _notify(self, hand: Hand, job: Job) -> None:
+        if not hand.notified:
+            self._notify_opened(hand)
+        assert hand.table is not None and job.decision is not None
+        made = DecisionMade(
+            hand.table, hand.game_id.hex(), job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
+        )
+        self.hooks.fire("bothost_decision_made", event=made)
+
+    # ---------------------------------------------------------------------------------------------------- deadlines
+
+    def _watch(self, hand: Hand) -> None:
+        if hand.due_at < hand.wake_at and self._deadlines.watch(hand):
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        at = self._deadlines.next()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(max(0.0, at - time.monotonic()), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        for hand in self._deadlines.due(now):
+            assert isinstance(hand, Hand)
+            session: Session = hand.session
+            self.perform(session, session.expire(hand, now))
+            self._watch(hand)
+        if len(self._deadlines):
+            self._set_timer()
+
+    def close(self) -> None:
+        """No more deadlines, no more look-ups."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,57 @@
+"""Tells plugins what happened, off the hot path: in a thread of its own, from a bounded queue."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+import structlog
+
+from bothost.plugins import Failure, Plugins
+
+_log = structlog.get_logger("bothost.host")
+
+QUEUE = 10_000
+"""Notices that may wait for slow plugins; further ones are dropped, and counted."""
+
+
+class HookThread:
+    """Fires the notifying hooks in order. A plugin that listens to nothing costs nothing."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+        self._queue: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self._listened = {
+            name
+            for name in ("bothost_table_opened", "bothost_decision_made", "bothost_table_closed")
+            if getattr(plugins.hook, name).get_hookimpls()
+        }
+        self.decisions = "bothost_decision_made" in self._listened
+        """Whether any plugin listens to decisions."""
+        self.dropped = 0
+        self._thread = threading.Thread(target=self._run, name="hooks", daemon=True)
+        self._thread.start()
+
+    def fire(self, name: str, **arguments: Any) -> None:
+        """Tell the plugins that listen to ``name``, soon."""
+        if name not in self._listened:
+            return
+        if self._queue.qsize() >= QUEUE:
+            self.dropped += 1
+            return
+        self._queue.put((name, arguments))
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """Tell what is queued, but wait for it no longer than this."""
+        self._queue.put(None)
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while (item := self._queue.get()) is not None:
+            name, arguments = item
+            self._plugins.notify(name, self._failed, **arguments)
+
+    @staticmethod
+    def _failed(failure: Failure) -> None:
+        _log.error("hook_failed", plugin=failure.plugin, cause=failure.cause)

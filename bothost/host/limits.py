@@ -1,0 +1,48 @@
+"""Keeping to limits: how fast we send, and how soon we connect again."""
+
+from __future__ import annotations
+
+import random
+
+
+class TokenBucket:
+    """``rate`` tokens a second, at most ``burst`` saved up. Time is passed in, monotonic seconds."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self._tokens = burst
+        self._at = now
+
+    def take(self, now: float) -> bool:
+        """Take a token; False when there is none."""
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.rate)
+        self._at = now
+        if self._tokens < 1.0 - 1e-9:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def wait(self) -> float:
+        """Seconds until the next token, as of the last ``take``."""
+        return max(0.0, (1.0 - self._tokens) / self.rate)
+
+
+class Backoff:
+    """Exponential, with full jitter (each wait is uniform between 0 and the bound, so that hosts do not come in step)."""
+
+    def __init__(self, first_s: float = 0.5, most_s: float = 60.0, rng: random.Random | None = None) -> None:
+        self.first_s = first_s
+        self.most_s = most_s
+        self.attempts = 0
+        self._rng = rng or random.Random()
+
+    def next(self, at_least_s: float = 0.0) -> float:
+        """Seconds to wait before the next attempt."""
+        bound = min(self.most_s, self.first_s * 2.0 ** min(self.attempts, 30))
+        self.attempts += 1
+        return at_least_s + self._rng.uniform(0.0, bound)
+
+    def reset(self) -> None:
+        """The session stands: the next loss starts from the beginning."""
+        self.attempts = 0

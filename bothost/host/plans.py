@@ -1,0 +1,141 @@
+"""Who plays at a table: strategies resolved once, kept per resolved version, and kept away when they misbehave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from bothost.errors import BothostError
+from bothost.plugins import Plugins, Resolved
+from bothost.rules.game import Game
+from bothost.strategy import Execution
+from bothost.tables.router import Router
+
+_log = structlog.get_logger("bothost.host")
+
+FRESH_S = 5.0
+"""How long an address stands for the same version: a promoted model is picked up by tables that open later."""
+
+
+class Loaded:
+    """One strategy as the host runs it: an address, options and model, resolved. Equal ones are the same object."""
+
+    __slots__ = ("execution", "failures", "hung", "name", "quarantined_until", "resolved", "search", "sha256", "version")
+
+    def __init__(self, resolved: Resolved) -> None:
+        strategy = resolved.strategy
+        self.resolved = resolved
+        self.name = strategy.name
+        self.version = resolved.model.version if resolved.model is not None else strategy.version
+        self.sha256 = resolved.model.sha256 if resolved.model is not None else None
+        self.execution: Execution = strategy.execution
+        self.search = strategy.needs_search_thread
+        self.failures: list[float] = []
+        """When it failed lately, monotonic seconds."""
+        self.quarantined_until = 0.0
+        self.hung = 0
+        """Its abandoned threads that have not come back. While there are any, its live tables do not run it either."""
+
+    @property
+    def address(self) -> str:
+        return self.resolved.address
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Who plays one hand; it keeps this for as long as the hand lasts."""
+
+    strategy: Loaded
+    fallback: Loaded | None
+    level: str | None
+    reason: str | None = None
+    """"quarantined": ``strategy`` is the route's fallback, standing in."""
+
+
+class Plans:
+    """Turns the router's choices into plans."""
+
+    def __init__(
+        self,
+        router: Router,
+        plugins: Plugins,
+        *,
+        quarantine_after: int,
+        quarantine_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.router = router
+        self._plugins = plugins
+        self._after = quarantine_after
+        self._quarantine_s = quarantine_s
+        self._clock = clock
+        self._recent: dict[tuple[str, str], tuple[float, Loaded]] = {}
+        self._loaded: dict[tuple[Any, ...], Loaded] = {}
+
+    @property
+    def loaded(self) -> list[Loaded]:
+        """Every strategy that was asked for."""
+        return list(self._loaded.values())
+
+    def plan(self, lobby: str, account: str, game: Game, attributes: Mapping[str, Any]) -> Plan | None:
+        """Who plays at a new hand; None where no route matches, or none of what it names can play."""
+        choice = self.router.choose(lobby, account, game.name, attributes)
+        if choice is None:
+            return None
+        fallback = self._try(choice.fallback, {}, game) if choice.fallback is not None else None
+        strategy = self._try(choice.strategy, choice.options, game)
+        if strategy is None and choice.level is not None:
+            strategy = self._try(choice.plain, choice.options, game)  # a table may wish for a level that is not there
+        if strategy is None or strategy.quarantined_until > self._clock():
+            reason = "unavailable" if strategy is None else "quarantined"
+            return Plan(fallback, None, choice.level, reason) if fallback is not None else None
+        return Plan(strategy, fallback, choice.level)
+
+    def load(self, address: str, options: Mapping[str, Any]) -> Loaded:
+        """The strategy that an address stands for now. Raises as ``Plugins.resolve`` does."""
+        now = self._clock()
+        asked = (address, repr(sorted(options.items())))
+        recent = self._recent.get(asked)
+        if recent is not None and now - recent[0] < FRESH_S:
+            return recent[1]
+        resolved = self._plugins.resolve(address, options)
+        model = resolved.model
+        key = (*asked, model.version if model is not None else "", model.sha256 if model is not None else "")
+        loaded = self._loaded.setdefault(key, Loaded(resolved))
+        if len(self._recent) > 1000:
+            self._recent.clear()
+        self._recent[asked] = (now, loaded)
+        return loaded
+
+    def failed(self, loaded: Loaded, cause: str) -> None:
+        """Count a failure; too many in a while keep the strategy from new tables."""
+        now = self._clock()
+        loaded.failures = [at for at in loaded.failures if at > now - self._quarantine_s] + [now]
+        if len(loaded.failures) >= self._after:
+            self.quarantine(loaded, cause)
+
+    def quarantine(self, loaded: Loaded, cause: str) -> None:
+        """Keep the strategy from new tables for a while."""
+        now = self._clock()
+        if loaded.quarantined_until <= now:
+            _log.error("strategy_quarantined", strategy=loaded.address, cause=cause, for_s=self._quarantine_s)
+        loaded.quarantined_until = now + self._quarantine_s
+        loaded.failures = []
+
+    def _try(self, address: str, options: Mapping[str, Any], game: Game) -> Loaded | None:
+        try:
+            loaded = self.load(address, options)
+        except BothostError as error:
+            _log.error("strategy_unavailable", strategy=address, error=str(error), advice=error.advice)
+            return None
+        try:
+            supported = loaded.resolved.strategy.supports(game)
+        except Exception as error:
+            _log.error("strategy_unavailable", strategy=address, error=repr(error))
+            return None
+        if not supported:
+            _log.error("strategy_unavailable", strategy=address, error=f"it does not play {game.name} by these rules")
+        return loaded if supported else None

@@ -1,0 +1,255 @@
+"""Turns what happens at the tables into rows of the decision log, and hands them over in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import uuid_utils
+
+from bothost.host.plans import Loaded, Plan
+from bothost.store.records import (
+    DecisionRecord,
+    EventsRecord,
+    GameEndRecord,
+    GameRecord,
+    OutcomeRecord,
+    Record,
+    SnapshotRecord,
+)
+from bothost.tables.hand import Answer, Hand, HandClosed, Job, Outcome, SnapshotTaken
+
+FIRST_LEGAL = "first-legal"
+"""Name of the strategy that answers when all others failed."""
+RAW_BYTES = 65_536
+"""A longer frame is kept cut off."""
+
+_json = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def new_id() -> bytes:
+    """A uuid7, which grows with time."""
+    return uuid_utils.uuid7().bytes
+
+
+def now_us() -> int:
+    """Microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+class Log(Protocol):
+    """What the recorder needs of ``bothost.store.DecisionLog``."""
+
+    def submit(self, records: Sequence[Record]) -> asyncio.Future[None]: ...
+
+
+class Recorder:
+    """The one writer of a host. Rows are collected and submitted once per turn of the event loop.
+
+    ``before_send``: answers wait until their rows are durable; otherwise they leave at once.
+    """
+
+    def __init__(self, log: Log, *, host: str, config_hash: str, before_send: bool) -> None:
+        self._log = log
+        self._host = host
+        self._config_hash = config_hash
+        self._before_send = before_send
+        self._loop = asyncio.get_running_loop()
+        self._records: list[Record] = []
+        self._answers: list[Answer] = []
+        self._scheduled = False
+        self.send: Callable[[list[Answer]], None] = lambda answers: None
+        """Called with answers that may leave now."""
+        self.decisions = 0
+        """Decision rows handed to the log."""
+
+    # -------------------------------------------------------------------------------------------------- what happens
+
+    def hand_opened(self, hand: Hand, attributes: Any) -> None:
+        """A hand began; its ``game_id``, ``table`` and ``plan`` are set."""
+        table, plan = hand.table, hand.plan
+        assert table is not None
+        lobby, account, name = hand.session.key
+        self._add(
+            GameRecord(
+                game_id=hand.game_id,
+                host=self._host,
+                lobby=lobby,
+                account=account,
+                table=name,
+                hand=hand.name,
+                game=table.game.name,
+                rules=_text(table.game.rules),
+                format_version=table.game.format_version,
+                seat=hand.seat,
+                players=_text(hand.players),
+                seed=table.seed,
+                strategy=plan.strategy.name,
+                strategy_version=plan.strategy.version,
+                model_sha256=plan.strategy.sha256,
+                config_hash=self._config_hash,
+                attributes=_text(attributes),
+                started_us=now_us(),
+            )
+        )
+
+    def hand_closed(self, event: HandClosed) -> None:
+        """A hand ended: the rest of its events, and its result."""
+        hand = event.hand
+        self.flush_events(hand)
+        scores = None if event.scores is None else _text(event.scores)
+        self._add(GameEndRecord(game_id=hand.game_id, seat=hand.seat, reason=event.reason, scores=scores, ended_us=now_us()))
+
+    def snapshot(self, event: SnapshotTaken) -> None:
+        """A snapshot replaced the view: the events before it, then the snapshot."""
+        hand = event.hand
+        seq, events = event.before
+        if events:
+            self._add(EventsRecord(hand.game_id, hand.seat, seq, "\n".join(events)))
+        self._add(SnapshotRecord(hand.game_id, hand.seat, event.seq, _text(event.view), now_us()))
+
+    def flush_events(self, hand: Hand) -> None:
+        """Hand the events so far to the log."""
+        if hand.unlogged and hand.game_id:
+            seq, events = hand.take_events()
+            self._add(EventsRecord(hand.game_id, hand.seat, seq, "\n".join(events)))
+
+    def outcome(self, event: Outcome) -> None:
+        """What became of a move."""
+        at = now_us()
+        for decision_id in event.answer.ids:
+            self._add(OutcomeRecord(decision_id, event.kind, event.detail, at))
+
+    def sent(self, answer: Answer, at_us: int) -> None:
+        for decision_id in answer.ids:
+            self._add(OutcomeRecord(decision_id, "sent", None, at_us))
+
+    def answer(self, answer: Answer) -> None:
+        """Log the decisions of a move, then let it leave. A move that is in the log already leaves at once."""
+        if answer.state == "logging":
+            return  # it leaves when its rows are durable
+        if answer.state == "new":
+            answer.state = "logging"
+            steps, answer.steps = answer.steps, ()
+            hand = answer.hand
+            at = now_us()
+            ids = []
+            for job in steps:
+                job.id = new_id()
+                ids.append(job.id)
+                self._records.append(self._decision(hand, hand.plan, job, at))
+            self.decisions += len(ids)
+            answer.ids = tuple(ids)
+            if hand.unlogged:
+                self.flush_events(hand)
+        self._answers.append(answer)
+        if not self._scheduled:
+            self._schedule()
+
+    # --------------------------------------------------------------------------------------------------------- rows
+
+    def _decision(self, hand: Hand, plan: Plan, job: Job, at: int) -> DecisionRecord:
+        decision, view, window = job.decision, job.view, job.window
+        assert decision is not None and hand.table is not None
+        by: Loaded | None = plan.strategy
+        if job.decided_by == "fallback":
+            by = plan.fallback
+        elif job.decided_by == "first-legal":
+            by = None
+        action = int(decision.action)
+        raw = hand.raw
+        lobby, _, table = hand.session.key
+        return DecisionRecord(
+            id=job.id,
+            game_id=hand.game_id,
+            seat=hand.seat,
+            seq=job.seq,
+            substep=job.substep,
+            attempt=job.attempt,
+            role="live",
+            host=self._host,
+            lobby=lobby,
+            table=table,
+            request_id=job.request_id,
+            game=hand.table.game.name,
+            phase=decision.phase or view.phase,
+            state_hash=view.hash(),
+            view=view.to_bytes(),
+            legal=job.legal.tobytes(),
+            policy=_floats(decision.policy, len(job.legal)),
+            action_values=_floats(decision.values, len(job.legal)),
+            value=_number(decision.value),
+            action=action,
+            notation=view.notation(action),
+            strategy=by.name if by is not None else FIRST_LEGAL,
+            strategy_version=by.version if by is not None else "1",
+            model_sha256=decision.model_sha256 or (by.sha256 if by is not None else None),
+            encoder_version=decision.encoder_version,
+            stats=_text(decision.stats) if decision.stats is not None else None,
+            fallback=job.reason or plan.reason,
+            budget_ms=(window.answer - window.arrival) * 1000.0,
+            elapsed_ms=job.elapsed_s * 1000.0,
+            config_hash=self._config_hash,
+            seed=hand.table.seed,
+            raw=None if raw is None else (raw.encode() if isinstance(raw, str) else raw)[:RAW_BYTES],
+            at_us=at,
+        )
+
+    # ----------------------------------------------------------------------------------------------------- handing over
+
+    def _add(self, record: Record) -> None:
+        self._records.append(record)
+        if not self._scheduled:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        self._scheduled = True
+        self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Submit what was collected."""
+        self._scheduled = False
+        records, self._records = self._records, []
+        answers, self._answers = self._answers, []
+        durable = self._log.submit(records) if records else None
+        if not answers:
+            return
+        if durable is None or not self._before_send:
+            self._leave(answers)
+        else:
+            durable.add_done_callback(lambda done: self._durable(done, answers))
+
+    def _durable(self, done: asyncio.Future[None], answers: list[Answer]) -> None:
+        if done.exception() is None:
+            self._leave(answers)
+
+    def _leave(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            answer.state = "logged"
+        self.send(answers)
+
+
+def _text(value: Any) -> str:
+    return _json(value).decode()
+
+
+def _floats(values: Any, length: int) -> bytes | None:
+    """Little-endian float32; None where the plugin's array does not fit the legal actions."""
+    if values is None:
+        return None
+    try:
+        array = np.asarray(values, dtype="<f4")
+    except (TypeError, ValueError):
+        return None
+    return array.tobytes() if array.shape == (length,) else None
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        return None

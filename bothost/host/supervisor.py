@@ -1,0 +1,317 @@
+"""The host: accounts, their shared floor, and the life cycle from start to drained."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from bothost.config import LobbySettings, Settings
+from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable
+from bothost.host.account import Account
+from bothost.host.connection import ConnectionSettings
+from bothost.host.floor import Floor, Found
+from bothost.host.hooks import HookThread
+from bothost.host.plans import Plans
+from bothost.host.recorder import Log, Recorder
+from bothost.host.workers import Workers
+from bothost.lobbies.base import Account as Login
+from bothost.messages import Json
+from bothost.plugins import Plugins, check_options, require
+from bothost.rules.game import Game
+from bothost.tables.router import Router
+from bothost.tables.session import TableKey
+from bothost.tables.slots import Capacity
+
+_log = structlog.get_logger("bothost.host")
+
+TICK_S = 1.0
+KNOWN_GAMES = 256
+"""Games with their rules that are kept: lobbies choose the rules, so there may be many."""
+
+MakeGame = Callable[..., Game]
+
+
+class DecisionLog(Log, Protocol):
+    """What the host needs of ``bothost.store.DecisionLog``."""
+
+    @property
+    def full(self) -> bool: ...
+    @property
+    def stats(self) -> Any: ...
+    async def aclose(self) -> None: ...
+
+
+class Memory(Protocol):
+    """What earlier processes left; synchronous, called in a thread (``bothost.host.memory``)."""
+
+    def find(self, key: TableKey, hand: str, seat: int) -> Found | None: ...
+    def memo(self, lobby: str, account: str) -> Json: ...
+    def remember(self, lobby: str, account: str, memo: Json) -> None: ...
+
+
+class Host:
+    """A running host. Make it inside the event loop, then ``run``."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        plugins: Plugins,
+        log: DecisionLog,
+        memory: Memory,
+        make_game: MakeGame,
+        *,
+        config_hash: str,
+        connection: ConnectionSettings | None = None,
+    ) -> None:
+        self.settings = settings
+        self.log = log
+        self.capacity = Capacity(settings.limits.tables)
+        self.seated: dict[tuple[str, str], Account] = {}
+        self.accounts: list[Account] = []
+        self.draining = False
+        self._plugins = plugins
+        self._memory = memory
+        self._make_game = make_game
+        self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
+        self._connection = connection or ConnectionSettings(frame_bytes=settings.limits.frame_bytes)
+        self._writer = concurrent.futures.ThreadPoolExecutor(1, "memory")
+        self._changed = asyncio.Event()
+        self._quit = False
+        self._error: BaseException | None = None
+        limits = settings.limits
+        router = Router(settings.routes, plugins.strategies.__contains__)
+        self.plans = Plans(
+            router, plugins, quarantine_after=limits.quarantine_after, quarantine_s=limits.quarantine_s
+        )
+        before_send = settings.store.durability == "before_send"
+        recorder = Recorder(log, host=settings.host.name, config_hash=config_hash, before_send=before_send)
+        self.floor = Floor(self.plans, recorder, HookThread(plugins), memory.find)
+        self.floor.workers = Workers(
+            self.plans, self.floor.on_results, threads=limits.worker_threads, search_threads=limits.search_threads
+        )
+        self.floor.fatal = self._fatal
+
+    # -------------------------------------------------------------------------------------------------- life cycle
+
+    async def run(self, *, fail_fast: bool = False) -> None:
+        """Connect all accounts and play until drained. Returns when everything is logged.
+
+        Raises ConfigError (adapters, routes), AuthError when every account was refused, and with ``fail_fast``
+        LobbyUnreachable when a lobby cannot be reached at the start.
+        """
+        try:
+            self._warm()
+            self.accounts = await self._make_accounts()
+            for account in self.accounts:
+                account.start()
+            await self._play(fail_fast)
+        finally:
+            await self._shut_down()
+        self._judge()
+
+    async def _play(self, fail_fast: bool) -> None:
+        """Look after the accounts until all are finished."""
+        drained_at = 0.0
+        while not self._quit and not all(account.finished for account in self.accounts):
+            now = time.monotonic()
+            if self.draining:
+                drained_at = drained_at or now
+                if now - drained_at >= self.settings.host.drain_timeout_s:
+                    _log.warning("drain_timeout", tables=len(self.seated))
+                    for account in self.accounts:
+                        account.hand_back()
+                    return
+            elif fail_fast:
+                self._check_reachable()
+            for account in self.accounts:
+                account.tick(now)
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(TICK_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def drain(self) -> None:
+        """No new tables, finish those that are open, then end."""
+        if not self.draining:
+            self.draining = True
+            _log.info("draining", tables=len(self.seated), at_most_s=self.settings.host.drain_timeout_s)
+            for account in self.accounts:
+                account.drain()
+            self._changed.set()
+
+    def quit(self) -> None:
+        """End at once. Live tables stay as they are in the lobby: the next start resumes them."""
+        self._quit = True
+        self._changed.set()
+
+    def interrupt(self) -> None:
+        """A signal: the first drains, the second quits."""
+        if self.draining:
+            self.quit()
+        else:
+            self.drain()
+
+    async def _shut_down(self) -> None:
+        """Send what is decided, write what happened, let go of everything."""
+        await self._settle()
+        for account in self.accounts:
+            account.connection.close()
+        self.floor.close()
+        await self.floor.workers.aclose()
+        for account in self.accounts:
+            for session in account.sessions.values():
+                if session.hand is not None:
+                    self.floor.recorder.flush_events(session.hand)
+        self.floor.recorder.flush()
+        await asyncio.sleep(0.05)  # goodbyes leave
+        for account in self.accounts:
+            await account.connection.aclose()
+        await asyncio.to_thread(self._writer.shutdown)
+        await self.log.aclose()
+        await asyncio.to_thread(self.floor.hooks.close)
+
+    async def _settle(self, most_s: float = 2.0) -> None:
+        """Moves that are decided already are still sent."""
+        end = time.monotonic() + most_s
+        while time.monotonic() < end and self._error is None:
+            answers = [
+                session.hand.answer
+                for account in self.accounts
+                if account.connection.connected
+                for session in account.sessions.values()
+                if session.hand is not None and session.hand.answer is not None
+            ]
+            if all(answer.state == "logged" for answer in answers):
+                return
+            await asyncio.sleep(0.01)
+
+    def _judge(self) -> None:
+        """The exit status."""
+        if self._error is not None:
+            raise self._error
+        refused = [account for account in self.accounts if account.refused is not None]
+        if refused and not any(account.ever_connected for account in self.accounts):
+            names = ", ".join(f"{account.lobby.name}/{account.name}" for account in refused)
+            raise AuthError(
+                f"login refused: {names}: {refused[0].last_problem}",
+                advice="Check the account's token; bothost config lint names the variable that it is read from.",
+            )
+
+    def _check_reachable(self) -> None:
+        for account in self.accounts:
+            if not account.ever_connected and account.last_problem and account.refused is None:
+                raise LobbyUnreachable(
+                    f"lobby {account.lobby.name} at {account.lobby.url}: {account.last_problem}",
+                    advice="Is it running? Check lobby.url.",
+                )
+
+    def _fatal(self, error: BaseException) -> None:
+        self._error = error
+        self.quit()
+
+    # ------------------------------------------------------------------------------------------------------ accounts
+
+    def _warm(self) -> None:
+        """Make the strategies that routes name for sure, so that no first move waits for a model."""
+        for route in self.settings.routes:
+            try:
+                self.floor.workers.warm(self.plans.load(route.strategy, route.options))
+            except BothostError as error:
+                if isinstance(error, ConfigError):
+                    raise
+                _log.error("strategy_unavailable", strategy=route.strategy, error=str(error), advice=error.advice)
+
+    async def _make_accounts(self) -> list[Account]:
+        accounts = []
+        for lobby in self.settings.lobbies:
+            adapter_class = require(self._plugins, self._plugins.lobbies, "lobby adapter", lobby.adapter)
+            options = check_options(adapter_class, lobby.options)
+            for settings in lobby.accounts:
+                memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
+                login = self._login(lobby, settings)
+                adapter = adapter_class(login, options)
+                accounts.append(Account(self, lobby, settings, adapter, memo, self._connection))
+        return accounts
+
+    @staticmethod
+    def _login(lobby: LobbySettings, settings: Any) -> Login:
+        return Login(
+            name=settings.name,
+            url=lobby.url,
+            token=settings.token.reveal() if settings.token is not None else "",
+            password=settings.password.reveal() if settings.password is not None else "",
+            user_agent=lobby.user_agent,
+        )
+
+    # --------------------------------------------------------------------------------------------- for the accounts
+
+    def make_game(self, name: str, rules: Json) -> Game:
+        """The game by the lobby's rules, whatever they are. Raises ValueError and the like."""
+        key = (name, msgspec.json.encode(rules, order="sorted"))
+        game = self._games.get(key)
+        if game is None:
+            factory: MakeGame | None = self._plugins.games.get(name)
+            game = factory(**rules) if factory is not None else self._make_game(name, **rules)
+            self._games[key] = game
+            if len(self._games) > KNOWN_GAMES:
+                self._games.popitem(last=False)
+        return game
+
+    def remember(self, account: Account, memo: Json) -> None:
+        self._writer.submit(self._remember, account.lobby.name, account.name, memo)
+
+    def _remember(self, lobby: str, account: str, memo: Json) -> None:
+        try:
+            self._memory.remember(lobby, account, memo)
+        except Exception:
+            _log.exception("memo_lost", lobby=lobby, account=account)
+
+    def account_changed(self, account: Account) -> None:
+        self._changed.set()
+
+    @property
+    def busy(self) -> bool:
+        return self.log.full
+
+    # -------------------------------------------------------------------------------------------------------- status
+
+    def status(self) -> Json:
+        """For ``bothost status`` and the live summary: plain JSON."""
+        tally = self.floor.tally
+        stats = self.log.stats
+        return {
+            "host": self.settings.host.name,
+            "draining": self.draining,
+            "uptime_s": round(time.monotonic() - tally.started, 1),
+            "tables": len(self.seated),
+            "decisions": tally.decisions,
+            "hands": tally.hands,
+            "aborted": tally.aborted,
+            "fallbacks": dict(tally.fallbacks),
+            "results": results_of(tally.results),
+            "strategies": [
+                {
+                    "address": loaded.address,
+                    "version": loaded.version,
+                    "quarantined": loaded.quarantined_until > time.monotonic(),
+                    "hung_threads": loaded.hung,
+                }
+                for loaded in self.plans.loaded
+            ],
+            "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
+            "accounts": [account.status() for account in self.accounts],
+        }
+
+
+def results_of(results: Mapping[str, tuple[int, float]]) -> Json:
+    """Strategy → hands and mean score."""
+    return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in sorted(results.items())}

@@ -1,0 +1,245 @@
+"""One client websocket: websockets' sans-IO protocol on an asyncio transport.
+
+Frames are read as soon as the kernel has them, in the transport's callback, whatever the rest of the host does: pings
+are answered and the receive buffer never fills. Writes of one turn of the event loop leave in one system call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl as tls
+from collections.abc import Callable
+from typing import Any, cast
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidStatus
+from websockets.frames import OP_BINARY, OP_CONT, OP_PING, OP_PONG, OP_TEXT, Frame
+from websockets.http11 import Response
+from websockets.protocol import OPEN
+from websockets.uri import parse_uri
+
+OPEN_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 2.0
+WRITE_LIMIT = 4 * 1024 * 1024
+"""Bytes that may wait for a peer that does not read, before the connection is given up."""
+
+
+class OpenFailed(Exception):
+    """The socket did not open. ``status``: of the HTTP answer that refused, 0 where there was none."""
+
+    def __init__(self, reason: str, status: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.status = status
+
+
+class WebSocket(asyncio.Protocol):
+    """An open websocket. ``on_message(data)`` and ``on_close(code, reason)`` are called from the event loop."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        max_bytes: int,
+        on_message: Callable[[str | bytes], None],
+        on_close: Callable[[int, str], None],
+    ) -> None:
+        self._protocol = ClientProtocol(parse_uri(url), max_size=max_bytes)
+        self._headers = headers
+        self._on_message = on_message
+        self._on_close = on_close
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._parts: list[bytes] = []
+        self._text = True
+        self._flushing = False
+        self._closed = False
+        self.closed: tuple[int, str] | None = None
+        """Code and reason, once it is closed."""
+        self.pongs = 0
+        """Answers to protocol pings."""
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        headers: tuple[tuple[str, str], ...],
+        max_bytes: int,
+        on_message: Callable[[str | bytes], None],
+        on_close: Callable[[int, str], None],
+    ) -> WebSocket:
+        """Connect and shake hands. Raises OpenFailed."""
+        try:
+            uri = parse_uri(url)
+        except Exception as error:
+            raise OpenFailed(str(error)) from error
+        loop = asyncio.get_running_loop()
+        socket = cls(url, headers, max_bytes, on_message, on_close)
+        context = tls.create_default_context() if uri.secure else None
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT_S):
+                await loop.create_connection(lambda: socket, uri.host, uri.port, ssl=context)
+                await socket._opened
+        except TimeoutError:
+            socket.abort()
+            raise OpenFailed(f"no answer within {OPEN_TIMEOUT_S:g} s") from None
+        except OSError as error:
+            socket.abort()
+            raise OpenFailed(str(error)) from error
+        except BaseException:
+            socket.abort()
+            raise
+        return socket
+
+    # --------------------------------------------------------------------------------------------------- transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_LIMIT)
+        request = self._protocol.connect()
+        for name, value in self._headers:
+            request.headers[name] = value
+        self._protocol.send_request(request)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        protocol = self._protocol
+        protocol.receive_data(data)
+        for event in protocol.events_received():
+            if type(event) is Frame:
+                self._frame(event)
+            elif isinstance(event, Response):
+                self._answered()
+        self._after_input()
+
+    def eof_received(self) -> None:
+        self._protocol.receive_eof()
+        self._after_input()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._closed:
+            self._protocol.receive_eof()
+        self._gone()
+
+    def pause_writing(self) -> None:
+        """The peer does not read: it is not playing either."""
+        self.abort()
+
+    # ------------------------------------------------------------------------------------------------------ reading
+
+    def _answered(self) -> None:
+        error = self._protocol.handshake_exc
+        if self._opened.done():
+            return
+        if error is None:
+            self._opened.set_result(None)
+        elif isinstance(error, InvalidStatus):
+            self._opened.set_exception(OpenFailed(str(error), error.response.status_code))
+        else:
+            self._opened.set_exception(OpenFailed(str(error)))
+
+    def _frame(self, frame: Frame) -> None:
+        opcode = frame.opcode
+        if opcode is OP_TEXT or opcode is OP_BINARY:
+            if frame.fin:
+                self._message(frame.data, opcode is OP_TEXT)
+            else:
+                self._parts, self._text = [bytes(frame.data)], opcode is OP_TEXT
+        elif opcode is OP_CONT:
+            self._parts.append(bytes(frame.data))
+            if frame.fin:
+                parts, self._parts = self._parts, []
+                self._message(b"".join(parts), self._text)
+        elif opcode is OP_PONG:
+            self.pongs += 1
+        else:
+            assert opcode is OP_PING or not self._closed  # the protocol answers pings and closes itself
+
+    def _message(self, data: Any, text: bool) -> None:
+        if self._closed:
+            return
+        if text:
+            try:
+                self._on_message(str(data, "utf-8"))
+            except UnicodeDecodeError:
+                self._protocol.fail(1007, "not UTF-8")
+        else:
+            self._on_message(bytes(data))
+
+    def _after_input(self) -> None:
+        self._flush()
+        if self._protocol.close_expected() and self._transport is not None and not self._closed:
+            self._loop.call_later(CLOSE_TIMEOUT_S, self.abort)
+            if self._protocol.state is not OPEN:
+                self._notify()
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def send(self, data: str | bytes) -> None:
+        """Queue a message; it leaves at the end of this turn of the event loop. Nothing happens once it is closed."""
+        protocol = self._protocol
+        if self._closed or protocol.state is not OPEN:
+            return
+        if isinstance(data, str):
+            protocol.send_text(data.encode())
+        else:
+            protocol.send_binary(data)
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def ping(self) -> None:
+        """Send a protocol ping; its answer counts in ``pongs``."""
+        if not self._closed and self._protocol.state is OPEN:
+            self._protocol.send_ping(b"")
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flushing = False
+        chunks = self._protocol.data_to_send()
+        transport = self._transport
+        if not chunks or transport is None or transport.is_closing():
+            return
+        end = chunks[-1] == b""  # the protocol's way to say: half-close
+        data = b"".join(chunks)
+        if data:
+            transport.write(data)
+        if end and transport.can_write_eof():
+            with contextlib.suppress(OSError, RuntimeError):
+                transport.write_eof()
+
+    # ------------------------------------------------------------------------------------------------------ closing
+
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """Say goodbye; the peer has a moment to answer."""
+        if self._closed:
+            return
+        if self._protocol.state is OPEN:
+            self._protocol.send_close(code, reason)
+            self._flush()
+            self._loop.call_later(CLOSE_TIMEOUT_S, self.abort)
+        else:
+            self.abort()
+
+    def abort(self) -> None:
+        """Drop the connection now."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _gone(self) -> None:
+        if not self._opened.done():
+            error = self._protocol.handshake_exc
+            self._opened.set_exception(OpenFailed(str(error or "the connection was closed during the handshake")))
+            self._opened.exception()  # seen, should nobody wait
+            self._closed = True
+            return
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self.closed = (self._protocol.close_code or 1006, self._protocol.close_reason or "")
+        self._on_close(*self.closed)

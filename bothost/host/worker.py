@@ -1,0 +1,281 @@
+"""A worker: one thread that decides, all waiting tables of a strategy at a time."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import structlog
+
+from bothost.host.plans import Loaded
+from bothost.strategy import Budget, Decision, Player, Request, Strategy
+from bothost.tables.hand import DecidedBy, Hand, Job
+
+_log = structlog.get_logger("bothost.host")
+
+POST_EVERY_S = 0.002
+"""Results leave a long batch at least this often."""
+
+
+class Task(NamedTuple):
+    """A job on its way through a worker."""
+
+    job: Job
+    ticket: int
+
+
+class Result(NamedTuple):
+    """What came of it: a decision, or why there is none."""
+
+    job: Job
+    ticket: int
+    decision: Decision | None
+    error: str | None
+    by: DecidedBy
+    cause: BaseException | None = None
+
+
+class Call(NamedTuple):
+    """The plugin call that a worker is in."""
+
+    loaded: Loaded
+    since: float
+    tasks: Sequence[Task]
+
+
+Post = Callable[["Worker", list[Result]], None]
+
+
+class Worker:
+    """One daemon thread with its own strategy instances. ``post`` is called from the thread.
+
+    A thread cannot be stopped. One that hangs is *abandoned*: what it still says is ignored, and ``returned`` is
+    called should it come back.
+    """
+
+    def __init__(self, name: str, post: Post, returned: Callable[[Worker], None], *, rescues: bool = False) -> None:
+        self.name = name
+        self.rescues = rescues
+        """Whether it plays for strategies that failed: their quick policies and fallbacks."""
+        self.abandoned = False
+        self.busy_since = math.inf
+        """When it took up the tasks of the strategy that it is at."""
+        self.call: Call | None = None
+        """The plugin call that is running; written by the thread."""
+        self.instances: dict[Loaded, Strategy] = {}
+        self._post = post
+        self._returned = returned
+        self._waiting: dict[Loaded, list[Task]] = {}
+        self._closing: list[Player] = []
+        self._stopping = False
+        self._wake = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------------------------------ from the event loop
+
+    def submit(self, groups: dict[Loaded, list[Task]]) -> None:
+        """Queue tasks."""
+        with self._wake:
+            for loaded, tasks in groups.items():
+                self._waiting.setdefault(loaded, []).extend(tasks)
+            self._wake.notify()
+
+    def close_player(self, player: Player) -> None:
+        """Let the player tidy up."""
+        with self._wake:
+            self._closing.append(player)
+            self._wake.notify()
+
+    def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[Task]]:
+        """Take the tasks that have not begun, save those of ``but``."""
+        with self._wake:
+            taken = {loaded: tasks for loaded, tasks in self._waiting.items() if loaded is not but}
+            for loaded in taken:
+                del self._waiting[loaded]
+            return taken
+
+    def others_wait(self, loaded: Loaded) -> bool:
+        """Whether tasks of other strategies than ``loaded`` wait."""
+        with self._wake:
+            return any(other is not loaded and tasks for other, tasks in self._waiting.items())
+
+    def abandon(self) -> None:
+        """The thread hangs in a plugin: whatever it still says is void."""
+        self.abandoned = True
+
+    def stop(self) -> None:
+        """End the thread once it is idle."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
+
+    # ----------------------------------------------------------------------------------------------- in the thread
+
+    def _run(self) -> None:
+        wake = self._wake
+        while True:
+            with wake:
+                while not (self._waiting or self._closing or self._stopping):
+                    wake.wait()
+                players, self._closing = self._closing, []
+                group = next(iter(self._waiting.items()), None)
+                if group is not None:
+                    del self._waiting[group[0]]
+                elif not players:
+                    break
+            if players:
+                self._close(players)
+            if group is not None:
+                self._play(*group)
+            if self.abandoned:
+                self._returned(self)
+                return
+        for strategy in self.instances.values():
+            try:
+                strategy.close()
+            except Exception:
+                _log.exception("strategy_close_failed", strategy=type(strategy).__name__)
+
+    def _close(self, players: list[Player]) -> None:
+        for player in players:
+            try:
+                player.close()
+            except Exception:
+                _log.exception("player_close_failed", player=type(player).__name__)
+
+    def _play(self, loaded: Loaded, tasks: list[Task]) -> None:
+        self.busy_since = time.monotonic()
+        if self.rescues:
+            self._one_by_one(loaded, None, tasks)
+        else:
+            self.call = Call(loaded, self.busy_since, tasks)
+            instance: Strategy | None = None
+            try:
+                instance = self._instance(loaded)
+            except Exception as error:
+                self._finish([Result(*task, None, "error", "strategy", error) for task in tasks])
+            if instance is not None and type(instance).decide_many is Strategy.decide_many:
+                self._one_by_one(loaded, instance, tasks)
+            elif instance is not None and tasks:
+                self._many(loaded, instance, tasks)
+        self.call = None
+        self.busy_since = math.inf
+
+    def _instance(self, loaded: Loaded) -> Strategy:
+        instance = self.instances.get(loaded)
+        if instance is None:
+            instance = self.instances[loaded] = loaded.resolved.make()
+        return instance
+
+    def _one_by_one(self, loaded: Loaded, instance: Strategy | None, tasks: list[Task]) -> None:
+        results: list[Result] = []
+        posted = time.monotonic()
+        clock = time.monotonic
+        for task in tasks:
+            job, ticket = task
+            now = clock()
+            if ticket != job.ticket:
+                continue  # superseded
+            if instance is None:
+                results.append(self._rescued(task))
+                continue
+            self.call = Call(loaded, now, (task,))
+            if now >= job.window.late:
+                results.append(Result(job, ticket, None, "late", "strategy"))
+            else:
+                results.append(_decided(instance, job, ticket))
+            if now - posted > POST_EVERY_S and not self.abandoned:
+                posted = now
+                self._finish(results)
+                results = []
+        self._finish(results)
+
+    def _many(self, loaded: Loaded, instance: Strategy, tasks: list[Task]) -> None:
+        """One ``decide_many`` for all; if it fails, one by one, so that only the culprit pays."""
+        live = [task for task in tasks if task.ticket == task.job.ticket]
+        self.call = Call(loaded, time.monotonic(), live)
+        try:
+            requests = [
+                Request(_player(instance, job.hand), job.view, job.legal, _budget(job)) for job, _ in live
+            ]
+            decisions = instance.decide_many(requests)
+            if len(decisions) != len(live):
+                raise ValueError(f"decide_many gave {len(decisions)} decisions for {len(live)} requests")
+        except Exception as error:
+            _log.warning("decide_many_failed", strategy=loaded.address, error=repr(error))
+            self._one_by_one(loaded, instance, live)
+            return
+        self._finish(
+            [
+                Result(job, ticket, decision, None, "strategy")
+                if type(decision) is Decision
+                else Result(job, ticket, None, "error", "strategy", _not_a_decision(decision))
+                for (job, ticket), decision in zip(live, decisions, strict=True)
+            ]
+        )
+
+    def _rescued(self, task: Task) -> Result:
+        """The strategy failed: its player's quick policy, then the fallback strategy."""
+        job, ticket = task
+        hand = job.hand
+        if hand.player is not None:
+            self.call = Call(hand.plan.strategy, time.monotonic(), (task,))
+            try:
+                decision = hand.player.quick(job.view, job.legal)
+                if type(decision) is Decision and decision.action in job.legal:
+                    return Result(job, ticket, decision, None, "quick")
+            except Exception as error:
+                _log.warning("quick_failed", strategy=hand.plan.strategy.address, error=repr(error))
+        fallback = hand.plan.fallback
+        if fallback is None:
+            return Result(job, ticket, None, "error", "fallback")
+        self.call = Call(fallback, time.monotonic(), (task,))
+        try:
+            if hand.rescuer is None:
+                assert hand.table is not None
+                hand.rescuer = self._instance(fallback).player(hand.table)
+            decision = hand.rescuer.decide(job.view, job.legal, Budget(job.window.rescue, 0.0))
+            if type(decision) is not Decision:
+                raise _not_a_decision(decision)
+        except Exception as error:
+            return Result(job, ticket, None, "error", "fallback", error)
+        return Result(job, ticket, decision, None, "fallback")
+
+    def _finish(self, results: list[Result]) -> None:
+        if results and not self.abandoned:
+            self._post(self, results)
+
+
+def _budget(job: Job) -> Budget:
+    return Budget(job.window.strategy, job.window.bank_ms)
+
+
+def _player(instance: Strategy, hand: Hand) -> Player:
+    """The hand's player of this instance; made now if there is none."""
+    player = hand.player
+    if player is None or hand.owner is not instance:
+        assert hand.table is not None
+        player = instance.player(hand.table)
+        hand.player, hand.owner = player, instance
+    return player
+
+
+def _decided(instance: Strategy, job: Job, ticket: int) -> Result:
+    try:
+        decision = _player(instance, job.hand).decide(job.view, job.legal, _budget(job))
+        if type(decision) is not Decision:
+            raise _not_a_decision(decision)
+    except Exception as error:
+        return Result(job, ticket, None, "error", "strategy", error)
+    return Result(job, ticket, decision, None, "strategy")
+
+
+def _not_a_decision(value: Any) -> TypeError:
+    return TypeError(f"decide returned {type(value).__name__}, not a Decision")

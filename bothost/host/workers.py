@@ -1,0 +1,225 @@
+"""Where decisions are made: the shared worker of inline strategies, the pool, the rescuer; and who is moved apart.
+
+The event loop looks at the workers every ``LOOK_S`` while they are busy:
+
+- an inline strategy that holds the shared worker while others wait gets a worker of its own, the others a fresh one;
+- a call that has outlived its tables' time is taken to hang: its thread is abandoned, its tables are rescued, and the
+  strategy is kept from new tables for a while, and from its live ones until the thread comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from bothost.host.plans import Loaded, Plans
+from bothost.host.worker import Result, Task, Worker
+from bothost.tables.hand import DecidedBy, Hand, Job
+
+_log = structlog.get_logger("bothost.host")
+
+LOOK_S = 0.05
+HOLD_S = 0.1
+"""How long an inline strategy may hold the shared worker while others wait."""
+
+
+class Workers:
+    """All workers of a host. Used from the event loop; ``on_results`` is called there too."""
+
+    def __init__(
+        self, plans: Plans, on_results: Callable[[list[Result]], None], *, threads: int, search_threads: int
+    ) -> None:
+        self._plans = plans
+        self._on_results = on_results
+        self._loop = asyncio.get_running_loop()
+        self._inline = self._worker("inline")
+        self._rescue = self._worker("rescue", rescues=True)
+        self._own: dict[Loaded, Worker] = {}
+        """Inline strategies that were moved apart."""
+        self._pool = [self._worker(f"pool-{n}") for n in range(threads)]
+        self._search = [self._worker(f"search-{n}") for n in range(search_threads)]
+        self._turn = 0
+        self._batch: list[Job] = []
+        self._looking = False
+        self._stopped = False
+        self.abandoned: dict[Worker, Loaded] = {}
+        """Threads that hang, each with the strategy that holds it."""
+
+    # ------------------------------------------------------------------------------------------------------- asking
+
+    def submit(self, job: Job) -> None:
+        """Have a decision made. Jobs of one turn of the event loop go to the workers together."""
+        if not self._batch:
+            self._loop.call_soon(self._hand_over)
+        self._batch.append(job)
+
+    def _hand_over(self) -> None:
+        jobs, self._batch = self._batch, []
+        groups: dict[Worker, dict[Loaded, list[Task]]] = {}
+        failed: list[Result] = []
+        for job in jobs:
+            plan = job.hand.plan
+            loaded = plan.strategy
+            if job.rescue:
+                worker, loaded = self._rescue, plan.fallback or loaded
+            elif loaded.hung:
+                failed.append(Result(job, job.ticket, None, "quarantined", "strategy"))
+                continue
+            else:
+                worker = self._home(loaded, job.hand)
+            job.worker = worker
+            groups.setdefault(worker, {}).setdefault(loaded, []).append(Task(job, job.ticket))
+        for worker, tasks in groups.items():
+            worker.submit(tasks)
+        if failed:
+            self._on_results(failed)
+        if not self._looking and not self._stopped:
+            self._looking = True
+            self._loop.call_later(LOOK_S, self._look)
+
+    def _home(self, loaded: Loaded, hand: Hand) -> Worker:
+        """The worker that plays this hand: always the same one, for a player is called by one thread only."""
+        if loaded.execution == "inline":
+            return self._own.get(loaded, self._inline) if self._own else self._inline
+        if hand.slot < 0:
+            self._turn += 1
+            hand.slot = self._turn
+        pool = self._search if loaded.search else self._pool
+        return pool[hand.slot % len(pool)]
+
+    def warm(self, loaded: Loaded) -> None:
+        """Make the instances before the first table waits for them."""
+        if loaded.execution == "inline":
+            workers = [self._inline]
+        else:
+            workers = self._search if loaded.search else self._pool
+        for worker in workers:
+            worker.submit({loaded: []})
+
+    def close_hand(self, hand: Hand) -> None:
+        """The hand is over: let its players tidy up, in their worker."""
+        player, rescuer = hand.player, hand.rescuer
+        hand.player = hand.rescuer = hand.owner = None
+        if player is not None and not hand.plan.strategy.hung:
+            self._home(hand.plan.strategy, hand).close_player(player)
+        if rescuer is not None:
+            self._rescue.close_player(rescuer)
+
+    # ------------------------------------------------------------------------------------------------- misbehaviour
+
+    def late(self, job: Job) -> None:
+        """The strategy did not answer in time; its worker may hang."""
+        self._plans.failed(job.hand.plan.strategy, "late")
+        worker = job.worker
+        call = worker.call if worker is not None else None
+        if call is not None and any(task.job is job for task in call.tasks):
+            self._abandon(worker, call.loaded)
+
+    def rescue_late(self) -> None:
+        """Not even the rescuer answered in time."""
+        call = self._rescue.call
+        if call is not None and any(time.monotonic() >= task.job.window.rescue for task in call.tasks):
+            self._abandon(self._rescue, call.loaded)
+
+    def _look(self) -> None:
+        self._looking = False
+        now = time.monotonic()
+        call = self._inline.call
+        if call is not None and now - self._inline.busy_since > HOLD_S and self._inline.others_wait(call.loaded):
+            self._move_apart(call.loaded)
+        if any(worker.call is not None for worker in self._all()) and not self._stopped:
+            self._looking = True
+            self._loop.call_later(LOOK_S, self._look)
+
+    def _move_apart(self, loaded: Loaded) -> None:
+        """An inline strategy is slow: it keeps its thread for itself, the others go on in a fresh one."""
+        slow = self._inline
+        _log.warning("strategy_slow", strategy=loaded.address, advice='let it run in "thread" or "process"')
+        slow.name = f"own-{loaded.name}"
+        self._own[loaded] = slow
+        self._inline = self._worker("inline")
+        self._inherit(self._inline, slow, loaded)
+        self._resubmit(slow.take_waiting(but=loaded), self._inline)
+
+    def _abandon(self, worker: Worker, loaded: Loaded) -> None:
+        """The worker hangs in a strategy."""
+        if worker.abandoned:
+            return
+        worker.abandon()
+        loaded.hung += 1
+        self.abandoned[worker] = loaded
+        self._plans.quarantine(loaded, "hang")
+        _log.error("worker_abandoned", worker=worker.name, strategy=loaded.address, abandoned=len(self.abandoned))
+        fresh = self._worker(worker.name, rescues=worker.rescues)
+        self._inherit(fresh, worker, loaded)
+        if worker is self._inline:
+            self._inline = fresh
+        elif worker is self._rescue:
+            self._rescue = fresh
+        self._own = {key: fresh if value is worker else value for key, value in self._own.items()}
+        self._pool = [fresh if value is worker else value for value in self._pool]
+        self._search = [fresh if value is worker else value for value in self._search]
+        waiting = worker.take_waiting()
+        held = [task for task in waiting.pop(loaded, []) if task.ticket == task.job.ticket]
+        self._resubmit(waiting, fresh)
+        if held:
+            by: DecidedBy = "fallback" if worker.rescues else "strategy"
+            self._on_results([Result(*task, None, "quarantined", by) for task in held])
+
+    @staticmethod
+    def _inherit(fresh: Worker, old: Worker, but: Loaded) -> None:
+        for key in [key for key in old.instances if key is not but]:
+            fresh.instances[key] = old.instances.pop(key)
+
+    @staticmethod
+    def _resubmit(tasks: dict[Loaded, list[Task]], worker: Worker) -> None:
+        for many in tasks.values():
+            for task in many:
+                task.job.worker = worker
+        if tasks:
+            worker.submit(tasks)
+
+    # ------------------------------------------------------------------------------------------------------ plumbing
+
+    def _worker(self, name: str, *, rescues: bool = False) -> Worker:
+        return Worker(name, self._post, self._returned, rescues=rescues)
+
+    def _post(self, worker: Worker, results: list[Result]) -> None:
+        """In the worker's thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._deliver, worker, results)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    def _deliver(self, worker: Worker, results: list[Result]) -> None:
+        if not worker.abandoned:
+            self._on_results(results)
+
+    def _returned(self, worker: Worker) -> None:
+        """In the thread of an abandoned worker that came back."""
+        try:
+            self._loop.call_soon_threadsafe(self._came_back, worker)
+        except RuntimeError:
+            return
+
+    def _came_back(self, worker: Worker) -> None:
+        loaded = self.abandoned.pop(worker, None)
+        if loaded is not None:
+            loaded.hung -= 1
+            _log.warning("worker_came_back", strategy=loaded.address)
+
+    def _all(self) -> Iterable[Worker]:
+        return (self._inline, self._rescue, *self._own.values(), *self._pool, *self._search)
+
+    async def aclose(self, timeout_s: float = 2.0) -> None:
+        """Stop the threads; those that hang are left behind (they are daemons)."""
+        self._stopped = True
+        workers = set(self._all())
+        for worker in workers:
+            worker.stop()
+        end = time.monotonic() + timeout_s
+        for worker in workers:
+            await asyncio.to_thread(worker.join, max(0.0, end - time.monotonic()))

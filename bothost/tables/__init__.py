@@ -1,0 +1,4 @@
+"""Tables, without IO: which strategy plays (router), one seat at one table (session), time (clock), seats (slots).
+
+Nothing here awaits, opens a socket or reads a clock: time is passed in, in seconds of the monotonic clock.
+"""

@@ -1,0 +1,125 @@
+"""Time at the table: how long a decision may take, and which table must be looked at next."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Protocol
+
+import msgspec
+
+MAX_GRANT_S = 3600.0
+"""A lobby that grants more is not believed: a request never waits longer."""
+MIN_WINDOW_S = 0.05
+"""Shortest window. A lobby that says 0 right after a reconnect is usually wrong, and still gets a legal answer."""
+SHRINK = 0.5
+"""Part of a short grant that is kept when the margin would eat it."""
+
+
+class ClockPolicy(msgspec.Struct, frozen=True):
+    """How a lobby's clock is spent. Seconds."""
+
+    margin_s: float = 0.25
+    """An answer leaves this long before the lobby's deadline."""
+    no_clock_s: float = 30.0
+    """What a decision may take where the lobby has no clock."""
+    bank_share: float = 0.05
+    """Part of the remaining bank that one decision may spend."""
+    min_move_s: float = 0.0
+    """No answer leaves earlier than this after the request (for lobbies with people)."""
+
+
+class Window(msgspec.Struct, frozen=True, gc=False):
+    """The moments of one decision, seconds of the monotonic clock: ``arrival < strategy < late < rescue < answer``."""
+
+    arrival: float
+    strategy: float
+    """The budget that the strategy is told."""
+    late: float
+    """Until then its answer is taken; then its quick policy and the route's fallback are asked."""
+    rescue: float
+    """Until then those may think; then the first legal action is taken."""
+    answer: float
+    """The deadline: by then an answer has left."""
+    not_before: float
+    bank_ms: float
+
+
+def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms: float = 0.0) -> Window:
+    """The window of a request that arrived at ``arrival``. Whatever the lobby says (nan, negative), it is a sane one."""
+    bank_s = _clamped(bank_ms)
+    if grant_ms is None:
+        total = policy.no_clock_s
+    else:
+        total = _clamped(grant_ms) + policy.bank_share * bank_s
+    length = max(total - policy.margin_s, SHRINK * total, MIN_WINDOW_S)
+    answer = arrival + length
+    return Window(
+        arrival,
+        answer - min(0.15, 0.4 * length),
+        answer - min(0.1, 0.3 * length),
+        answer - min(0.03, 0.1 * length),
+        answer,
+        min(arrival + policy.min_move_s, answer),
+        bank_s * 1000.0,
+    )
+
+
+def _clamped(ms: float) -> float:
+    """Milliseconds as the lobby tells them, in seconds that can be believed."""
+    return min(ms / 1000.0, MAX_GRANT_S) if ms > 0.0 else 0.0
+
+
+class Due(Protocol):
+    """What :class:`Deadlines` keeps: ``due_at`` is when it wants to be looked at, ``wake_at`` belongs to the queue."""
+
+    due_at: float
+    wake_at: float
+
+
+NEVER = math.inf
+
+
+class Deadlines:
+    """The tables that wait for a moment, nearest first, for thousands of tables at little cost.
+
+    A table whose deadline moves later keeps its one entry, which is moved only when it comes up: as each request of a
+    table has a later deadline than the one before, asking and answering touch nothing here, and a table that is gone
+    is held no longer than its last deadline.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Due]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def watch(self, item: Due) -> bool:
+        """Note ``item.due_at``. Returns whether the nearest moment became nearer (a timer must be set again)."""
+        at = item.due_at
+        if at >= item.wake_at:
+            return False
+        item.wake_at = at
+        nearer = not self._heap or at < self._heap[0][0]
+        self._count += 1
+        heapq.heappush(self._heap, (at, self._count, item))
+        return nearer
+
+    def next(self) -> float:
+        """The moment at which ``due`` should be called, infinity when there is none."""
+        return self._heap[0][0] if self._heap else NEVER
+
+    def due(self, now: float) -> list[Due]:
+        """The items whose ``due_at`` has come; each is returned once and then not watched."""
+        items: list[Due] = []
+        while self._heap and self._heap[0][0] <= now:
+            at, _, item = heapq.heappop(self._heap)
+            if at != item.wake_at:
+                continue  # an earlier entry of the same item stands in for this one
+            item.wake_at = NEVER
+            if item.due_at <= now:
+                items.append(item)
+            elif item.due_at < NEVER:
+                self.watch(item)
+        return items

@@ -1,0 +1,263 @@
+"""One hand at one of our seats, its decisions, and what a session tells the shell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from bothost.messages import ActionRequest, PlayerInfo
+from bothost.rules.game import ActionArray, View
+from bothost.strategy import Decision, Player, Table
+from bothost.tables.clock import NEVER, Window
+
+Json = dict[str, Any]
+DecidedBy = Literal["strategy", "quick", "fallback", "first-legal"]
+OutcomeKind = Literal["sent", "acknowledged", "rejected", "withdrawn", "superseded", "server_acted"]
+
+
+class Logged(msgspec.Struct, frozen=True):
+    """A move of this hand that an earlier process decided: all its decisions, in order."""
+
+    request_id: str
+    seq: int
+    attempt: int
+    decision_ids: tuple[bytes, ...]
+    actions: tuple[str, ...]
+    rejected: bool = False
+
+
+class Job:
+    """A decision to be made: handed to a worker, which only reads it, and back to the session with the result."""
+
+    __slots__ = (
+        "arrived",
+        "attempt",
+        "decided_by",
+        "decision",
+        "elapsed_s",
+        "hand",
+        "id",
+        "legal",
+        "reason",
+        "request_id",
+        "rescue",
+        "seq",
+        "substep",
+        "ticket",
+        "view",
+        "window",
+        "worker",
+    )
+
+    def __init__(
+        self, hand: Hand, request_id: str, view: View, legal: ActionArray, window: Window, seq: int, attempt: int
+    ) -> None:
+        self.hand = hand
+        self.request_id = request_id
+        self.view = view
+        """Not changed while a worker may read it."""
+        self.legal = legal
+        self.window = window
+        self.seq = seq
+        """Events that our seat had received when it was asked."""
+        self.attempt = attempt
+        self.substep = 0
+        self.rescue = False
+        """Whether the strategy failed, so that its quick policy and the fallback are asked."""
+        self.ticket = 0
+        """Raised with every hand-over to a worker: a result of an earlier one is void."""
+        self.reason: str | None = None
+        """Why the strategy's own decision does not stand."""
+        self.decided_by: DecidedBy = "strategy"
+        self.decision: Decision | None = None
+        self.elapsed_s = 0.0
+        self.worker: Any = None
+        """Where it runs: the shell's affair."""
+        self.id = b""
+        """The row's id, once it is logged."""
+
+
+class Hand:
+    """One hand: what our seat has seen, who plays it, and the request that is open."""
+
+    __slots__ = (
+        "answer",
+        "attempt",
+        "attempt_seq",
+        "due_at",
+        "game_id",
+        "given_up",
+        "held",
+        "job",
+        "lent",
+        "logged",
+        "name",
+        "notified",
+        "owner",
+        "plan",
+        "player",
+        "players",
+        "raw",
+        "rejected",
+        "rescuer",
+        "resyncs",
+        "seat",
+        "session",
+        "slot",
+        "steps",
+        "table",
+        "unlogged",
+        "unlogged_seq",
+        "view",
+        "wake_at",
+    )
+
+    def __init__(self, session: Any, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
+        self.session = session
+        self.name = name
+        self.seat = seat
+        self.players = players
+        self.view = view
+        self.lent = False
+        """Whether a worker may be reading ``view``: it is then cloned before it changes."""
+        self.game_id = b""
+        """Empty until the shell opened the hand."""
+        self.table: Table | None = None
+        self.plan: Any = None
+        """Who plays: the shell's affair."""
+        self.player: Player | None = None
+        """Made by the worker, before the first decision."""
+        self.owner: Any = None
+        """The strategy instance that ``player`` belongs to."""
+        self.rescuer: Player | None = None
+        """The fallback strategy's player, made when it is first needed."""
+        self.slot = -1
+        """Which thread of a pool plays it; -1: none yet."""
+        self.notified = False
+        """Whether plugins were told that the hand was opened."""
+        self.job: Job | None = None
+        self.steps: list[Job] = []
+        """Decided selections of a composite move, before the one that is open."""
+        self.held: tuple[ActionRequest, float] | None = None
+        """A request that waits until the view can be trusted, and its arrival."""
+        self.answer: Answer | None = None
+        """The last one; it is given again when the same request is pending after a reconnect."""
+        self.raw: str | bytes | None = None
+        self.attempt = 0
+        self.attempt_seq = -1
+        self.rejected: list[int] = []
+        """Actions that the lobby refused at ``attempt_seq``."""
+        self.resyncs = 0
+        """Fresh snapshots asked for since the last sound decision: bounded."""
+        self.given_up = False
+        self.logged: dict[str, Logged] = {}
+        """Moves that an earlier process decided, by request."""
+        self.unlogged: list[str] = []
+        """Events that are not handed to the log yet, and the number of the first."""
+        self.unlogged_seq = 0
+        self.due_at = NEVER
+        self.wake_at = NEVER
+
+    def own_view(self) -> View:
+        """The view, safe to change."""
+        if self.lent:
+            self.view = self.view.clone()
+            self.lent = False
+        return self.view
+
+    def take_events(self) -> tuple[int, list[str]]:
+        """The stretch of events that the log has not got yet: the number of the first, and the lines."""
+        seq, events = self.unlogged_seq, self.unlogged
+        self.unlogged_seq += len(events)
+        self.unlogged = []
+        return seq, events
+
+
+class Answer:
+    """A decided move: to be logged, then sent with ``Session.may_send``. Several steps are one composite move."""
+
+    __slots__ = ("actions", "attempt", "hand", "ids", "not_before", "request_id", "sent_in", "seq", "state", "steps")
+
+    def __init__(
+        self, hand: Hand, request_id: str, seq: int, attempt: int, actions: tuple[str, ...], steps: Sequence[Job]
+    ) -> None:
+        self.hand = hand
+        self.request_id = request_id
+        self.seq = seq
+        self.attempt = attempt
+        self.actions = actions
+        self.steps: Sequence[Job] = steps
+        """The decisions to log. Dropped once they are handed to the log."""
+        self.state: Literal["new", "logging", "logged"] = "new"
+        self.ids: tuple[bytes, ...] = ()
+        """Row ids of its decisions."""
+        self.not_before = 0.0
+        self.sent_in = -1
+        """The session's epoch in which it was sent; -1: not yet."""
+
+
+class HandOpening(msgspec.Struct, frozen=True):
+    """A hand begins: the shell sets ``table`` and ``plan``, then calls ``Session.opened``."""
+
+    hand: Hand
+    lookup: bool
+    """The hand may be in the log already, from an earlier process: look for it."""
+
+
+class HandClosed(msgspec.Struct, frozen=True):
+    """The hand is over for us; it is released after this."""
+
+    hand: Hand
+    reason: str
+    scores: tuple[float, ...] | None
+
+
+class SnapshotTaken(msgspec.Struct, frozen=True):
+    """A lobby's snapshot replaced our view; the event stream goes on from its ``seq``."""
+
+    hand: Hand
+    seq: int
+    view: Json
+    before: tuple[int, list[str]]
+    """Events seen before it that the log has not got yet: the number of the first, and the lines."""
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of a move."""
+
+    answer: Answer
+    kind: OutcomeKind
+    detail: str | None = None
+
+
+class Late(msgspec.Struct, frozen=True):
+    """The strategy did not answer in time: its worker may hang."""
+
+    job: Job
+    ticket: int
+
+
+class NeedSnapshot(msgspec.Struct, frozen=True):
+    """Our view of the table cannot be trusted; nothing is decided there until a snapshot comes."""
+
+    table: str
+    reason: str
+
+
+class GaveUp(msgspec.Struct, frozen=True):
+    """We and the lobby disagree for good at this position: no more answers there, its clock decides."""
+
+    table: str
+    reason: str
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """The table is over for us."""
+
+    table: str
+    reason: str
+
+
+Output = Job | Answer | HandOpening | HandClosed | SnapshotTaken | Outcome | Late | NeedSnapshot | GaveUp | Closed

@@ -1,0 +1,74 @@
+"""Which strategy plays at a table: ordered rules, the first that matches decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bothost.config import RouteSettings
+
+_LEVEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What the router chose for a table."""
+
+    strategy: str
+    """Address, the level included (``NAME:level-3``)."""
+    plain: str
+    """Address without the level."""
+    level: str | None
+    options: Mapping[str, Any]
+    fallback: str | None
+    """Address of the fallback strategy; None: there is only the first legal action."""
+
+
+class Router:
+    """The ordered rules. ``has_strategy`` tells whether a strategy of that name is registered."""
+
+    def __init__(self, routes: Sequence[RouteSettings], has_strategy: Callable[[str], bool]) -> None:
+        self.routes = tuple(routes)
+        self._has_strategy = has_strategy
+
+    def choose(self, lobby: str, account: str, game: str, attributes: Mapping[str, Any]) -> Choice | None:
+        """The strategy for a table, None where no rule matches."""
+        for route in self.routes:
+            if matches(route, lobby, account, game, attributes):
+                level = wished_level(route.level, attributes)
+                strategy = address(route.strategy, level)
+                return Choice(strategy, route.strategy, level, route.options, self._fallback(route, game))
+        return None
+
+    def _fallback(self, route: RouteSettings, game: str) -> str | None:
+        if route.fallback is not None:
+            return route.fallback
+        rule_player = f"rule-{game}"
+        return rule_player if self._has_strategy(rule_player) else None
+
+
+def matches(route: RouteSettings, lobby: str, account: str, game: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether a table of this account is one that the route speaks of; what it leaves out matches everything."""
+    return (
+        route.lobby in (None, lobby)
+        and route.account in (None, account)
+        and route.game in (None, game)
+        and all(key in attributes and attributes[key] == value for key, value in route.attributes.items())
+    )
+
+
+def wished_level(level: str | int | None, attributes: Mapping[str, Any]) -> str | None:
+    """The level by name: 3 is ``level-3``; "table" follows the table's attribute, None where that is no level."""
+    wished = attributes.get("level") if level == "table" else level
+    if isinstance(wished, bool) or not isinstance(wished, str | int) or not _LEVEL.fullmatch(str(wished)):
+        return None
+    return f"level-{wished}" if str(wished).isdecimal() else str(wished)
+
+
+def address(strategy: str, level: str | None) -> str:
+    """``NAME`` with its level as alias. An address that names an alias already, or a program, keeps what it says."""
+    if level is None or ":" in strategy:
+        return strategy
+    return f"{strategy}:{level}"

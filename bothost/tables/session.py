@@ -1,0 +1,535 @@
+"""One seat at one table, hand after hand: folds what the lobby tells into the view, asks for decisions, answers once.
+
+A session takes table events and the results of workers, and returns what is to be done (``bothost.tables.hand``), in
+order. Whatever the lobby says it keeps these promises:
+
+- nothing is decided on a view that may be wrong: a gap, an impossible event or a lost connection needs a snapshot first;
+- a request is answered once; the answer to a request that was superseded or withdrawn is discarded;
+- a pending request that comes again after a reconnect or a crash gets the same answer again;
+- only actions that are legal in our view are sent, and none that the lobby refused at this position;
+- before the deadline there is an answer: strategy, its quick policy, the fallback strategy, the first legal action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bothost.messages import (
+    ActionRequest,
+    Delta,
+    HandEnded,
+    HandStarted,
+    MoveAcknowledged,
+    PlayerInfo,
+    Presence,
+    Rejected,
+    RequestWithdrawn,
+    Seated,
+    ServerActedForUs,
+    Snapshot,
+    TableEnded,
+    TableEvent,
+)
+from bothost.rules.game import Game
+from bothost.strategy import Decision
+from bothost.tables.clock import NEVER, ClockPolicy, window
+from bothost.tables.hand import (
+    Answer,
+    Closed,
+    DecidedBy,
+    GaveUp,
+    Hand,
+    HandClosed,
+    HandOpening,
+    Job,
+    Late,
+    Logged,
+    NeedSnapshot,
+    Outcome,
+    Output,
+    SnapshotTaken,
+)
+
+MAX_ATTEMPTS = 4
+"""Answers to one position that a lobby may refuse before we fall silent there."""
+MAX_RESYNCS = 3
+"""Snapshots in a row that do not help before we fall silent."""
+
+
+class TableKey(NamedTuple):
+    lobby: str
+    account: str
+    table: str
+
+
+class Conduct(NamedTuple):
+    """What a session must know of its lobby."""
+
+    clock: ClockPolicy = ClockPolicy()
+    takes_composites: bool = False
+    acks_moves: bool = True
+    """Whether the lobby sends ``MoveAcknowledged``; otherwise the echo of our own move is the acknowledgement."""
+    echo_s: float = 15.0
+    """Without an acknowledgement for this long, we ask for a snapshot."""
+
+
+class Session:
+    """One seat at one table. ``resumed``: the lobby told of the table when we connected, it is not a new one."""
+
+    __slots__ = ("attributes", "conduct", "epoch", "fresh", "game", "hand", "key", "lookup", "owner", "players", "seat")
+
+    def __init__(self, key: TableKey, seated: Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
+        self.key = key
+        self.owner: Any = None
+        """Whose session this is: the shell's affair."""
+        self.game = game
+        self.conduct = conduct
+        self.seat = seated.seat
+        self.players: tuple[PlayerInfo, ...] = seated.players
+        self.attributes = seated.attributes
+        self.hand: Hand | None = None
+        self.fresh = not resumed
+        """Whether view and clock are known to be the lobby's."""
+        self.lookup = resumed
+        """Whether the next hand that we hear of may have begun in an earlier process."""
+        self.epoch = 0
+        """Raised whenever the connection is lost."""
+
+    # ------------------------------------------------------------------------------------------------ table events
+
+    def feed(self, event: TableEvent, now: float) -> list[Output]:
+        """Take one event of this table. ``now`` is its arrival, monotonic seconds."""
+        out: list[Output] = []
+        _HANDLERS[type(event)](self, event, now, out)
+        return out
+
+    def _seated(self, event: Seated, now: float, out: list[Output]) -> None:
+        self.seat, self.players, self.attributes = event.seat, event.players or self.players, event.attributes
+
+    def _hand_started(self, event: HandStarted, now: float, out: list[Output]) -> None:
+        if self.hand is not None and self.hand.name == event.hand:
+            return  # told again by a resume
+        self._close_hand(out, "aborted", None)
+        self.fresh = self._open_hand(event.hand, event.seat, event.players, out)
+
+    def _snapshot(self, event: Snapshot, now: float, out: list[Output]) -> None:
+        hand = self.hand
+        if hand is None or hand.name != event.hand or hand.seat != event.seat:
+            self._close_hand(out, "aborted", None)
+            if not self._open_hand(event.hand, event.seat, self.players, out):
+                return
+            hand = self.hand
+            assert hand is not None
+        try:
+            view = self.game.view_from_snapshot(event.view)
+            if view.seat != event.seat:
+                raise ValueError(f"the snapshot shows seat {view.seat}, not ours")
+        except ValueError as error:
+            self._distrust(hand, f"snapshot: {error}", out)
+            return
+        out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
+        self._drop_job(hand)
+        hand.view, hand.lent, hand.unlogged_seq = view, False, view.seq
+        self.fresh = True
+        self._take_held(hand, now, out)
+
+    def _delta(self, event: Delta, now: float, out: list[Output]) -> None:
+        hand = self.hand
+        if hand is None or hand.name != event.hand:
+            self._unknown_hand(event.hand, out)
+            return
+        if not self.fresh:
+            return  # the snapshot that we wait for contains it
+        view = hand.view
+        seen = view.seq
+        events: Sequence[str] = event.events
+        if event.seq != seen:
+            if event.seq > seen or event.seq < 0:
+                self._distrust(hand, f"events from {event.seq} on, but {seen} seen", out)
+                return
+            events = events[seen - event.seq :]
+        if hand.lent:
+            view = hand.own_view()
+        try:
+            view.observe_all(events)
+        except ValueError as error:
+            hand.unlogged.extend(events[: view.seq - seen])
+            self._distrust(hand, f"event: {error}", out)
+            return
+        hand.unlogged.extend(events)
+        answer = hand.answer
+        if answer is not None and answer.sent_in >= 0 and hand.due_at != NEVER and hand.job is None:
+            self._see_echo(hand, answer, events, out)
+        if hand.job is not None and not view.asked:
+            self._drop_job(hand)
+        if hand.held is not None:
+            self._take_held(hand, now, out)
+
+    def _see_echo(self, hand: Hand, answer: Answer, events: Sequence[str], out: list[Output]) -> None:
+        seat = str(hand.seat)
+        if any(event.split(" ", 2)[1:2] == [seat] for event in events):
+            hand.due_at = NEVER
+            if not self.conduct.acks_moves:
+                out.append(Outcome(answer, "acknowledged"))
+
+    def _hand_ended(self, event: HandEnded, now: float, out: list[Output]) -> None:
+        if self.hand is not None and self.hand.name == event.hand:
+            self._close_hand(out, event.reason, event.scores)
+
+    def _table_ended(self, event: TableEnded, now: float, out: list[Output]) -> None:
+        self._close_hand(out, event.reason, None if event.reason == "aborted" else event.scores)
+        out.append(Closed(self.key.table, event.reason))
+
+    def _presence(self, event: Presence, now: float, out: list[Output]) -> None:
+        return None
+
+    # ----------------------------------------------------------------------------------------------- action events
+
+    def _action_request(self, event: ActionRequest, now: float, out: list[Output]) -> None:
+        hand = self.hand
+        if hand is None or hand.name != event.hand:
+            self._unknown_hand(event.hand, out)
+            return
+        job, answer = hand.job, hand.answer
+        if job is not None:
+            if job.request_id == event.request_id:
+                return
+            self._drop_job(hand)
+        if answer is not None and answer.request_id == event.request_id and answer.sent_in == self.epoch:
+            return  # answered once
+        hand.held = (event, now)
+        if self.fresh and hand.game_id:
+            self._take_held(hand, now, out)
+
+    def _request_withdrawn(self, event: RequestWithdrawn, now: float, out: list[Output]) -> None:
+        self._forget_request(event.request_id, "withdrawn", event.reason or None, out)
+
+    def _server_acted(self, event: ServerActedForUs, now: float, out: list[Output]) -> None:
+        self._forget_request(event.request_id, "server_acted", event.action, out)
+
+    def _forget_request(self, request_id: str | None, kind: Any, detail: str | None, out: list[Output]) -> None:
+        """The lobby does not want an answer to this request (None: to the open one) any more."""
+        hand = self.hand
+        if hand is None:
+            return
+        if hand.job is not None and request_id in (None, hand.job.request_id):
+            self._drop_job(hand)
+        if hand.held is not None and request_id in (None, hand.held[0].request_id):
+            hand.held = None
+        answer = hand.answer
+        if answer is not None and request_id in (None, answer.request_id):
+            out.append(Outcome(answer, kind, detail))
+            hand.answer, hand.due_at = None, NEVER
+
+    def _acknowledged(self, event: MoveAcknowledged, now: float, out: list[Output]) -> None:
+        hand = self.hand
+        if hand is None or hand.answer is None or hand.answer.request_id != event.request_id:
+            return
+        if hand.job is None:
+            hand.due_at = NEVER
+        out.append(Outcome(hand.answer, "acknowledged"))
+
+    def _was_rejected(self, event: Rejected, now: float, out: list[Output]) -> None:
+        hand = self.hand
+        if hand is None or hand.answer is None or hand.answer.request_id != event.request_id:
+            return
+        answer = hand.answer
+        out.append(Outcome(answer, "rejected", event.reason))
+        hand.answer, hand.due_at = None, NEVER
+        if hand.attempt_seq != answer.seq:
+            hand.attempt_seq, hand.rejected = answer.seq, []
+        hand.attempt = answer.attempt + 1
+        hand.rejected.append(self.game.parse(answer.actions[0]))
+        if event.resync:
+            self._distrust(hand, f"rejected: {event.reason}", out)
+
+    # ----------------------------------------------------------------------------------------------------- deciding
+
+    def opened(self, hand: Hand, now: float, logged: Sequence[Logged] = ()) -> list[Output]:
+        """The shell opened the hand (``game_id``, ``table`` and ``plan`` are set); ``logged``: what the log knows of it."""
+        out: list[Output] = []
+        if hand is self.hand:
+            hand.logged = {move.request_id: move for move in logged}
+            if self.fresh:
+                self._take_held(hand, now, out)
+        return out
+
+    def _take_held(self, hand: Hand, now: float, out: list[Output]) -> None:
+        """Begin the request that waits, if the view stands where the lobby asks."""
+        if hand.held is None or not hand.game_id:
+            return
+        request, arrived = hand.held
+        view = hand.view
+        seq = view.seq
+        if request.seq is not None and request.seq != seq:
+            if request.seq < seq:
+                hand.held = None  # asked at a position that is past
+            else:
+                self._distrust(hand, f"asked after {request.seq} events, but {seq} seen", out)
+            return
+        if not view.asked:
+            self._distrust(hand, "asked, but our view says that it is not our turn", out)
+            return
+        hand.held = None
+        if self._answer_again(hand, request.request_id, seq, out):
+            return
+        self._ask(hand, request, arrived, seq, out)
+
+    def _answer_again(self, hand: Hand, request_id: str, seq: int, out: list[Output]) -> bool:
+        """The request was answered already, before a reconnect or a crash: give the same answer."""
+        answer = hand.answer
+        if answer is not None and answer.seq == seq and (answer.request_id == request_id or answer.sent_in != self.epoch):
+            answer.request_id = request_id
+            out.append(answer)
+            return True
+        moves = [move for move in hand.logged.values() if move.seq == seq]
+        if not moves:
+            return False
+        for move in moves:
+            if move.rejected:
+                hand.attempt_seq, hand.attempt = seq, max(hand.attempt, move.attempt + 1)
+                hand.rejected.append(self.game.parse(move.actions[0]))
+        last = max(moves, key=lambda move: move.attempt)
+        hand.logged.clear()
+        if last.rejected:
+            return False
+        again = Answer(hand, request_id, seq, last.attempt, last.actions, ())
+        again.ids, again.state = last.decision_ids, "logged"
+        hand.answer = again
+        out.append(again)
+        return True
+
+    def _ask(self, hand: Hand, request: ActionRequest, arrived: float, seq: int, out: list[Output]) -> None:
+        if hand.attempt_seq != seq:
+            hand.attempt_seq, hand.attempt, hand.given_up = seq, 0, False
+            if hand.rejected:
+                hand.rejected = []
+        if hand.answer is not None and hand.answer.sent_in < 0:
+            out.append(Outcome(hand.answer, "superseded"))
+            hand.answer = None
+        legal = hand.view.legal()
+        if hand.rejected:
+            legal = legal[~np.isin(legal, hand.rejected)]
+        if not len(legal) or hand.attempt >= MAX_ATTEMPTS:
+            self._give_up(hand, "every action that we may take here was refused", out)
+            return
+        hand.raw = request.raw
+        times = window(self.conduct.clock, arrived, request.grant_ms, request.bank_ms)
+        hand.steps = []
+        self._start(hand, Job(hand, request.request_id, hand.view, legal, times, seq, hand.attempt), out)
+
+    def _start(self, hand: Hand, job: Job, out: list[Output]) -> None:
+        hand.job = job
+        hand.lent = True
+        hand.due_at = job.window.late
+        out.append(job)
+
+    def decided(
+        self,
+        job: Job,
+        ticket: int,
+        decision: Decision | None,
+        error: str | None,
+        now: float,
+        by: DecidedBy = "strategy",
+    ) -> list[Output]:
+        """A worker is done with ``job``: a decision and who made it, or why there is none ("error", "late", …)."""
+        out: list[Output] = []
+        hand = job.hand
+        if hand.job is not job or ticket != job.ticket:
+            return out  # superseded
+        if hand.view is job.view:
+            hand.lent = False
+        if decision is not None and self._admissible(job, decision.action):
+            job.decision, job.decided_by = decision, by
+            job.elapsed_s = now - job.window.arrival
+            self._decided(hand, job, out)
+            return out
+        if decision is not None:
+            error = "illegal"
+        if job.rescue:
+            self._first_legal(hand, job, now, out)
+        else:
+            self._rescue(hand, job, error or "error", out)
+        return out
+
+    def _admissible(self, job: Job, action: object) -> bool:
+        """Whether the action is one of those that were asked for, and still legal (the view may have moved on)."""
+        if type(action) is not int:
+            if not isinstance(action, np.integer):
+                return False
+            action = int(action)
+        if not 0 <= action < self.game.num_actions or not job.view.is_legal(action):
+            return False
+        hand = job.hand
+        if job.substep == 0 and hand.view is not job.view and not hand.view.is_legal(action):
+            return False
+        return not hand.rejected or action not in hand.rejected
+
+    def _decided(self, hand: Hand, job: Job, out: list[Output]) -> None:
+        decision = job.decision
+        assert decision is not None
+        if self.conduct.takes_composites:
+            after = job.view.clone()
+            after.apply(decision.action)
+            if after.asked:
+                self._next_step(hand, job, after, out)
+                return
+            hand.steps.append(job)
+            steps: Sequence[Job] = hand.steps
+            hand.steps = []
+            actions = tuple(self.game.notation(step.decision.action) for step in steps if step.decision is not None)
+        else:
+            steps = (job,)
+            actions = (self.game.notation(decision.action),)
+        answer = Answer(hand, job.request_id, job.seq, job.attempt, actions, steps)
+        answer.not_before = job.window.not_before
+        hand.job, hand.answer = None, answer
+        hand.due_at = NEVER
+        out.append(answer)
+
+    def _next_step(self, hand: Hand, job: Job, after: Any, out: list[Output]) -> None:
+        hand.steps.append(job)
+        step = Job(hand, job.request_id, after, after.legal(), job.window, job.seq, job.attempt)
+        step.substep = job.substep + 1
+        step.reason, step.rescue = (job.reason, True) if job.rescue else (None, False)
+        hand.job = step
+        out.append(step)
+
+    def _rescue(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
+        job.rescue, job.reason = True, reason
+        job.ticket += 1
+        hand.lent = True
+        hand.due_at = job.window.rescue
+        out.append(job)
+
+    def _first_legal(self, hand: Hand, job: Job, now: float, out: list[Output]) -> None:
+        job.decision, job.decided_by = Decision(action=int(job.legal[0])), "first-legal"
+        job.reason = job.reason or "late"
+        job.elapsed_s = now - job.window.arrival
+        job.ticket += 1
+        self._decided(hand, job, out)
+
+    def expire(self, hand: Hand, now: float) -> list[Output]:
+        """``hand.due_at`` has come."""
+        out: list[Output] = []
+        hand.due_at = NEVER
+        job = hand.job
+        if hand is not self.hand:
+            return out
+        if job is None:
+            if hand.answer is not None and hand.answer.sent_in == self.epoch:
+                self._distrust(hand, "no sign that our move arrived", out)
+            return out
+        if now >= job.window.rescue or job.rescue:
+            self._first_legal(hand, job, now, out)
+        else:
+            out.append(Late(job, job.ticket))
+            self._rescue(hand, job, "late", out)
+        return out
+
+    # ------------------------------------------------------------------------------------------------------ sending
+
+    def may_send(self, answer: Answer) -> bool:
+        """Whether the answer, now durable, is still wanted; if so it counts as sent."""
+        hand = answer.hand
+        if hand is not self.hand or hand.answer is not answer or not self.fresh or answer.sent_in == self.epoch:
+            return False
+        answer.sent_in = self.epoch
+        hand.resyncs = 0
+        return True
+
+    def expect_echo(self, answer: Answer, now: float) -> None:
+        """The answer left: watch for a sign that it arrived."""
+        if answer.hand.job is None:
+            answer.hand.due_at = now + self.conduct.echo_s
+
+    def disconnected(self) -> None:
+        """The connection is lost: nothing is decided until a fresh snapshot, and a fresh request, have come."""
+        self.epoch += 1
+        self.fresh = False
+        if self.hand is not None:
+            self._drop_job(self.hand)
+            self.hand.held = None
+            self.hand.due_at = NEVER
+
+    def abort(self) -> list[Output]:
+        """The lobby, or we, gave the table up: aborted, not lost."""
+        out: list[Output] = []
+        self._close_hand(out, "aborted", None)
+        out.append(Closed(self.key.table, "aborted"))
+        return out
+
+    # ------------------------------------------------------------------------------------------------------ helpers
+
+    def _open_hand(self, name: str, seat: int, players: tuple[PlayerInfo, ...], out: list[Output]) -> bool:
+        try:
+            view = self.game.new_view(seat)
+        except ValueError as error:
+            out.append(GaveUp(self.key.table, f"hand {name}: {error}"))
+            return False
+        self.hand = Hand(self, name, seat, players or self.players, view)
+        out.append(HandOpening(self.hand, self.lookup))
+        self.lookup = False
+        return True
+
+    def _close_hand(self, out: list[Output], reason: str, scores: tuple[float, ...] | None) -> None:
+        hand = self.hand
+        if hand is None:
+            return
+        self._drop_job(hand)
+        self.hand = None
+        hand.due_at = NEVER
+        out.append(HandClosed(hand, reason, scores))
+
+    def _drop_job(self, hand: Hand) -> None:
+        if hand.job is not None:
+            hand.job.ticket += 1
+            hand.job = None
+            hand.steps = []
+            hand.due_at = NEVER
+
+    def _unknown_hand(self, name: str, out: list[Output]) -> None:
+        """Something about a hand whose beginning we missed (or whose end we saw)."""
+        if self.fresh and self.hand is None and not self.lookup:
+            return  # an echo of a hand that is over
+        self.fresh = False
+        if self.hand is None:
+            return
+        self._distrust(self.hand, f"message about hand {name}", out)
+
+    def _distrust(self, hand: Hand, reason: str, out: list[Output]) -> None:
+        """Our view may be wrong: decide nothing until a snapshot came. After some that did not help, fall silent."""
+        self._drop_job(hand)
+        self.fresh = False
+        hand.due_at = NEVER
+        if hand.resyncs >= MAX_RESYNCS:
+            self._give_up(hand, reason, out)
+            return
+        hand.resyncs += 1
+        out.append(NeedSnapshot(self.key.table, reason))
+
+    def _give_up(self, hand: Hand, reason: str, out: list[Output]) -> None:
+        hand.held = None
+        if not hand.given_up:
+            hand.given_up = True
+            out.append(GaveUp(self.key.table, reason))
+
+
+_HANDLERS: dict[type, Callable[[Session, Any, float, list[Output]], None]] = {
+    Seated: Session._seated,
+    HandStarted: Session._hand_started,
+    Snapshot: Session._snapshot,
+    Delta: Session._delta,
+    Presence: Session._presence,
+    HandEnded: Session._hand_ended,
+    TableEnded: Session._table_ended,
+    ActionRequest: Session._action_request,
+    RequestWithdrawn: Session._request_withdrawn,
+    MoveAcknowledged: Session._acknowledged,
+    Rejected: Session._was_rejected,
+    ServerActedForUs: Session._server_acted,
+}

@@ -1,0 +1,113 @@
+"""The ledger of seats: what an account (and the host as a whole) holds or has asked for, never above the cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Capacity:
+    """Seats that several ledgers share."""
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.used = 0
+
+    def take(self) -> bool:
+        if self.used >= self.cap:
+            return False
+        self.used += 1
+        return True
+
+    def give_back(self) -> None:
+        self.used -= 1
+
+
+class Slots:
+    """Seats of one account.
+
+    A slot is *reserved* before a seat is asked for, because an acceptance cannot be taken back; it becomes *held* when
+    the lobby seats us, and free when the table ends, the seek ends, or the reservation expires. A lobby that seats us
+    without a reservation gets a slot only while one is free.
+    """
+
+    def __init__(self, cap: int, shared: Capacity | None = None) -> None:
+        self.cap = cap
+        self._shared = shared
+        self._reserved: dict[str, float] = {}
+        self._held: set[str] = set()
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Tables that we sit at."""
+        return frozenset(self._held)
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Seeks that are out."""
+        return frozenset(self._reserved)
+
+    @property
+    def used(self) -> int:
+        return len(self._reserved) + len(self._held)
+
+    def _take(self) -> bool:
+        return self.used < self.cap and (self._shared is None or self._shared.take())
+
+    def _give_back(self) -> None:
+        if self._shared is not None:
+            self._shared.give_back()
+
+    def reserve(self, seek: str, expires_at: float) -> bool:
+        """Reserve a slot under the name of a seek; False when there is none, or the name is taken."""
+        if seek in self._reserved or not self._take():
+            return False
+        self._reserved[seek] = expires_at
+        return True
+
+    def cancel(self, seek: str) -> bool:
+        """The seek ended without a seat. Returns whether it was out."""
+        if self._reserved.pop(seek, None) is None:
+            return False
+        self._give_back()
+        return True
+
+    def seat(self, table: str, seek: str | None = None) -> bool:
+        """The lobby seated us. False: there is no slot for it, and the table must be left."""
+        if table in self._held:
+            if seek is not None:
+                self.cancel(seek)
+            return True
+        if seek is not None and self._reserved.pop(seek, None) is not None:
+            self._held.add(table)  # the reservation's slot becomes the table's
+            return True
+        if not self._take():
+            return False
+        self._held.add(table)
+        return True
+
+    def release(self, table: str) -> bool:
+        """The table ended. Returns whether it held a slot."""
+        if table not in self._held:
+            return False
+        self._held.remove(table)
+        self._give_back()
+        return True
+
+    def expire(self, now: float) -> list[str]:
+        """Free the reservations whose time has come; the seeks must be cancelled at the lobby."""
+        late = [seek for seek, at in self._reserved.items() if at <= now]
+        for seek in late:
+            self.cancel(seek)
+        return late
+
+    def reconcile(self, live: Iterable[str]) -> list[str]:
+        """After a reconnect: the lobby names the tables that live. Other tables and all seeks are gone.
+
+        Returns the live tables for which there is no slot, to be left.
+        """
+        alive = list(dict.fromkeys(live))
+        for seek in list(self._reserved):
+            self.cancel(seek)
+        for table in self._held.difference(alive):
+            self.release(table)
+        return [table for table in alive if not self.seat(table)]
