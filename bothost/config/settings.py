@@ -146,6 +146,8 @@ class RouteSettings(Table, frozen=True):
     strategy: Annotated[str, Meta(min_length=1)]
     """Address: ``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
     lobby: Name | None = None
+    account: Name | None = None
+    """Match only tables of the accounts of this name."""
     game: Name | None = None
     attributes: dict[str, Any] = {}
     """Match only tables that have all of these."""

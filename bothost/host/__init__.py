@@ -1,1 +1,4 @@
-"""The asyncio shell: connections, accounts, workers, recorder, life cycle. What it decides stands in ``bothost.tables``."""
+"""The asyncio shell: connections, accounts, workers, recorder, life cycle.
+
+It performs; what is to be done is decided in ``bothost.tables``.
+"""

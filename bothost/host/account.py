@@ -191,7 +191,9 @@ class Account:
         self._confirm = None
         for table in list(self._unconfirmed):
             if (session := self.sessions.get(table)) is not None:
-                _log.warning("table_aborted", account=self.name, table=table, reason="the lobby does not know it any more")
+                _log.warning(
+                    "table_aborted", account=self.name, table=table, reason="the lobby does not know it any more"
+                )
                 self._floor.perform(session, session.abort())
         self._unconfirmed.clear()
 
@@ -358,5 +360,3 @@ class Account:
             "slots": self.slots.cap,
             "draining": self.draining,
         }
-
-

@@ -20,8 +20,8 @@ from bothost.host.websocket import OpenFailed, WebSocket
 from bothost.lobbies.base import LobbyAdapter
 from bothost.messages import (
     Alive,
-    AuthFailed,
     Authenticate,
+    AuthFailed,
     CancelTimer,
     Close,
     CloseSocket,
@@ -277,7 +277,7 @@ class Connection:
         self._sockets[conn] = socket
         feed(SocketOpened(conn))
         first, early = early, None
-        for data in first:
+        for data in first or ():
             feed(Frame(conn, data))
         if socket.closed is not None and self._sockets.pop(conn, None) is not None:
             feed(SocketClosed(conn, *socket.closed))

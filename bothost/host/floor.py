@@ -15,12 +15,12 @@ from typing import Any, Protocol
 
 import structlog
 
+from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.hooks import HookThread
 from bothost.host.plans import Plans
 from bothost.host.recorder import Recorder, new_id, now_us
 from bothost.host.worker import Result
 from bothost.host.workers import Workers
-from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.messages import Act
 from bothost.strategy import Table
 from bothost.tables.clock import Deadlines

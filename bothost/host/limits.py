@@ -29,7 +29,7 @@ class TokenBucket:
 
 
 class Backoff:
-    """Exponential, with full jitter (each wait is uniform between 0 and the bound, so that hosts do not come in step)."""
+    """Exponential with full jitter: each wait is uniform between 0 and the bound, so that hosts do not come in step."""
 
     def __init__(self, first_s: float = 0.5, most_s: float = 60.0, rng: random.Random | None = None) -> None:
         self.first_s = first_s

@@ -24,7 +24,17 @@ FRESH_S = 5.0
 class Loaded:
     """One strategy as the host runs it: an address, options and model, resolved. Equal ones are the same object."""
 
-    __slots__ = ("execution", "failures", "hung", "name", "quarantined_until", "resolved", "search", "sha256", "version")
+    __slots__ = (
+        "execution",
+        "failures",
+        "hung",
+        "name",
+        "quarantined_until",
+        "resolved",
+        "search",
+        "sha256",
+        "version",
+    )
 
     def __init__(self, resolved: Resolved) -> None:
         strategy = resolved.strategy

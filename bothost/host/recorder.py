@@ -102,7 +102,9 @@ class Recorder:
         hand = event.hand
         self.flush_events(hand)
         scores = None if event.scores is None else _text(event.scores)
-        self._add(GameEndRecord(game_id=hand.game_id, seat=hand.seat, reason=event.reason, scores=scores, ended_us=now_us()))
+        self._add(
+            GameEndRecord(game_id=hand.game_id, seat=hand.seat, reason=event.reason, scores=scores, ended_us=now_us())
+        )
 
     def snapshot(self, event: SnapshotTaken) -> None:
         """A snapshot replaced the view: the events before it, then the snapshot."""

@@ -87,9 +87,7 @@ class Host:
         self._error: BaseException | None = None
         limits = settings.limits
         router = Router(settings.routes, plugins.strategies.__contains__)
-        self.plans = Plans(
-            router, plugins, quarantine_after=limits.quarantine_after, quarantine_s=limits.quarantine_s
-        )
+        self.plans = Plans(router, plugins, quarantine_after=limits.quarantine_after, quarantine_s=limits.quarantine_s)
         before_send = settings.store.durability == "before_send"
         recorder = Recorder(log, host=settings.host.name, config_hash=config_hash, before_send=before_send)
         self.floor = Floor(self.plans, recorder, HookThread(plugins), memory.find)

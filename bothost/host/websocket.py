@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
-from websockets.frames import OP_BINARY, OP_CONT, OP_PING, OP_PONG, OP_TEXT, Frame
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
@@ -142,20 +142,19 @@ class WebSocket(asyncio.Protocol):
 
     def _frame(self, frame: Frame) -> None:
         opcode = frame.opcode
-        if opcode is OP_TEXT or opcode is OP_BINARY:
+        if opcode is Opcode.TEXT or opcode is Opcode.BINARY:
             if frame.fin:
-                self._message(frame.data, opcode is OP_TEXT)
+                self._message(frame.data, opcode is Opcode.TEXT)
             else:
-                self._parts, self._text = [bytes(frame.data)], opcode is OP_TEXT
-        elif opcode is OP_CONT:
+                self._parts, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
+        elif opcode is Opcode.CONT:
             self._parts.append(bytes(frame.data))
             if frame.fin:
                 parts, self._parts = self._parts, []
                 self._message(b"".join(parts), self._text)
-        elif opcode is OP_PONG:
+        elif opcode is Opcode.PONG:
             self.pongs += 1
-        else:
-            assert opcode is OP_PING or not self._closed  # the protocol answers pings and closes itself
+        # The protocol answers pings and closes by itself.
 
     def _message(self, data: Any, text: bool) -> None:
         if self._closed:

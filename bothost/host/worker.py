@@ -202,9 +202,7 @@ class Worker:
         live = [task for task in tasks if task.ticket == task.job.ticket]
         self.call = Call(loaded, time.monotonic(), live)
         try:
-            requests = [
-                Request(_player(instance, job.hand), job.view, job.legal, _budget(job)) for job, _ in live
-            ]
+            requests = [Request(_player(instance, job.hand), job.view, job.legal, _budget(job)) for job, _ in live]
             decisions = instance.decide_many(requests)
             if len(decisions) != len(live):
                 raise ValueError(f"decide_many gave {len(decisions)} decisions for {len(live)} requests")

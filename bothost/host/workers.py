@@ -92,11 +92,8 @@ class Workers:
 
     def warm(self, loaded: Loaded) -> None:
         """Make the instances before the first table waits for them."""
-        if loaded.execution == "inline":
-            workers = [self._inline]
-        else:
-            workers = self._search if loaded.search else self._pool
-        for worker in workers:
+        pool = self._search if loaded.search else self._pool
+        for worker in [self._inline] if loaded.execution == "inline" else pool:
             worker.submit({loaded: []})
 
     def close_hand(self, hand: Hand) -> None:

@@ -46,12 +46,9 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
 
 def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms: float = 0.0) -> Window:
-    """The window of a request that arrived at ``arrival``. Whatever the lobby says (nan, negative), it is a sane one."""
+    """The window of a request that arrived at ``arrival``: a sane one, whatever the lobby says (nan, negative)."""
     bank_s = _clamped(bank_ms)
-    if grant_ms is None:
-        total = policy.no_clock_s
-    else:
-        total = _clamped(grant_ms) + policy.bank_share * bank_s
+    total = policy.no_clock_s if grant_ms is None else _clamped(grant_ms) + policy.bank_share * bank_s
     length = max(total - policy.margin_s, SHRINK * total, MIN_WINDOW_S)
     answer = arrival + length
     return Window(

@@ -3,7 +3,8 @@
 A session takes table events and the results of workers, and returns what is to be done (``bothost.tables.hand``), in
 order. Whatever the lobby says it keeps these promises:
 
-- nothing is decided on a view that may be wrong: a gap, an impossible event or a lost connection needs a snapshot first;
+- nothing is decided on a view that may be wrong: after a gap, an impossible event or a lost connection a snapshot must
+  come first;
 - a request is answered once; the answer to a request that was superseded or withdrawn is discarded;
 - a pending request that comes again after a reconnect or a crash gets the same answer again;
 - only actions that are legal in our view are sent, and none that the lobby refused at this position;
@@ -249,7 +250,7 @@ class Session:
     # ----------------------------------------------------------------------------------------------------- deciding
 
     def opened(self, hand: Hand, now: float, logged: Sequence[Logged] = ()) -> list[Output]:
-        """The shell opened the hand (``game_id``, ``table`` and ``plan`` are set); ``logged``: what the log knows of it."""
+        """The shell opened the hand: ``game_id``, ``table`` and ``plan`` are set. ``logged``: what the log knows of it."""
         out: list[Output] = []
         if hand is self.hand:
             hand.logged = {move.request_id: move for move in logged}
@@ -281,7 +282,11 @@ class Session:
     def _answer_again(self, hand: Hand, request_id: str, seq: int, out: list[Output]) -> bool:
         """The request was answered already, before a reconnect or a crash: give the same answer."""
         answer = hand.answer
-        if answer is not None and answer.seq == seq and (answer.request_id == request_id or answer.sent_in != self.epoch):
+        if (
+            answer is not None
+            and answer.seq == seq
+            and (answer.request_id == request_id or answer.sent_in != self.epoch)
+        ):
             answer.request_id = request_id
             out.append(answer)
             return True
