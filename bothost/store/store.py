@@ -78,6 +78,17 @@ class Store:
         with self.begin() as connection:
             return [LoggedMove(*row) for row in connection.execute(query)]
 
+    def rejected(self, game_id: bytes, seat: int) -> set[bytes]:
+        """Ids of the live decisions of a seat that the lobby refused."""
+        d, o = models.decisions, models.outcomes
+        query = (
+            sa.select(d.c.id)
+            .join(o, o.c.decision_id == d.c.id)
+            .where(d.c.game_id == game_id, d.c.seat == seat, d.c.role == "live", o.c.kind == "rejected")
+        )
+        with self.begin() as connection:
+            return set(connection.execute(query).scalars())
+
     def memo(self, lobby: str, account: str) -> Json:
         """What the account's adapter asked to remember, {} where it did not."""
         memos = models.memos

@@ -250,7 +250,7 @@ class Session:
     # ----------------------------------------------------------------------------------------------------- deciding
 
     def opened(self, hand: Hand, now: float, logged: Sequence[Logged] = ()) -> list[Output]:
-        """The shell opened the hand: ``game_id``, ``table`` and ``plan`` are set. ``logged``: what the log knows of it."""
+        """The shell opened the hand (it has ``game_id``, ``table``, ``plan``); ``logged``: what the log knows of it."""
         out: list[Output] = []
         if hand is self.hand:
             hand.logged = {move.request_id: move for move in logged}
@@ -421,10 +421,10 @@ class Session:
     def expire(self, hand: Hand, now: float) -> list[Output]:
         """``hand.due_at`` has come."""
         out: list[Output] = []
+        if hand is not self.hand or now < hand.due_at:
+            return out
         hand.due_at = NEVER
         job = hand.job
-        if hand is not self.hand:
-            return out
         if job is None:
             if hand.answer is not None and hand.answer.sent_in == self.epoch:
                 self._distrust(hand, "no sign that our move arrived", out)

@@ -1,0 +1,412 @@
+"""One seat at one table: folding, asking once, answering before the deadline, recovering."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bothost.rules as rules
+from bothost.messages import (
+    ActionRequest,
+    Delta,
+    HandEnded,
+    HandStarted,
+    MoveAcknowledged,
+    Rejected,
+    RequestWithdrawn,
+    Seated,
+    ServerActedForUs,
+    Snapshot,
+    TableEnded,
+)
+from bothost.strategy import Decision
+from bothost.tables.clock import ClockPolicy
+from bothost.tables.hand import (
+    Answer,
+    Closed,
+    GaveUp,
+    HandClosed,
+    HandOpening,
+    Job,
+    Late,
+    Logged,
+    NeedSnapshot,
+    Outcome,
+    SnapshotTaken,
+)
+from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Conduct, Session, TableKey
+
+
+class Seat:
+    """A session at a table whose truth is a native state: says what a lobby would say."""
+
+    def __init__(self, *, resumed=False, seed=1, conduct=None, game="doudizhu"):
+        self.game = rules.game(game)
+        self.state = self.game.new_state(seed)
+        self.seat = self.state.to_act[0]
+        self.now = 100.0
+        self.asked = 0
+        conduct = conduct or Conduct(ClockPolicy(margin_s=0.25))
+        seated = Seated("t", game, self.game.rules, self.seat)
+        self.session = Session(TableKey("lobby", "me", "t"), seated, self.game, conduct, resumed=resumed)
+
+    def feed(self, message):
+        return self.session.feed(message, self.now)
+
+    def start(self):
+        [opening] = self.feed(HandStarted("t", "h", self.seat))
+        assert isinstance(opening, HandOpening) and not opening.lookup
+        self.open(opening.hand)
+        self.tell()
+        return self
+
+    def open(self, hand, logged=()):
+        hand.game_id = b"g" * 16
+        return self.session.opened(hand, self.now, logged)
+
+    def tell(self):
+        events = tuple(self.state.events(self.seat, self.session.hand.view.seq))
+        return self.feed(Delta("t", "h", self.session.hand.view.seq, events)) if events else []
+
+    def snapshot(self):
+        view = self.state.view(self.seat).to_json()
+        return self.feed(Snapshot("t", "h", self.seat, view))
+
+    def ask(self, request_id=None, grant_ms=5000.0, **more):
+        self.asked += 1
+        return self.feed(ActionRequest("t", "h", request_id or f"r{self.asked}", grant_ms, **more))
+
+    def job(self, **more):
+        [job] = self.ask(**more)
+        assert isinstance(job, Job)
+        return job
+
+    def decide(self, job, action=None, **more):
+        action = int(job.legal[0]) if action is None else action
+        return self.session.decided(job, job.ticket, Decision(action=action), None, self.now, **more)
+
+    def answer(self, **more):
+        [answer] = self.decide(self.job(**more))
+        assert isinstance(answer, Answer)
+        return answer
+
+    def play(self, notation):
+        """The lobby takes our move, the others answer it until we are asked again."""
+        self.state.apply(self.seat, self.game.parse(notation))
+        while not self.state.terminal and self.seat not in self.state.to_act:
+            self.other()
+        return self.tell()
+
+    def other(self):
+        seat = self.state.to_act[0]
+        self.state.apply(seat, int(self.state.legal(seat)[0]))
+
+
+@pytest.fixture
+def seat():
+    return Seat().start()
+
+
+def kinds(outputs):
+    return [type(output) for output in outputs]
+
+
+def test_a_request_becomes_a_job_and_its_decision_an_answer(seat):
+    job = seat.job(request_id="ask-1")
+    assert list(job.legal) == list(seat.state.legal(seat.seat))
+    assert job.seq == seat.session.hand.view.seq
+    [answer] = seat.decide(job)
+    assert answer.request_id == "ask-1"
+    assert answer.actions == (seat.game.notation(int(job.legal[0])),)
+    assert seat.session.may_send(answer)
+
+
+def test_what_belongs_to_no_known_hand_is_dropped():
+    seat = Seat()
+    assert seat.feed(Delta("t", "unknown", 0, ("x",))) == []
+    assert seat.feed(ActionRequest("t", "unknown", "r", 1000.0)) == []
+    seat.start()
+    seat.feed(HandEnded("t", "h", None))
+    assert seat.ask() == []
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.randoms(use_true_random=False))
+def test_a_whole_hand_the_view_follows_the_truth(seed, rng):
+    seat = Seat(seed=seed).start()
+    for _ in range(400):
+        if seat.state.terminal:
+            break
+        if seat.seat not in seat.state.to_act:
+            seat.other()
+            continue
+        seat.tell()
+        job = seat.job()
+        [answer] = seat.decide(job, int(rng.choice(list(job.legal))))
+        assert seat.session.may_send(answer)
+        seat.play(answer.actions[0])
+        assert seat.session.hand.view.to_bytes() == seat.state.view(seat.seat).to_bytes()
+    assert seat.state.terminal
+    outputs = seat.feed(HandEnded("t", "h", seat.state.returns))
+    assert kinds(outputs) == [HandClosed]
+    assert seat.session.hand is None
+
+
+def test_a_gap_needs_a_snapshot_before_anything_is_decided(seat):
+    seq = seat.session.hand.view.seq
+    assert kinds(seat.feed(Delta("t", "h", seq + 1, ("pass 0",)))) == [NeedSnapshot]
+    assert seat.ask() == [], "asked on a view that may be wrong"
+    outputs = seat.snapshot()
+    assert kinds(outputs) == [SnapshotTaken, Job]
+    assert list(outputs[1].legal) == list(seat.state.legal(seat.seat))
+
+
+def test_an_impossible_event_needs_a_snapshot(seat):
+    seq = seat.session.hand.view.seq
+    assert kinds(seat.feed(Delta("t", "h", seq, ("no such event",)))) == [NeedSnapshot]
+
+
+def test_events_that_came_twice_count_once(seat):
+    events = tuple(seat.state.events(seat.seat))
+    assert seat.feed(Delta("t", "h", 0, events)) == []
+    assert seat.session.hand.view.seq == len(events)
+
+
+def test_a_lobby_that_never_mends_is_met_with_silence_not_a_loop(seat):
+    outputs = []
+    for _ in range(20):
+        outputs += seat.feed(Delta("t", "h", 999, ("x",)))
+        outputs += seat.snapshot()
+    assert kinds(outputs).count(NeedSnapshot) == MAX_RESYNCS
+    assert kinds(outputs).count(GaveUp) == 1
+
+
+def test_a_request_is_answered_once(seat):
+    answer = seat.answer(request_id="r")
+    assert seat.session.may_send(answer)
+    assert not seat.session.may_send(answer)
+    assert seat.ask("r") == [], "the lobby repeats the request that we answered"
+
+
+def test_the_answer_to_a_superseded_request_is_discarded(seat):
+    job = seat.job(request_id="old")
+    ticket = job.ticket
+    [newer] = seat.ask("new")
+    assert seat.session.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
+    assert kinds(seat.decide(newer)) == [Answer]
+
+
+def test_a_withdrawn_request_is_not_answered(seat):
+    job = seat.job(request_id="r")
+    ticket = job.ticket
+    assert seat.feed(RequestWithdrawn("t", "r")) == []
+    assert seat.session.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
+
+
+def test_a_move_that_the_server_made_is_noted(seat):
+    answer = seat.answer(request_id="r")
+    [outcome] = seat.feed(ServerActedForUs("t", "r", "pass"))
+    assert isinstance(outcome, Outcome) and outcome.kind == "server_acted"
+    assert not seat.session.may_send(answer)
+
+
+@pytest.mark.parametrize("action", [-1, 10**9, 2.5, "x", True, np.int64(-3)])
+def test_an_illegal_decision_is_rescued_and_then_replaced_by_the_first_legal_one(seat, action):
+    job = seat.job()
+    [again] = seat.decide(job, action)
+    assert again is job and job.rescue and job.reason == "illegal"
+    [answer] = seat.decide(job, action, by="fallback")
+    assert answer.steps[0].decided_by == "first-legal"
+    assert answer.steps[0].reason == "illegal"
+    assert answer.actions == (seat.game.notation(int(seat.state.legal(seat.seat)[0])),)
+
+
+def test_numpy_integers_are_actions(seat):
+    job = seat.job()
+    assert kinds(seat.decide(job, np.int32(job.legal[-1]))) == [Answer]
+
+
+def test_an_error_goes_down_the_chain_and_the_reason_stays(seat):
+    job = seat.job()
+    [again] = seat.session.decided(job, job.ticket, None, "error", seat.now)
+    assert again is job
+    [answer] = seat.decide(job, by="quick")
+    assert (job.decided_by, job.reason) == ("quick", "error")
+    assert answer.steps == (job,)
+
+
+def test_before_the_deadline_there_is_an_answer_even_if_nobody_decides(seat):
+    job = seat.job(grant_ms=1000.0)
+    hand, first_ticket = job.hand, job.ticket
+    assert hand.due_at == job.window.late
+    seat.now = hand.due_at
+    assert kinds(seat.session.expire(hand, seat.now)) == [Late, Job]
+    seat.now = hand.due_at
+    assert seat.now == job.window.rescue
+    [answer] = seat.session.expire(hand, seat.now)
+    assert answer.steps[0].decided_by == "first-legal" and answer.steps[0].reason == "late"
+    assert seat.now < job.window.answer
+    late = Decision(action=int(job.legal[1]))
+    assert seat.session.decided(job, first_ticket, late, None, seat.now) == [], "what comes later is void"
+
+
+def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(seat):
+    """lichess-bot#1053."""
+    seat.session.disconnected()
+    assert seat.ask(grant_ms=0.0) == []
+    outputs = seat.snapshot()
+    assert kinds(outputs) == [SnapshotTaken, Job]
+    job = outputs[1]
+    seat.now = job.window.rescue
+    job.rescue = True
+    [answer] = seat.session.expire(job.hand, seat.now)
+    assert seat.game.parse(answer.actions[0]) in seat.state.legal(seat.seat)
+
+
+def test_after_a_reconnect_the_same_request_gets_the_same_answer(seat):
+    answer = seat.answer(request_id="r")
+    assert seat.session.may_send(answer)
+    seat.session.disconnected()
+    assert not seat.session.may_send(answer)
+    assert kinds(seat.snapshot()) == [SnapshotTaken]
+    assert seat.ask("r") == [answer]
+    assert seat.session.may_send(answer)
+
+
+def test_after_a_reconnect_the_same_position_under_a_new_request_gets_the_same_answer(seat):
+    answer = seat.answer(request_id="old")
+    assert seat.session.may_send(answer)
+    seat.session.disconnected()
+    seat.snapshot()
+    assert seat.ask("new") == [answer]
+    assert answer.request_id == "new"
+
+
+def test_after_a_crash_a_pending_request_gets_the_logged_answer():
+    seat = Seat(resumed=True)
+    outputs = seat.snapshot()
+    assert kinds(outputs) == [HandOpening, SnapshotTaken]
+    assert outputs[0].lookup
+    assert seat.ask("r") == [], "nothing is decided before the log was asked"
+    action = seat.game.notation(int(seat.state.legal(seat.seat)[-1]))
+    logged = Logged("r", seat.session.hand.view.seq, 0, (b"id",), (action,))
+    [answer] = seat.open(seat.session.hand, [logged])
+    assert answer.actions == (action,) and answer.steps == () and answer.ids == (b"id",)
+    assert seat.session.may_send(answer)
+
+
+def test_after_a_crash_a_rejected_move_is_not_tried_again():
+    seat = Seat(resumed=True)
+    seat.snapshot()
+    first = int(seat.state.legal(seat.seat)[0])
+    logged = Logged("r", seat.session.hand.view.seq, 0, (b"id",), (seat.game.notation(first),), rejected=True)
+    seat.open(seat.session.hand, [logged])
+    job = seat.job(request_id="r2")
+    assert job.attempt == 1
+    assert first not in job.legal
+
+
+def test_a_rejected_move_is_followed_by_another_legal_one_and_bounded(seat):
+    tried = []
+    for attempt in range(MAX_ATTEMPTS):
+        job = seat.job()
+        assert job.attempt == attempt
+        [answer] = seat.decide(job)
+        assert seat.session.may_send(answer)
+        tried.append(answer.actions[0])
+        [outcome] = seat.feed(Rejected("t", answer.request_id, "illegal"))
+        assert outcome.kind == "rejected"
+    assert len(set(tried)) == MAX_ATTEMPTS
+    assert kinds(seat.ask()) == [GaveUp]
+    assert seat.ask() == []
+
+
+def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
+    answer = seat.answer()
+    seat.session.may_send(answer)
+    outputs = seat.feed(Rejected("t", answer.request_id, "stale", resync=True))
+    assert kinds(outputs) == [Outcome, NeedSnapshot]
+    assert seat.ask() == []
+    assert kinds(seat.snapshot()) == [SnapshotTaken, Job]
+
+
+def test_no_sign_that_our_move_arrived_asks_for_a_snapshot(seat):
+    answer = seat.answer()
+    seat.session.may_send(answer)
+    seat.session.expect_echo(answer, seat.now)
+    hand = seat.session.hand
+    assert kinds(seat.session.expire(hand, hand.due_at)) == [NeedSnapshot]
+
+
+def test_the_echo_of_our_move_is_the_acknowledgement_where_the_lobby_sends_no_other():
+    seat = Seat(conduct=Conduct(acks_moves=False)).start()
+    answer = seat.answer()
+    seat.session.may_send(answer)
+    seat.session.expect_echo(answer, seat.now)
+    outputs = seat.play(answer.actions[0])
+    assert [output.kind for output in outputs] == ["acknowledged"]
+
+
+def test_an_acknowledged_move_is_not_waited_for(seat):
+    answer = seat.answer()
+    seat.session.may_send(answer)
+    seat.session.expect_echo(answer, seat.now)
+    [outcome] = seat.feed(MoveAcknowledged("t", answer.request_id))
+    assert outcome.kind == "acknowledged"
+    assert seat.session.expire(seat.session.hand, seat.now + 1000) == []
+
+
+def test_while_a_worker_reads_the_view_it_is_not_changed(seat):
+    job = seat.job()
+    before = job.view.to_bytes()
+    seat.play(seat.game.notation(int(job.legal[0])))
+    assert job.view.to_bytes() == before
+    assert seat.session.hand.view is not job.view
+
+
+def test_a_request_from_before_the_present_position_is_dropped_and_one_from_after_it_waits(seat):
+    seq = seat.session.hand.view.seq
+    assert seat.ask(seq=seq - 1) == []
+    assert kinds(seat.ask(seq=seq + 3)) == [NeedSnapshot]
+
+
+def test_server_loss_is_aborted_not_lost(seat):
+    outputs = seat.session.abort()
+    assert kinds(outputs) == [HandClosed, Closed]
+    assert outputs[0].reason == "aborted" and outputs[0].scores is None
+
+
+def test_a_table_that_the_lobby_aborts_has_no_scores(seat):
+    outputs = seat.feed(TableEnded("t", "aborted", (1.0, 0.0, 0.0)))
+    assert outputs[0].scores is None
+
+
+def test_a_new_hand_closes_the_one_whose_end_we_missed(seat):
+    outputs = seat.feed(HandStarted("t", "h2", seat.seat))
+    assert kinds(outputs) == [HandClosed, HandOpening]
+
+
+def test_the_events_come_to_the_log_without_gap_or_overlap(seat):
+    hand = seat.session.hand
+    told = len(seat.state.events(seat.seat))
+    assert hand.take_events() == (0, seat.state.events(seat.seat))
+    answer = seat.answer()
+    seat.session.may_send(answer)
+    seat.play(answer.actions[0])
+    seq, events = hand.take_events()
+    assert seq == told and events == seat.state.events(seat.seat, told)
+
+
+def test_a_lobby_that_takes_composites_gets_all_selections_in_one_answer():
+    seat = Seat(game="pairing", conduct=Conduct(takes_composites=True)) if "pairing" in rules.games() else None
+    if seat is None:
+        pytest.skip("the pairing game is not there")
+    seat.start()
+    [output] = seat.decide(seat.job())
+    steps = 1
+    while isinstance(output, Job):
+        assert output.substep == steps
+        [output] = seat.decide(output)
+        steps += 1
+    assert isinstance(output, Answer) and len(output.actions) == steps == len(output.steps)
+    assert [job.substep for job in output.steps] == list(range(steps))
