@@ -9,6 +9,7 @@ import time
 import numpy as np
 import uuid_utils
 
+from bothost.rules.game import Game
 from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, Record
 
 LEGAL_ACTIONS = (1, 2, 2, 2, 4, 6, 10, 12, 20, 40, 80, 150, 300)
@@ -106,4 +107,34 @@ def sample_hand(rng: random.Random, *, decisions: int = 12, ended: bool = True, 
         scores = json.dumps([2.0, -1.0, -1.0])
         at = game.started_us + 60_000_000
         rows.append(GameEndRecord(game_id=game.game_id, seat=game.seat, reason="normal", scores=scores, ended_us=at))
+    return rows
+
+
+def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> list[Record]:
+    """All rows of a hand that was really played, at random: views, events and scores are those of the game."""
+    rng = random.Random(seed)
+    made = sample_game(rng, seat=seat, **of_game)  # type: ignore[arg-type]
+    made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
+    rows: list[Record] = [made]
+    state, seen = game.new_state(seed), 0
+    while not state.terminal:
+        actor = rng.choice(state.to_act)
+        legal = state.legal(actor)
+        action = int(rng.choice(legal.tolist()))
+        if actor == seat:
+            events = state.events(seat, seen)
+            rows.append(EventsRecord(made.game_id, seat, seen, "\n".join(events)))
+            seen += len(events)
+            view = state.view(seat)
+            row = sample_decision(rng, made, seen, legal=1)
+            row.view, row.state_hash, row.phase = view.to_bytes(), view.hash(), view.phase
+            row.legal, row.action, row.notation = legal.astype("<i4").tobytes(), action, view.notation(action)
+            row.policy = np.full(len(legal), 1 / len(legal), dtype="<f4").tobytes()
+            row.stats = json.dumps({"reason": "drawn at random"})
+            rows += [row, OutcomeRecord(row.id, "sent", None, row.at_us + 500)]
+        state.apply(actor, action)
+    events = state.events(seat, seen)
+    rows.append(EventsRecord(made.game_id, seat, seen, "\n".join(events)))
+    scores, at = json.dumps(state.returns), made.started_us + 60_000_000
+    rows.append(GameEndRecord(game_id=made.game_id, seat=seat, reason="normal", scores=scores, ended_us=at))
     return rows

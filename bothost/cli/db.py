@@ -1,0 +1,93 @@
+"""``bothost db``: the database's schema, backups."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bothost.cli import options, output
+from bothost.store import backup as backups
+from bothost.store import schema
+from bothost.store.engine import shown, sqlite_path
+
+app = typer.Typer(no_args_is_help=True, help="The database: schema and backups.")
+
+
+@app.command()
+def upgrade(config: options.Config = None, json: options.Json = False) -> None:
+    """Create the database, or bring its schema up to date."""
+    store = options.settings(config).store
+    before, after = schema.upgrade(store)
+    where = shown(store.url)
+    if before == after:
+        text = f"{where} has schema {after}, up to date"
+    else:
+        text = f"{where}: schema {before or 'none'} → {after}"
+    output.emit({"url": where, "before": before, "after": after}, json, text)
+
+
+@app.command()
+def status(config: options.Config = None, json: options.Json = False) -> None:
+    """Tell the schema's version, the size, and what is logged; exit code 78 when an upgrade is needed."""
+    from bothost.store.reader import counts
+    from bothost.store.store import Store
+
+    store = options.settings(config).store
+    path = sqlite_path(store.url)
+    with Store.open(store) as opened:
+        found: dict[str, Any] = {"url": shown(store.url), "schema": schema.REVISIONS[-1], **counts(opened)}
+    found["bytes"] = path.stat().st_size if path is not None else None
+    rows = [(name, value if value is not None else "-") for name, value in found.items()]
+    output.emit(found, json, output.table(rows))
+
+
+@app.command()
+def backup(
+    to: Annotated[Path | None, typer.Argument(help="New file; default: beside the database, with the time.")] = None,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Copy the SQLite database to a new file, while hosts go on writing."""
+    store = options.settings(config).store
+    if to is None:
+        path = sqlite_path(store.url)
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        to = path.with_name(f"{path.stem}-{stamp}.db") if path is not None else Path("backup.db")
+    with _bar("backup") as progress:
+        size = backups.back_up(store, to, progress=progress)
+    output.emit({"file": str(to), "bytes": size}, json, f"{to}: {size:,} bytes")
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(help="A file that `bothost db backup` wrote.")],
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Make the SQLite database from a backup; refuses to overwrite one."""
+    store = options.settings(config).store
+    with _bar("restore") as progress:
+        size = backups.restore(store, source, progress=progress)
+    where = str(sqlite_path(store.url))
+    output.emit({"file": where, "bytes": size}, json, f"{where}: {size:,} bytes; now run: bothost db upgrade")
+
+
+class _bar:
+    """A progress bar on stderr, where a person watches."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._progress = Progress(console=Console(stderr=True), disable=not output.is_terminal(), transient=True)
+        self._task = self._progress.add_task(title)
+
+    def __enter__(self) -> backups.Progress:
+        self._progress.start()
+        return lambda done, total: self._progress.update(self._task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()

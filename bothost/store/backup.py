@@ -1,0 +1,90 @@
+"""Copies of a live SQLite database, and back. PostgreSQL has its own tools."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from bothost.config import StoreSettings
+from bothost.errors import StoreError, StoreUnavailable
+from bothost.store import schema
+from bothost.store.engine import sqlite_path
+
+PAGES_PER_STEP = 2048
+"""Between steps of the copy writers get their turn."""
+
+Progress = Callable[[int, int], None]
+"""Called with pages done and pages in all."""
+
+
+def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None = None) -> int:
+    """Copy the database, while others write to it, to a new file; return its size in bytes.
+
+    The file appears under its name when it is complete and on the disk. Raises StoreError when it exists already, and
+    for PostgreSQL; StoreUnavailable when there is no database.
+    """
+    source = _file(settings)
+    if not source.exists():
+        raise StoreUnavailable(f"no database at {source}", advice="Create it with: bothost db upgrade")
+    return _copy(source, target, "Choose another name for the backup, or move the old one away.", progress)
+
+
+def restore(settings: StoreSettings, source: Path, *, progress: Progress | None = None) -> int:
+    """Make the database from a backup; return its size in bytes.
+
+    Raises StoreError when the backup is none, and when a database is there already: nothing is ever overwritten.
+    """
+    target = _file(settings)
+    if not source.is_file():
+        raise StoreError(f"no backup at {source}")
+    try:
+        with closing(_open(source)) as backup:
+            row = backup.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error as error:
+        raise StoreError(f"{source} is no backup of a bothost database: {error}") from error
+    if row is None or row[0] not in schema.REVISIONS:
+        schema.check(row and str(row[0]), str(source))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    advice = "Stop every host, move the database and its -wal and -shm files away, then restore again."
+    return _copy(source, target, advice, progress)
+
+
+def _copy(source: Path, target: Path, advice: str, progress: Progress | None) -> int:
+    leftovers = [path for path in (target, *(Path(f"{target}{end}") for end in ("-wal", "-shm"))) if path.exists()]
+    if leftovers:
+        raise StoreError(f"{leftovers[0]} exists already", advice=advice)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+
+    def on_step(_status: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    try:
+        with closing(_open(source)) as live, closing(sqlite3.connect(partial)) as copy:
+            live.backup(copy, pages=PAGES_PER_STEP, progress=on_step, sleep=0.001)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.link(partial, target)  # unlike a rename, this refuses a file that has appeared meanwhile
+    except sqlite3.Error as error:
+        raise StoreError(f"copying {source} failed: {error}") from error
+    except FileExistsError as error:
+        raise StoreError(f"{target} exists already", advice=advice) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return target.stat().st_size
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=rw", uri=True, timeout=10)
+
+
+def _file(settings: StoreSettings) -> Path:
+    path = sqlite_path(settings.url)
+    if path is None:
+        raise StoreError("bothost copies SQLite databases only", advice="Use pg_dump and pg_restore for PostgreSQL.")
+    return path

@@ -1,0 +1,97 @@
+"""Which hands: the filters that ``games list``, ``export`` and retraining share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.store.models import decisions, game_ends, games
+
+
+class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Conditions that a hand must all meet; within one condition any value does. Empty: no condition."""
+
+    since_us: int | None = None
+    """Started at or after this time, microseconds since 1970, UTC."""
+    until_us: int | None = None
+    """Started before this time."""
+    lobbies: tuple[str, ...] = ()
+    games: tuple[str, ...] = ()
+    players: tuple[str, ...] = ()
+    """Our account, or the id or name of anybody at the table."""
+    strategies: tuple[str, ...] = ()
+    """The strategy of the table, or one that decided there (a fallback)."""
+    closed: bool = False
+    """Only hands that have ended."""
+    scored: bool = False
+    """Only hands that ended with a score; implies ``closed``."""
+    game_id: str = ""
+    """Hexadecimal prefix of the game id."""
+
+    def where(self) -> list[sa.ColumnElement[bool]]:
+        """The conditions that the database can check; ``accepts`` checks the rest."""
+        conditions: list[sa.ColumnElement[bool]] = []
+        if self.since_us is not None:
+            # The id begins with the time: this is a range of the primary key.
+            conditions += [games.c.game_id >= first_id(self.since_us), games.c.started_us >= self.since_us]
+        if self.until_us is not None:
+            # One second of slack: id and time of start are two readings of the clock.
+            conditions += [games.c.game_id < first_id(self.until_us + 1_000_000), games.c.started_us < self.until_us]
+        if self.lobbies:
+            conditions.append(games.c.lobby.in_(self.lobbies))
+        if self.games:
+            conditions.append(games.c.game.in_(self.games))
+        if self.strategies:
+            of_hand = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
+            decided = sa.exists().where(*of_hand, decisions.c.strategy.in_(self.strategies))
+            conditions.append(games.c.strategy.in_(self.strategies) | decided)
+        if self.closed or self.scored:
+            conditions.append(game_ends.c.game_id.is_not(None))
+        if self.scored:
+            conditions.append(game_ends.c.scores.is_not(None))
+        if self.game_id:
+            low, high = id_range(self.game_id)
+            conditions += [games.c.game_id >= low, games.c.game_id <= high]
+        return conditions
+
+    def accepts(self, account: str, players: str) -> bool:
+        """Whether a hand with this account and these players (JSON, as in ``GameRecord``) meets ``players``."""
+        return (
+            not self.players
+            or account in self.players
+            or any({player.get("player"), player.get("name")} & set(self.players) for player in players_of(players))
+        )
+
+
+EVERY_HAND = HandQuery()
+CLOSED_HANDS = HandQuery(closed=True)
+
+
+def first_id(us: int) -> bytes:
+    """The smallest uuid7 of a time."""
+    return max(0, min(us // 1000, 2**48 - 1)).to_bytes(6, "big") + bytes(10)
+
+
+def id_range(prefix: str) -> tuple[bytes, bytes]:
+    """The ids, from and to, that begin with a hexadecimal prefix, dashes left out. Raises ValueError."""
+    digits = prefix.replace("-", "").lower()
+    if not digits or len(digits) > 32 or not set(digits) <= set("0123456789abcdef"):
+        raise ValueError(f"{prefix!r} is no id: up to 32 hexadecimal digits")
+    return bytes.fromhex(digits.ljust(32, "0")), bytes.fromhex(digits.ljust(32, "f"))
+
+
+def players_of(text: str) -> list[dict[str, Any]]:
+    """The players of a hand; what is no list of objects counts as none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return [player for player in found if isinstance(player, dict)] if isinstance(found, list) else []
+
+
+def player_at(text: str, seat: int) -> dict[str, Any]:
+    """The player at a seat, {} where nobody is known."""
+    return next((player for player in players_of(text) if player.get("seat") == seat), {})

@@ -1,0 +1,244 @@
+"""Streaming reads of the log, in constant memory: hand after hand in the order of their ids.
+
+Pages follow the primary key, so that no read holds a transaction for long, and nothing is counted or sorted first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.errors import StoreError
+from bothost.rules.game import Game, View
+from bothost.store.models import TABLE_OF, decisions, events, game_ends, games, outcomes, snapshots
+from bothost.store.query import CLOSED_HANDS, EVERY_HAND, HandQuery
+from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, SnapshotRecord
+from bothost.store.store import Store
+
+PAGE_HANDS = 500
+
+Key = tuple[bytes, int]
+"""Game id and seat: what names a hand at one of our seats."""
+MakeGame = Callable[..., Game]
+
+
+class Hand(msgspec.Struct, frozen=True):
+    """A hand at one of our seats."""
+
+    game: GameRecord
+    end: GameEndRecord | None
+
+    @property
+    def key(self) -> Key:
+        return self.game.game_id, self.game.seat
+
+    @property
+    def scores(self) -> list[float] | None:
+        """Per seat; None where the hand is live, aborted or void."""
+        text = self.end.scores if self.end is not None else None
+        return None if text is None else [float(score) for score in json.loads(text)]
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """Everything that is logged of a hand, each kind in order."""
+
+    hand: Hand
+    decisions: list[DecisionRecord]
+    events: list[EventsRecord]
+    snapshots: list[SnapshotRecord]
+    outcomes: dict[bytes, list[OutcomeRecord]]
+    """By decision id."""
+
+
+def iter_hands(
+    store: Store, query: HandQuery = EVERY_HAND, *, after: Key | None = None, page: int = PAGE_HANDS
+) -> Iterator[Hand]:
+    """The hands that meet a query, by id; with ``after``, those behind that key."""
+    while True:
+        rows = _hands_page(store, query, after, page)
+        for hand in rows:
+            if query.accepts(hand.game.account, hand.game.players):
+                yield hand
+        if len(rows) < page:
+            return
+        after = rows[-1].key
+
+
+def latest_hands(store: Store, query: HandQuery, limit: int) -> list[Hand]:
+    """The newest hands that meet a query, newest first."""
+    found: list[Hand] = []
+    before: Key | None = None
+    while len(found) < limit:
+        rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
+        found += islice((h for h in rows if query.accepts(h.game.account, h.game.players)), limit - len(found))
+        if len(rows) < PAGE_HANDS:
+            break
+        before = rows[-1].key
+    return found
+
+
+def _hands_page(
+    store: Store, query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
+) -> list[Hand]:
+    joined = games.outerjoin(
+        game_ends, sa.and_(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
+    )
+    statement = sa.select(games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us).select_from(joined)
+    statement = statement.where(*query.where()).limit(limit)
+    if newest_first:
+        statement = statement.order_by(games.c.game_id.desc(), games.c.seat.desc())
+    else:
+        statement = statement.order_by(games.c.game_id, games.c.seat)
+    if beyond is not None:
+        here = sa.tuple_(games.c.game_id, games.c.seat)
+        limit_key = sa.tuple_(sa.literal(beyond[0], games.c.game_id.type), sa.literal(beyond[1], sa.SmallInteger))
+        statement = statement.where(here < limit_key if newest_first else here > limit_key)
+    with store.begin() as connection:
+        return [_hand(row) for row in connection.execute(statement)]
+
+
+def _hand(row: Sequence[Any]) -> Hand:
+    count = len(games.columns)
+    game = GameRecord(**dict(zip(GameRecord.__struct_fields__, row[:count], strict=True)))
+    reason, scores, ended_us = row[count:]
+    if ended_us is None:
+        return Hand(game, None)
+    end = GameEndRecord(game_id=game.game_id, seat=game.seat, reason=reason, scores=scores, ended_us=ended_us)
+    return Hand(game, end)
+
+
+def iter_timelines(store: Store, hands: Iterator[Hand], *, page: int = 64) -> Iterator[Timeline]:
+    """Everything of each hand; reads a page of hands at a time."""
+    while some := list(islice(hands, page)):
+        ids = sorted({hand.game.game_id for hand in some})
+        parts: dict[type[Any], dict[Key, list[Any]]] = {}
+        kept: dict[bytes, list[OutcomeRecord]] = defaultdict(list)
+        with store.begin() as connection:
+            for kind in (DecisionRecord, EventsRecord, SnapshotRecord):
+                parts[kind] = _by_hand(connection, kind, ids)
+            for outcome in _outcomes(connection, ids):
+                kept[outcome.decision_id].append(outcome)
+        for hand in some:
+            made: list[DecisionRecord] = parts[DecisionRecord].get(hand.key, [])
+            yield Timeline(
+                hand=hand,
+                decisions=made,
+                events=parts[EventsRecord].get(hand.key, []),
+                snapshots=parts[SnapshotRecord].get(hand.key, []),
+                outcomes={decision.id: kept[decision.id] for decision in made if decision.id in kept},
+            )
+
+
+def _by_hand(connection: sa.Connection, kind: type[Any], ids: list[bytes]) -> dict[Key, list[Any]]:
+    table = TABLE_OF[kind]
+    statement = sa.select(table).where(table.c.game_id.in_(ids)).order_by(*table.primary_key.columns)
+    names = kind.__struct_fields__
+    rows = (kind(**dict(zip(names, row, strict=True))) for row in connection.execute(statement))
+    return {key: list(group) for key, group in groupby(rows, key=lambda row: (row.game_id, row.seat))}
+
+
+def _outcomes(connection: sa.Connection, ids: list[bytes]) -> Iterator[OutcomeRecord]:
+    of_hands = sa.select(decisions.c.id).where(decisions.c.game_id.in_(ids))
+    statement = sa.select(outcomes).where(outcomes.c.decision_id.in_(of_hands)).order_by(outcomes.c.at_us)
+    for row in connection.execute(statement):
+        yield OutcomeRecord(*row)
+
+
+def iter_decisions(store: Store, query: HandQuery = CLOSED_HANDS) -> Iterator[tuple[Hand, DecisionRecord]]:
+    """Every decision of the hands that meet a query, hand after hand."""
+    for timeline in iter_timelines(store, iter_hands(store, query)):
+        for decision in timeline.decisions:
+            yield timeline.hand, decision
+
+
+def events_of(store: Store, game_id: bytes, seat: int) -> list[str]:
+    """The event lines that a seat received, from number 0 on. Raises StoreError at a gap."""
+    statement = sa.select(events.c.seq, events.c.events).where(events.c.game_id == game_id, events.c.seat == seat)
+    with store.begin() as connection:
+        stretches = [(row.seq, row.events) for row in connection.execute(statement.order_by(events.c.seq))]
+    return join_events(stretches)
+
+
+def join_events(stretches: Sequence[tuple[int, str]]) -> list[str]:
+    """Stretches of (number of the first event, lines) as one list. Raises StoreError where they do not meet."""
+    lines: list[str] = []
+    for seq, text in stretches:
+        if seq != len(lines):
+            raise StoreError(f"the event log has {len(lines)} events where the next stretch begins with number {seq}")
+        lines += text.split("\n") if text else []
+    return lines
+
+
+def snapshots_of(store: Store, game_id: bytes, seat: int) -> list[SnapshotRecord]:
+    """The lobby's snapshots that replaced a seat's view, in order."""
+    statement = sa.select(snapshots).where(snapshots.c.game_id == game_id, snapshots.c.seat == seat)
+    with store.begin() as connection:
+        rows = connection.execute(statement.order_by(snapshots.c.seq, snapshots.c.at_us))
+        return [SnapshotRecord(*row) for row in rows]
+
+
+def iter_views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View]]:
+    """Rebuild the view of every decision by folding the seat's events and snapshots.
+
+    Compare it with ``decision.view`` to check the log. The view must not be changed, and is valid until the next one is
+    asked for. Raises StoreError where the log has a gap.
+    """
+    fold = _Fold(game, timeline)
+    steps: list[DecisionRecord] = []
+    for decision in timeline.decisions:
+        view = fold.at(decision)
+        steps = [s for s in steps if (s.seq, s.attempt, s.role) == (decision.seq, decision.attempt, decision.role)]
+        if decision.substep:
+            # Within a composite move, the earlier steps are events only once the whole move was taken.
+            view = view.clone()
+            for step in steps:
+                view.apply(step.action)
+        steps.append(decision)
+        yield decision, view
+
+
+class _Fold:
+    """A seat's view, moved forward through the log."""
+
+    def __init__(self, game: Game, timeline: Timeline) -> None:
+        self._game = game
+        self._view = game.new_view(timeline.hand.game.seat)
+        self._snapshots = list(timeline.snapshots)
+        self._lines: dict[int, str] = {}
+        for stretch in timeline.events:
+            for i, line in enumerate(stretch.events.split("\n") if stretch.events else []):
+                self._lines[stretch.seq + i] = line
+
+    def at(self, decision: DecisionRecord) -> View:
+        """The view after ``decision.seq`` events, with the snapshots that had arrived by then."""
+        while self._view.seq < decision.seq:
+            if self._snapshots and self._snapshots[0].seq <= self._view.seq:
+                self._take_snapshot()
+            elif self._view.seq in self._lines:
+                self._view.observe(self._lines[self._view.seq])
+            elif self._snapshots and self._snapshots[0].seq <= decision.seq:
+                self._take_snapshot()  # what came before it was missed
+            else:
+                where = f"{decision.game_id.hex()} seat {decision.seat}"
+                raise StoreError(f"event {self._view.seq} of hand {where} is not logged")
+        while self._snapshots and self._snapshots[0].seq <= decision.seq and self._snapshots[0].at_us <= decision.at_us:
+            self._take_snapshot()
+        return self._view
+
+    def _take_snapshot(self) -> None:
+        self._view = self._game.view_from_snapshot(json.loads(self._snapshots.pop(0).view))
+
+
+def counts(store: Store) -> dict[str, int]:
+    """Rows of the log's tables."""
+    with store.begin() as connection:
+        return {
+            str(table.name): connection.execute(sa.select(sa.func.count()).select_from(table)).scalar() or 0
+            for table in TABLE_OF.values()
+        }

@@ -1,0 +1,133 @@
+"""Reading the log: pages, filters, and the law that folded events give the logged views."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from bothost import rules
+from bothost.errors import StoreError
+from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameRecord, Store
+from bothost.store.query import HandQuery, first_id, id_range
+from bothost.store.reader import (
+    events_of,
+    iter_decisions,
+    iter_hands,
+    iter_timelines,
+    iter_views,
+    join_events,
+    latest_hands,
+)
+from bothost.testing.sample_rows import played_hand, sample_hand
+
+DAY = 86_400_000_000
+START = 1_700_000_000_000_000
+
+
+@pytest.fixture
+async def hands(settings, tmp_path):
+    """Forty hands, one an hour, of two accounts, every fifth still live."""
+    rng = random.Random(11)
+    made = [
+        sample_hand(rng, decisions=3, ended=i % 5 != 0, account="ada" if i % 2 else "bob", started_us=START + i * DAY // 24)
+        for i in range(40)
+    ]
+    log = DecisionLog.open(settings, "test", tmp_path / "spool")
+    for rows in rng.sample(made, 40):
+        await log.submit(rows)
+    await log.aclose()
+    return made
+
+
+@pytest.fixture
+def store(settings):
+    with Store.open(settings) as opened:
+        yield opened
+
+
+def ids(found) -> list[bytes]:
+    return [hand.game.game_id for hand in found]
+
+
+def games(made) -> list[GameRecord]:
+    return [rows[0] for rows in made]
+
+
+@pytest.mark.parametrize("page", [1, 7, 40, 1000])
+async def test_hands_come_by_id_whatever_the_page(hands, store, page):
+    assert ids(iter_hands(store, page=page)) == [g.game_id for g in games(hands)]
+    after = (hands[20][0].game_id, 0)
+    assert ids(iter_hands(store, after=after, page=page)) == [g.game_id for g in games(hands)[21:]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (HandQuery(closed=True), lambda i, g: i % 5 != 0),
+        (HandQuery(players=("bob",)), lambda i, g: g.account == "bob"),
+        (HandQuery(players=("guest-7",)), lambda i, g: '"guest-7"' in g.players),
+        (HandQuery(since_us=START + DAY, until_us=START + DAY + DAY // 4), lambda i, g: 24 <= i < 30),
+        (HandQuery(lobbies=("away",)), lambda i, g: False),
+        (HandQuery(games=("doudizhu", "chess"), strategies=("rule-doudizhu",)), lambda i, g: True),
+        (HandQuery(strategies=("other",)), lambda i, g: False),
+    ],
+)
+async def test_filters(hands, store, query, expected):
+    wanted = [g.game_id for i, g in enumerate(games(hands)) if expected(i, g)]
+    assert ids(iter_hands(store, query)) == wanted
+    assert ids(latest_hands(store, query, 5)) == wanted[::-1][:5]
+
+
+async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
+    wanted = hands[17][0].game_id
+    assert ids(iter_hands(store, HandQuery(game_id=wanted.hex()[:16]))) == [wanted]
+    for bad in ("", "xyz", "0" * 33):
+        with pytest.raises(ValueError, match="no id"):
+            id_range(bad)
+
+
+async def test_every_decision_of_closed_hands_comes_once(hands, store):
+    wanted = [r for rows in hands if len(rows) == 11 for r in rows if isinstance(r, DecisionRecord)]
+    assert [decision for _, decision in iter_decisions(store)] == wanted
+
+
+@hypothesis_settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**40))
+def test_first_id_is_a_lower_bound_of_its_time(us):
+    assert first_id(us) <= (us // 1000).to_bytes(6, "big") + b"\x70" + bytes(9)
+    assert us < 1000 or first_id(us) > (us // 1000 - 1).to_bytes(6, "big") + b"\xff" * 10
+
+
+@hypothesis_settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(st.sampled_from(["play 0 3", "pass 1"]), min_size=1, max_size=3), max_size=6))
+def test_stretches_join_to_the_stream(stretches):
+    flat = [line for stretch in stretches for line in stretch]
+    starts = [sum(map(len, stretches[:i])) for i in range(len(stretches))]
+    rows = [(start, "\n".join(lines)) for start, lines in zip(starts, stretches, strict=True)]
+    assert join_events(rows) == flat
+    if len(rows) > 1:
+        with pytest.raises(StoreError):
+            join_events(rows[:1] + rows[2:] if len(rows) > 2 else rows[1:])
+
+
+@pytest.mark.parametrize("seat", [0, 1, 2])
+async def test_folding_the_events_gives_the_logged_views(settings, store, tmp_path, seat):
+    game = rules.game("doudizhu")
+    log = DecisionLog.open(settings, "test", tmp_path / "spool")
+    hands = [played_hand(game, seed, seat=seat) for seed in range(5)]
+    for rows in hands:
+        await log.submit(rows)
+    await log.aclose()
+    checked = 0
+    for timeline in iter_timelines(store, iter_hands(store)):
+        for decision, view in iter_views(game, timeline):
+            assert view.to_bytes() == decision.view
+            checked += 1
+    assert checked == sum(isinstance(r, DecisionRecord) for rows in hands for r in rows)
+    lines = events_of(store, hands[0][0].game_id, seat)
+    assert lines == [line for r in hands[0] if isinstance(r, EventsRecord) for line in r.events.split("\n")]
+    view = game.new_view(seat)
+    view.observe_all(lines)
+    assert view.terminal
