@@ -20,7 +20,9 @@ from typer.core import TyperGroup
 
 from bothost.cli import output
 
-NOUNS: dict[str, tuple[str, str]] = {}
+NOUNS: dict[str, tuple[str, str]] = {
+    "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
+}
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 
 
