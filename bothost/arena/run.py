@@ -41,6 +41,8 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     sequential: bool = False
     """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
     alpha: float = 0.05
+    config: str | None = None
+    """Configuration file whose plugins take part."""
 
 
 Build = Callable[[MatchSpec], tuple[Game, list[Strategy]]]

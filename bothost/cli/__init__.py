@@ -22,6 +22,7 @@ from bothost.cli import output
 
 NOUNS: dict[str, tuple[str, str]] = {
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
+    "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
 }
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -71,6 +72,31 @@ def warn(text: str) -> None:
 def is_terminal() -> bool:
     """Whether a person watches: progress bars and live tables only then."""
     return sys.stderr.isatty()
+
+
+@contextmanager
+def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr where a person watches, else nothing. Yields ``advance(done, note="", total=None)``."""
+    if not is_terminal():
+        yield lambda done, note="", total=None: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total, note="")
+
+        def advance(done: int, note: str = "", total: int | None = None) -> None:
+            bar.update(task, completed=done, note=note, **({} if total is None else {"total": total}))
+
+        yield advance
 
 
 def _plain(error: BothostError) -> dict[str, Any]:
