@@ -94,7 +94,7 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
         task = bar.add_task(title, total=total, note="")
 
         def advance(done: int, note: str = "", total: int | None = None) -> None:
-            bar.update(task, completed=done, note=note, **({} if total is None else {"total": total}))
+            bar.update(task, completed=done, note=note, total=total)
 
         yield advance
 

@@ -1,0 +1,97 @@
+"""Small strategies for arena tests; imported by worker processes, hence a module of its own."""
+
+import time
+
+import numpy as np
+
+from bothost import rules
+from bothost.strategy import Decision, Player, Strategy
+
+
+class _RandomPlayer(Player):
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def decide(self, view, legal, budget):
+        return Decision(action=int(self.rng.choice(legal)))
+
+
+class Random(Strategy):
+    name = "test-random"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _RandomPlayer(table.seed)
+
+
+class _FirstPlayer(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[0]))
+
+
+class First(Strategy):
+    name = "test-first"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _FirstPlayer()
+
+
+class _SearchPlayer(Player):
+    def __init__(self, seed):
+        self.seed = seed
+
+    def decide(self, view, legal, budget):
+        search = rules.search(view, seed=self.seed)
+        search.run(iterations=60)
+        return Decision(action=max(search.root_actions, key=lambda root: root[1])[0])
+
+
+class Searching(Strategy):
+    name = "test-search"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _SearchPlayer(table.seed)
+
+
+class _LiarPlayer(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=-1)
+
+
+class Liar(Strategy):
+    name = "test-liar"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _LiarPlayer()
+
+
+class _SlowPlayer(Player):
+    def decide(self, view, legal, budget):
+        assert budget.left_ms() <= 50
+        time.sleep(0.002)
+        return Decision(action=int(legal[0]))
+
+
+class Slow(Strategy):
+    name = "test-slow"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _SlowPlayer()
+
+
+STRATEGIES = {cls.name: cls for cls in (Random, First, Searching, Liar, Slow)}
+
+
+def build(spec):
+    return rules.game(spec.game, **spec.rules), [
+        STRATEGIES[name](STRATEGIES[name].Options()) for name in spec.contestants
+    ]

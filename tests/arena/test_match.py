@@ -1,0 +1,158 @@
+"""Matches: duplicate deals, the same result however they are run, figures per game, journal, sequential stop."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from bothost import rules
+from bothost.arena.lineup import lineups
+from bothost.arena.match import play_deals
+from bothost.arena.run import MatchSpec, run_match
+from bothost.errors import UsageError
+
+
+def _import_players():
+    """Worker processes import the module by its name, so it must have one that they can find."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    try:
+        return importlib.import_module("players")
+    finally:
+        sys.path.pop(0)
+
+
+players = _import_players()
+
+
+def spec(game, *contestants, deals=20, **more):
+    return MatchSpec(
+        game=game,
+        rules=more.pop("rules", {}),
+        contestants=contestants,
+        options=tuple({} for _ in contestants),
+        deals=deals,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "expected"),
+    [
+        ("othello", {}, {(0, 1), (1, 0)}),
+        ("doudizhu", {"bidding": "none"}, {(0, 1, 1), (1, 0, 0)}),
+        ("doudizhu", {"bidding": "score"}, {(0, 1, 1), (1, 0, 0), (1, 0, 1), (0, 1, 0), (1, 1, 0), (0, 0, 1)}),
+    ],
+)
+def test_lineups_of_two_contestants(game, options, expected):
+    assert set(lineups(rules.game(game, **options), 2)) == expected
+
+
+def test_every_contestant_has_every_seat_once_when_there_are_as_many_as_seats():
+    seats = lineups(rules.game("doudizhu"), 3)
+    for seat in range(3):
+        assert sorted(lineup[seat] for lineup in seats) == [0, 1, 2]
+
+
+def test_a_number_of_contestants_without_duplicate_form_is_refused():
+    with pytest.raises(UsageError, match="no duplicate form"):
+        lineups(rules.game("othello"), 3)
+
+
+def test_all_lineups_of_a_deal_play_the_same_cards():
+    game = rules.game("doudizhu")
+    seen = []
+
+    class Spy(players.First):
+        def player(self, table):
+            seen.append((table.table.split(".")[0], table.seat, table.game.name))
+            return super().player(table)
+
+    strategies = [Spy(Spy.Options()), players.First(players.First.Options())]
+    (deal,) = play_deals(game, strategies, lineups(game, 2), [7], seed=3)
+    assert deal.deal == 7
+    # The same player in every seat makes both lineups one and the same hand.
+    assert deal.hands[0].returns == deal.hands[1].returns
+    assert [seat for _, seat, _ in seen] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("game", [name for name in rules.games(testing=True) if rules.game(name).num_seats == 2])
+def test_a_strategy_against_itself_is_exactly_even(game):
+    figures = run_match(spec(game, "test-first", "test-first"), players.build)
+    assert figures["wp"] == 0.5
+    assert figures["mean_lead"] == pytest.approx(0.0)
+
+
+def test_the_result_depends_on_the_seed_alone():
+    first = run_match(spec("doudizhu", "test-random", "test-first", seed=1), players.build)
+    again = run_match(spec("doudizhu", "test-random", "test-first", seed=1, batch=3), players.build)
+    other = run_match(spec("doudizhu", "test-random", "test-first", seed=2), players.build)
+    for key in ("wp", "ci95", "landlord_wp", "peasant_wp", "adp"):
+        assert first[key] == again[key]
+    assert first["adp"] != other["adp"]
+
+
+def test_workers_do_not_change_the_figures(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # spawned workers inherit it
+    alone = run_match(spec("othello", "test-random", "test-first", deals=12), players.build)
+    spread = run_match(spec("othello", "test-random", "test-first", deals=12, workers=2), players.build)
+    assert {key: alone[key] for key in ("wp", "ci95", "mean_lead", "deals", "sequential")} == {
+        key: spread[key] for key in ("wp", "ci95", "mean_lead", "deals", "sequential")
+    }
+
+
+def test_search_beats_random_and_the_sequential_test_says_so_early():
+    figures = run_match(spec("othello", "test-search", "test-random", deals=200, sequential=True), players.build)
+    assert figures["sequential"]["verdict"] == "A"
+    assert figures["deals"] < 200
+    assert figures["wp"] > 0.6
+
+
+def test_with_bidding_every_hand_has_a_score():
+    figures = run_match(
+        spec("doudizhu", "test-random", "test-random", deals=30, rules={"bidding": "score"}), players.build
+    )
+    assert figures["hands"] == 180
+    assert 0.3 < figures["wp"] < 0.7
+
+
+def test_illegal_answers_are_counted_and_replaced():
+    figures = run_match(spec("othello", "test-liar", "test-first", deals=3), players.build)
+    assert figures["illegal"]["A"] > 50
+    assert figures["illegal"]["B"] == 0
+    assert figures["wp"] == 0.5  # a liar plays the first legal action, as its opponent does
+
+
+def test_a_clock_gives_each_decision_its_own_time():
+    figures = run_match(spec("othello", "test-slow", "test-first", deals=1, ms=50), players.build)
+    assert 2.0 <= figures["ms_per_move"]["A"] < 50
+    assert figures["ms_per_move"]["B"] < 2.0
+
+
+def test_an_interrupted_match_goes_on_from_its_journal(tmp_path):
+    journal = tmp_path / "match.jsonl"
+    whole = run_match(spec("othello", "test-random", "test-first", deals=10), players.build)
+    run_match(spec("othello", "test-random", "test-first", deals=6), players.build, journal=journal)
+    with journal.open("ab") as file:
+        file.write(b'{"deal": 6, "hands": [{"retu')  # torn by a kill
+    played = []
+    figures = run_match(
+        spec("othello", "test-random", "test-first", deals=10),
+        players.build,
+        journal=journal,
+        on_deal=lambda done, mean: played.append(done),
+    )
+    assert played == [7, 8, 9, 10]
+    assert {k: v for k, v in figures.items() if k != "ms_per_move"} == {
+        k: v for k, v in whole.items() if k != "ms_per_move"
+    }
+
+
+def test_a_journal_of_another_match_is_refused(tmp_path):
+    journal = tmp_path / "match.jsonl"
+    run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
+    with pytest.raises(UsageError, match="holds another match"):
+        run_match(spec("othello", "test-random", "test-first", deals=1, seed=9), players.build, journal=journal)
+    journal.write_text("hello\n")
+    with pytest.raises(UsageError, match="not a match journal"):
+        run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
