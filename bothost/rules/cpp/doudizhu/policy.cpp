@@ -87,13 +87,16 @@ class Thinker {
   }
 
   bool wins_by_leading(Cards hand, int depth) const {
-    if (hand == 0 || u_.classify(hand) > 0) return true;
+    if (hand == 0 || is_one_play(hand)) return true;
     if (depth <= 0 || fewest_plays_bound(hand) > depth + 1) return false;
-    std::vector<Action> leads(512);
-    const Generator generator(hand, s_.rules.allowed);
-    Action* const room = State::move_room() + kMoveRoom / 2;
-    leads.assign(room, generator.lead(room));
+    Action* const room = State::move_room();
+    const std::vector<Action> leads(room, Generator(hand, s_.rules.allowed).lead(room));
     return sure_win(hand, leads, depth) != kPass;
+  }
+
+  bool is_one_play(Cards hand) const {
+    const auto readings = u_.readings(hand);
+    return std::any_of(readings.begin(), readings.end(), [&](Action a) { return s_.rules.allows(u_[a]); });
   }
 
   int lead_score(const Move& m) const {
@@ -168,7 +171,7 @@ Choice call(const Sight& s, std::span<const Action> legal) {
   const Action first = Universe::get().first_call();
   if (s.rules.bidding == Bidding::grab)
     return p > 0.5 ? Choice{legal.back(), "a hand that wins"} : Choice{first, "weak"};
-  const int wish = p > 0.62 ? 3 : p > 0.55 ? 2 : p > 0.48 ? 1 : 0;
+  const int wish = p > 0.56 ? 3 : p > 0.5 ? 2 : p > 0.45 ? 1 : 0;
   for (const Action a : legal)
     if (a - first == wish && wish > 0) return {a, "a hand that wins"};
   return {first, "weak for a higher bid"};
@@ -176,11 +179,11 @@ Choice call(const Sight& s, std::span<const Action> legal) {
 
 }  // namespace
 
+/// Logistic regression on 60,000 hands of this policy against itself (landlords won 46.6 % of them).
 double landlord_win_probability(Cards dealt) {
-  const Ranks r(dealt);
-  const double x = hand_value(dealt) * 0.02 + count_of(dealt, kTwo) * 0.3 +
-                   count_of(dealt, kSmallJoker) * 0.4 + count_of(dealt, kBigJoker) * 0.6 +
-                   std::popcount(r.four) * 0.3;
+  const double x = -0.0045 + 0.01098 * hand_value(dealt) + 0.2774 * count_of(dealt, kTwo) +
+                   0.6489 * count_of(dealt, kSmallJoker) + 0.8580 * count_of(dealt, kBigJoker) +
+                   0.3897 * std::popcount(Ranks(dealt).four);
   return 1 / (1 + std::exp(-x));
 }
 
