@@ -19,10 +19,8 @@ import numpy as np
 
 from bothost.errors import UsageError
 from bothost.rules import Game, VecEnv, vec_env
+from bothost.testing import game_laws
 from bothost.testing.game_laws import EVERY_STEP, NOW_AND_THEN, Broken, Hold, Law, Position, law, same
-
-LONGEST_HAND = 20_000
-"""Actions after which a hand of random play counts as endless."""
 
 
 @dataclass(frozen=True)
@@ -63,28 +61,32 @@ def check_game(game: Game, n: int = 20, *, seed: int = 0) -> list[Breach]:
 
 
 def _play(game: Game, seed: int) -> list[tuple[Broken, int]]:
-    """One random hand under all laws, to its end or the first breaches: each with the number of actions before it."""
+    """One random hand under all laws: the first breach of each, with the number of actions before it."""
     rng = random.Random(seed)
+    broken: dict[Law, tuple[Broken, int]] = {}
+    played = 0
     try:
         at = _begin(game, seed, rng)
-    except Broken as e:
-        return [(e, 0)]
-    for played in range(LONGEST_HAND):
-        broken: list[tuple[Broken, int]] = []
-        for each in (_fold, *EVERY_STEP, *_now_and_then(at, played)):
-            try:
-                each(at)
-            except Broken as e:
-                broken.append((e, played))
-                if each is _fold:
-                    break
-        if broken or at.state.terminal:
-            return broken
-        try:
+        while True:
+            _fold(at)
+            for each in (*EVERY_STEP, *_now_and_then(at, played)):
+                if each not in broken:
+                    try:
+                        each(at)
+                    except Broken as e:
+                        broken[each] = (e, played)
+            if at.state.terminal:
+                return list(broken.values())
             _act(at)
-        except Broken as e:
-            return [(e, played)]
-    return [(Broken("Every hand ends.", f"no end after {LONGEST_HAND} actions of random play"), LONGEST_HAND)]
+            played += 1
+            _ends(played)
+    except Broken as e:  # from here on the hand cannot go
+        return [*broken.values(), (e, played)]
+
+
+def _ends(played: int) -> None:
+    with law("Every hand ends.") as hold:
+        hold(played < game_laws.LONGEST_HAND, f"no end after {played} actions of random play")
 
 
 def _begin(game: Game, seed: int, rng: random.Random) -> Position:

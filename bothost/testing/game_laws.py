@@ -17,6 +17,9 @@ import numpy as np
 
 from bothost.rules import Game, State, View
 
+LONGEST_HAND = 20_000
+"""Actions after which a hand of random play counts as endless."""
+
 
 class Broken(Exception):
     """A law does not hold: ``law`` is its sentence, ``str()`` what was seen."""
@@ -185,14 +188,14 @@ def samples_play_to_the_end(at: Position) -> None:
         seat = at.rng.randrange(at.game.num_seats)
         view = at.state.view(seat)
         state = view.sample_state(at.rng.getrandbits(64))
-        for _ in range(20_000):
+        for _ in range(LONGEST_HAND):
             if state.terminal:
                 return
             who = at.rng.choice(state.to_act)
             state.apply(who, int(at.rng.choice(state.legal(who))))
             view.observe_all(state.events(seat, view.seq))
             hold(same(view, state.view(seat)), f"seat {seat}: {view.to_json()}, but {state.view(seat).to_json()}")
-        hold(False, "no end after 20,000 actions")
+        hold(False, f"no end after {LONGEST_HAND} actions")
 
 
 def clones_are_independent(at: Position) -> None:

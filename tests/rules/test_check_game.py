@@ -1,0 +1,183 @@
+"""The conformance kit passes a sound plain-Python game, and says in words which law a broken one breaks."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bothost import rules
+from bothost.errors import UsageError
+from bothost.testing.check_game import check_game
+from bothost.testing.nim import NIM, Nim, NimState, NimView
+
+
+def test_a_sound_game_in_plain_python_passes():
+    assert check_game(Nim(), n=30) == []
+    assert check_game(Nim(stones=1), n=3) == []
+
+
+@dataclass(frozen=True)
+class Broken(Nim):
+    """Nim whose state or view is replaced by one with a fault."""
+
+    state: type[NimState] = NimState
+    view: type[NimView] = NimView
+
+    def state_from_deal(self, deal):
+        return self.state(self, super().state_from_deal(deal).bonus)
+
+    def new_state(self, seed):
+        return self.state(self, super().new_state(seed).bonus)
+
+    def new_view(self, seat):
+        sound = super().new_view(seat)
+        return self.view(self, sound.seat)
+
+
+class TellsTooLittle(NimState):
+    def apply(self, seat, action):
+        super().apply(seat, action)
+        self.streams[1 - seat].pop()
+
+
+class CountsWrong(NimView):
+    @property
+    def seq(self):
+        return super().seq * 2
+
+
+class ForgetsMoves(NimView):
+    def to_bytes(self):
+        return super().to_bytes()[:3] + bytes(len(super().to_bytes()[3:]))
+
+
+class OverlooksAMove(NimView):
+    def legal(self):
+        return super().legal()[:1]
+
+
+class TakesAnything(NimState):
+    def apply(self, seat, action):
+        if action in self.legal(seat):
+            super().apply(seat, action)
+
+
+class SharesItsMoves(NimState):
+    def clone(self):
+        return self.game.state(self.game, self.bonus, self.moves, self.streams)
+
+
+class PeeksAtTheOther(NimView):
+    """Samples states in which it holds another bonus itself."""
+
+    def sample_state(self, seed):
+        state = super().sample_state(seed)
+        return self.game.state(self.game, [3 - b for b in state.bonus], state.moves, state.streams)
+
+
+class PaysBeforeTheEnd(NimState):
+    @property
+    def returns(self):
+        return (0.0, 0.0)
+
+
+class NeverEnds(NimState):
+    @property
+    def left(self):
+        return 3
+
+
+class NeverEndsView(NimView):
+    @property
+    def left(self):
+        return 3
+
+
+class KeepsTheRecord(NimView):
+    def record(self):
+        return None
+
+
+class ChokesOnJson(Nim):
+    def view_from_json(self, data):
+        return super().view_from_json({**data, "seat": data["seat"] + 0})
+
+
+class EncodesDoubles(NimView):
+    def encode(self, block, out=None):
+        values = super().encode(block, out)
+        return values if out is not None else values.astype(np.float64)
+
+
+class ObservesHalf(NimView):
+    def observe(self, event):
+        if event.startswith("take"):
+            self.moves.append(1)
+            self.moves.pop() if event.split(" ")[2:] in (["1"], ["2"], ["3"]) else None
+        super().observe(event)
+
+
+CASES = [
+    (Broken(state=TellsTooLittle), "Folding the events"),
+    (Broken(view=CountsWrong), "Folding the events"),
+    (Broken(view=ForgetsMoves), "reads back from its bytes"),
+    (Broken(view=OverlooksAMove), r"state.legal\(seat\) and view.legal\(\) are equal"),
+    (Broken(state=TakesAnything), "An illegal action raises ValueError"),
+    (Broken(state=SharesItsMoves), "neither changes with the other"),
+    (Broken(view=PeeksAtTheOther), "a state whose view"),
+    (Broken(state=PaysBeforeTheEnd), "raises ValueError before"),
+    (Broken(view=KeepsTheRecord), "record"),
+    (ChokesOnJson(), "Decoders raise nothing but ValueError"),
+    (Broken(view=EncodesDoubles), "float32"),
+    (Broken(view=ObservesHalf), "changes nothing"),
+]
+
+
+@pytest.mark.parametrize(("game", "law"), CASES, ids=[law for _, law in CASES])
+def test_a_breach_is_named(game: Nim, law: str):
+    breaches = check_game(game, n=8)
+    assert breaches
+    assert any(re.search(law, str(b)) for b in breaches), breaches
+    assert all(b.law in str(b) and "seed" in b.where for b in breaches)
+
+
+def test_an_endless_game_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bothost.testing.game_laws.LONGEST_HAND", 40)
+    breaches = check_game(Broken(state=NeverEnds, view=NeverEndsView), n=1)
+    assert any("end" in b.law.lower() for b in breaches)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    rules.register_game(NIM)
+    yield
+    rules._factories.pop("nim")
+
+
+def test_a_registered_game_is_found_by_name(registered: None):
+    assert "nim" in rules.games()
+    assert rules.presets("nim") == ("default",)
+    game = rules.game("nim", stones=4)
+    assert game.rules == {"stones": 4}
+    assert isinstance(game, Nim)
+    rules.register_game(NIM)  # twice the same is no conflict
+    with pytest.raises(UsageError, match="called 'nim' already"):
+        rules.register_game(rules.GameFactory("nim", lambda: Nim()))
+    with pytest.raises(UsageError, match="called 'othello' already"):
+        rules.register_game(rules.GameFactory("othello", lambda: Nim()))
+
+
+def test_an_unknown_game_names_the_nearest():
+    with pytest.raises(UsageError) as e:
+        rules.game("otello")
+    assert "othello" in e.value.advice
+    with pytest.raises(UsageError) as e:
+        rules.presets("zzz")
+    assert "othello" in e.value.advice
+
+
+def test_a_game_without_batches_says_so():
+    with pytest.raises(UsageError, match="no batch environment"):
+        rules.vec_env(Nim(), 4)
