@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <typeinfo>
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
@@ -40,6 +41,8 @@ NB_MODULE(_native, m) {
       std::rethrow_exception(p);
     } catch (const InvalidInput& e) {
       set_error(PyExc_ValueError, e.what());
+    } catch (const std::bad_cast&) {  // nb::cast met an object of another kind
+      set_error(PyExc_TypeError, "an argument has the wrong type");
     }
   });
   bind_game(m);
