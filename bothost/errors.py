@@ -87,9 +87,13 @@ class PluginError(BothostError):
 
 
 class StrategyNotFound(PluginError):
-    """No strategy of that address is registered."""
+    """No strategy of that name is registered."""
 
     exit_code = 2
+
+    def __init__(self, strategy: str, *, advice: str = "") -> None:
+        BothostError.__init__(self, f"there is no strategy {strategy!r}", advice=advice)
+        self.plugin = strategy
 
 
 class ModelError(BothostError):

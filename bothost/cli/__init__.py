@@ -23,6 +23,8 @@ from bothost.cli import output
 NOUNS: dict[str, tuple[str, str]] = {
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
+    "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
+    "config": ("bothost.cli.config", "Check, find and show the configuration."),
 }
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 

@@ -189,12 +189,10 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def plain(settings: Settings) -> dict[str, Any]:
-    """The settings as plain data in the shape of config.toml, secrets redacted."""
+    """The settings as plain data in the shape of config.toml; of a secret only where it comes from."""
 
     def encode(value: Any) -> Any:
-        if isinstance(value, Secret):
-            return REDACTED if value.present else None
-        return str(value)
+        return value.reference if isinstance(value, Secret) else str(value)
 
     return dict(msgspec.to_builtins(settings, enc_hook=encode))
 

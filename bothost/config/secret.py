@@ -37,6 +37,13 @@ class Secret:
     def present(self) -> bool:
         return self._value is not None
 
+    @property
+    def reference(self) -> dict[str, str] | None:
+        """How config.toml may name it; None where there is none."""
+        if not self.present:
+            return None
+        return {"env": self.source[1:]} if self.source.startswith("$") else {"file": self.source}
+
     def reveal(self) -> str:
         """The value. Raises ConfigError where there is none."""
         if self._value is None:

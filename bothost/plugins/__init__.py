@@ -7,6 +7,7 @@
 """
 
 from bothost.plugins.address import AliasResolver, Resolved, check_options, resolve
+from bothost.plugins.check import check_settings
 from bothost.plugins.discover import Failure, Found
 from bothost.plugins.manager import Plugins, require
 from bothost.plugins.weights import model_sha256
@@ -18,6 +19,7 @@ __all__ = [
     "Plugins",
     "Resolved",
     "check_options",
+    "check_settings",
     "model_sha256",
     "require",
     "resolve",

@@ -58,7 +58,7 @@ def resolve(plugins: Plugins, address: str, options: Mapping[str, Any] | None = 
     strategy = plugins.strategies.get(name)
     if strategy is None:
         advice = why_missing(plugins.failures, name, plugins.strategies)
-        raise StrategyNotFound(name, "there is no strategy of this name", advice=advice)
+        raise StrategyNotFound(name, advice=advice)
     settled = check_options(strategy, given)
     model, level = _version(plugins, strategy, alias)
     return Resolved(address, strategy, settled, model, level)
@@ -68,8 +68,9 @@ def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
     """``strategy.Options`` from plain data. Raises ConfigError that names key and nearest key."""
     found = problems(dict(options), strategy.Options)
     if found:
+        none = "" if strategy.Options.__struct_fields__ else f"{strategy.name} takes no options"
         known = [
-            ConfigError(f"{strategy.name}: {p.message}", key=f"options.{p.key}", value=p.value, advice=p.advice)
+            ConfigError(f"{strategy.name}: {p.message}", key=f"options.{p.key}", value=p.value, advice=none or p.advice)
             for p in found
         ]
         raise known[0] if len(known) == 1 else ConfigErrors(known)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pluggy
 
-from bothost.errors import PluginError
+from bothost.errors import PluginError, UsageError
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
 from bothost.plugins.discover import Failure, Found, failure
@@ -57,6 +57,7 @@ class Plugins:
                 plugins._admit(item)
         for module in modules:
             plugins._register(Found(module.__name__, "given", module.__name__), module)
+        _ = plugins.games  # a strategy may ask for them as soon as it is made
         return plugins
 
     @property
@@ -74,8 +75,8 @@ class Plugins:
 
     @cached_property
     def games(self) -> dict[str, Callable[..., Game]]:
-        """Games that plugins bring, beside the native ones: name → factory taking the rules as keywords."""
-        return self._named("game", "bothost_games", lambda pair: _pair_problems(pair, "a factory of games"))
+        """Games that plugins bring: name → factory taking the rules as keywords. ``bothost.rules`` knows them too."""
+        return self._named("game", "bothost_games", _game_problems)
 
     @cached_property
     def strategies(self) -> dict[str, type[Strategy]]:
@@ -174,6 +175,18 @@ def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:
         yield f"{pair!r} is not a pair of a name and {what}", f'yield ("name", {what})'
     elif not callable(pair[1]):
         yield f"{pair[0]}: {pair[1]!r} is not {what}", ""
+
+
+def _game_problems(pair: Any) -> Iterator[tuple[str, str]]:
+    wrong = list(_pair_problems(pair, "a factory of games"))
+    if not wrong:
+        from bothost import rules  # the native core, which only those need who play
+
+        try:
+            rules.register_game(rules.GameFactory(*pair))
+        except UsageError as error:
+            wrong.append((str(error), error.advice))
+    yield from wrong
 
 
 def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,97 @@
+"""Check the settings against the plugins: what only shows when strategies, adapters and games are known."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bothost.config import RouteSettings, Settings, WishSettings, nearest, problems
+from bothost.errors import BothostError, ConfigError, ConfigErrors
+from bothost.plugins.address import EXEC, resolve
+from bothost.plugins.manager import Plugins
+
+
+def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
+    """Warnings about settings that work. Raises ConfigError (or ConfigErrors) for those that cannot."""
+    found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
+    if found:
+        for error in found:
+            error.file = file
+        raise found[0] if len(found) == 1 else ConfigErrors(found)
+    return [*_unrouted(settings), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
+
+
+def _routes(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
+    for index, route in enumerate(settings.routes):
+        key = f"route[{index}]"
+        if route.game is not None:
+            yield from _game(f"{key}.game", route.game, {})
+        yield from _strategy(plugins, key, "strategy", route, route.address(), route.options)
+        if route.fallback is not None:
+            yield from _strategy(plugins, key, "fallback", route, route.fallback, {})
+
+
+def _strategy(
+    plugins: Plugins, key: str, field: str, route: RouteSettings, address: str, options: Mapping[str, Any]
+) -> Iterator[ConfigError]:
+    try:
+        resolved = resolve(plugins, address, options)
+    except ConfigError as error:
+        for part in error.errors if isinstance(error, ConfigErrors) else (error,):
+            part.key = f"{key}.{part.key or field}"
+            yield part
+        return
+    except BothostError as error:
+        yield ConfigError(str(error), key=f"{key}.{field}", value=address, advice=error.advice)
+        return
+    games = resolved.strategy.games
+    if route.game is not None and route.game not in games and "*" not in games:
+        message = f"{resolved.strategy.name} does not play {route.game}; it plays {', '.join(games)}"
+        yield ConfigError(message, key=f"{key}.{field}", value=address, advice="route the game to another strategy")
+    if resolved.strategy.name == EXEC:
+        program = resolved.options.command[0]
+        if shutil.which(program) is None:
+            message = f"there is no program {program!r}"
+            yield ConfigError(message, key=f"{key}.{field}", value=address, advice="install it, or write its whole path")
+
+
+def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
+    for index, lobby in enumerate(settings.lobbies):
+        key = f"lobby[{index}]"
+        adapter = plugins.lobbies.get(lobby.adapter)
+        if adapter is None:
+            message = f"there is no lobby adapter {lobby.adapter!r}"
+            advice = nearest(lobby.adapter, plugins.lobbies)
+            yield ConfigError(message, key=f"{key}.adapter", value=lobby.adapter, advice=advice)
+        else:
+            for p in problems(lobby.options, adapter.Options, key=f"{key}.options"):
+                yield ConfigError(p.message, key=p.key, value=p.value, advice=p.advice)
+        for a, account in enumerate(lobby.accounts):
+            for w, wish in enumerate(account.wishes):
+                yield from _wish(f"{key}.account[{a}].wish[{w}]", wish)
+
+
+def _wish(key: str, wish: WishSettings) -> Iterator[ConfigError]:
+    yield from _game(key, wish.game, wish.rules)
+
+
+def _game(key: str, name: str, options: Mapping[str, Any]) -> Iterator[ConfigError]:
+    from bothost import rules
+
+    try:
+        rules.game(name, **options)
+    except BothostError as error:
+        field = key if key.endswith(".game") else f"{key}.game"
+        yield ConfigError(str(error), key=field, value=name, advice=error.advice)
+    except (ValueError, TypeError) as error:
+        advice = f"presets of {name}: {', '.join(rules.presets(name))}"
+        yield ConfigError(str(error), key=f"{key}.rules", value=dict(options), advice=advice)
+
+
+def _unrouted(settings: Settings) -> Iterator[str]:
+    for lobby in settings.lobbies:
+        for account in lobby.accounts:
+            for wish in account.wishes:
+                if not any(route.matches(lobby.name, wish.game, wish.attributes) for route in settings.routes):
+                    yield f"{lobby.name}/{account.name} asks for {wish.game}, which no [[route]] matches"

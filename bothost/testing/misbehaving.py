@@ -1,0 +1,274 @@
+"""Plugins that do what plugins must not: what hosts and conformance kits are tested with.
+
+The module is a plugin itself: ``Plugins.load(modules=[misbehaving])``. :func:`write_broken` writes plugins that do not
+even load. Each strategy behaves for ``after`` decisions of a player, and then misbehaves on every one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from bothost import Budget, Decision, Player, Strategy, Table, hookimpl
+from bothost.rules import ActionArray, View
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    after: int = 0
+    """Good decisions before the first bad one."""
+    seconds: float = 60.0
+    """How long it hangs, sleeps or holds the GIL."""
+
+
+class _Player(Player):
+    def __init__(self, strategy: _Misbehaving) -> None:
+        self.strategy = strategy
+        self.decisions = 0
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        self.decisions += 1
+        good = Decision(action=int(legal[0]))
+        return good if self.decisions <= self.strategy.options.after else self.strategy.misbehave(view, legal, good)
+
+
+class _Misbehaving(Strategy):
+    version = "1"
+    games = ("*",)
+    Options = Options
+    execution = "thread"
+
+    def player(self, table: Table) -> Player:
+        return _Player(self)
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        raise NotImplementedError
+
+
+class Hang(_Misbehaving):
+    """Does not return, and lets other threads run."""
+
+    name = "misbehaving-hang"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        time.sleep(self.options.seconds)
+        return good
+
+
+class Slow(_Misbehaving):
+    """Returns a good decision after its budget has run out."""
+
+    name = "misbehaving-slow"
+    Options: ClassVar[type[msgspec.Struct]] = msgspec.defstruct(
+        "Options", [("seconds", float, 1.2)], bases=(Options,), frozen=True, forbid_unknown_fields=True
+    )
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        time.sleep(self.options.seconds)
+        return good
+
+
+class Crash(_Misbehaving):
+    """Raises in ``decide``."""
+
+    name = "misbehaving-crash"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        raise RuntimeError("misbehaving as announced")
+
+
+class CrashOnPlayer(_Misbehaving):
+    """Raises when it is asked for a player."""
+
+    name = "misbehaving-player"
+
+    def player(self, table: Table) -> Player:
+        raise RuntimeError("misbehaving as announced")
+
+
+class CrashOnInit(_Misbehaving):
+    """Raises when it is made."""
+
+    name = "misbehaving-init"
+
+    def __init__(self, options: Any, model: Any = None) -> None:
+        raise RuntimeError("misbehaving as announced")
+
+
+class CrashOnClose(_Misbehaving):
+    """Plays well, and raises when a player is closed."""
+
+    name = "misbehaving-close"
+
+    def player(self, table: Table) -> Player:
+        player = _Player(self)
+        player.close = self.fail  # type: ignore[method-assign]
+        return player
+
+    def fail(self) -> None:
+        raise RuntimeError("misbehaving as announced")
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return good
+
+
+class Illegal(_Misbehaving):
+    """Answers with an action that is not legal."""
+
+    name = "misbehaving-illegal"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return Decision(action=next(a for a in range(-1, len(legal) + 1) if a not in legal))
+
+
+class NoDecision(_Misbehaving):
+    """Returns an action in place of a Decision."""
+
+    name = "misbehaving-no-decision"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return good.action
+
+
+class BadPolicy(_Misbehaving):
+    """Returns a policy that is longer than the legal actions, with a NaN in it."""
+
+    name = "misbehaving-policy"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return Decision(action=good.action, policy=[float("nan")] * (len(legal) + 1))
+
+
+class ChangesView(_Misbehaving):
+    """Plays its move into the view that it was given."""
+
+    name = "misbehaving-view"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        view.apply(good.action)
+        return good
+
+
+class Leak(_Misbehaving):
+    """Keeps every view and every player for ever, and a megabyte for each decision."""
+
+    name = "misbehaving-leak"
+    megabytes = 1
+
+    def __init__(self, options: Any, model: Any = None) -> None:
+        super().__init__(options, model)
+        self.kept: list[Any] = []
+
+    def player(self, table: Table) -> Player:
+        player = super().player(table)
+        self.kept.append(player)
+        return player
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        self.kept += [view, bytearray(self.megabytes << 20)]
+        return good
+
+
+class Flood(_Misbehaving):
+    """Prints a lot."""
+
+    name = "misbehaving-flood"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        sys.stdout.write("thinking …\n" * 1000)
+        sys.stderr.write("thinking …\n" * 1000)
+        return good
+
+
+class Moody(_Misbehaving):
+    """Says that it is deterministic, and decides by the clock."""
+
+    name = "misbehaving-moody"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return Decision(action=int(legal[time.perf_counter_ns() // 100 % len(legal)]))
+
+
+class HoldsGil(_Misbehaving):
+    """Holds the GIL: only ``process`` contains it."""
+
+    name = "misbehaving-gil"
+    execution = "process"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        until = time.monotonic() + self.options.seconds
+        while time.monotonic() < until:
+            re.match(r"(a+)+$", "a" * 22 + "b")  # backtracks for seconds, in C
+        return good
+
+
+class Dies(_Misbehaving):
+    """Takes the process with it: only ``process`` contains it."""
+
+    name = "misbehaving-dies"
+    execution = "process"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        os._exit(1)
+
+
+@hookimpl
+def bothost_strategies() -> list[type[Strategy]]:
+    return list(_Misbehaving.__subclasses__())
+
+
+_BROKEN = {
+    "import_error": "import there_is_no_such_module",
+    "syntax_error": "def bothost_strategies(:\n",
+    "exits": "import sys\nsys.exit(3)",
+    "raises": "raise RuntimeError('misbehaving as announced')",
+    "no_hooks": "x = 1",
+    "misspelled_hook": "from bothost import hookimpl\n@hookimpl\ndef bothost_stratgies():\n    return []",
+    "wrong_signature": "from bothost import hookimpl\n@hookimpl\ndef bothost_table_opened(tabel):\n    pass",
+    "hook_raises": "from bothost import hookimpl\n@hookimpl\ndef bothost_strategies():\n    yield None.name",
+    "not_a_class": "from bothost import hookimpl\n@hookimpl\ndef bothost_strategies():\n    return ['random']",
+    "newer_api": "from bothost import hookimpl\nAPI_VERSION = 99\n@hookimpl\ndef bothost_strategies():\n    return []",
+    "wrong_attributes": """
+from bothost import Strategy, hookimpl
+class Wrong(Strategy):
+    name = "Wrong Name"
+    version = 1
+    games = "pairing"
+    levels = ["easy"]
+    execution = "fork"
+    api_version = 99
+    Options = dict
+    def player(self, table): ...
+class Abstract(Strategy):
+    name = "abstract"
+    version = "1"
+    games = ("*",)
+@hookimpl
+def bothost_strategies():
+    return [Wrong, Abstract]
+""",
+    "duplicate": """
+from bothost import Strategy, hookimpl
+class Random(Strategy):
+    name = "random"
+    version = "1"
+    games = ("*",)
+    def player(self, table): ...
+@hookimpl
+def bothost_strategies():
+    return [Random]
+""",
+}
+
+
+def write_broken(folder: Path) -> list[str]:
+    """Write one loose plugin per way not to load into ``folder``; return their names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, source in _BROKEN.items():
+        (folder / f"{name}.py").write_text(source, "utf-8")
+    return list(_BROKEN)

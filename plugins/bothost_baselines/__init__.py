@@ -1,0 +1,21 @@
+"""Baselines: random and rule players. They are opponents, fallbacks and the first steps of curricula.
+
+A rule player of game G is named ``rule-G``: the host falls back on it by that name.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from bothost import Strategy, hookimpl
+
+STRATEGIES = (
+    ("random", "Random"),
+    ("random", "FirstLegal"),
+)
+"""(module, class), imported only when the strategies are asked for."""
+
+
+@hookimpl
+def bothost_strategies() -> list[type[Strategy]]:
+    return [getattr(importlib.import_module(f"{__name__}.{module}"), name) for module, name in STRATEGIES]

@@ -1,0 +1,64 @@
+"""Players of any game that do not think: uniformly random, and always the first."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from bothost import Budget, Decision, Player, Request, Strategy, Table
+from bothost.rules import ActionArray, View
+
+
+class RandomPlayer(Player):
+    """Uniform over the legal actions, by a generator of its own."""
+
+    __slots__ = ("draw",)
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed).random
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        return Decision(action=int(legal[int(self.draw() * len(legal))]))
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        return Decision(action=int(legal[int(self.draw() * len(legal))]))
+
+
+class Random(Strategy):
+    """Plays uniformly at random. Its decisions carry no policy: it is uniform over the legal actions by definition."""
+
+    name = "random"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table: Table) -> RandomPlayer:
+        return RandomPlayer(table.seed)
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """The same choices as ``decide``, without a call per table: hosts are measured with this strategy."""
+        return [
+            Decision(action=int(legal[int(r.player.draw() * len(legal))]))  # type: ignore[attr-defined]
+            for r in requests
+            for legal in (r.legal,)
+        ]
+
+
+class FirstLegalPlayer(Player):
+    """Always the legal action of the smallest id."""
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        return Decision(action=int(legal[0]))
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        return Decision(action=int(legal[0]))
+
+
+class FirstLegal(Strategy):
+    """Plays the first legal action: what a host does when all else fails, as a strategy to measure against."""
+
+    name = "first-legal"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table: Table) -> FirstLegalPlayer:
+        return FirstLegalPlayer()
