@@ -25,6 +25,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
+    "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
 }
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 

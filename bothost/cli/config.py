@@ -97,5 +97,3 @@ def _text(value: str) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-

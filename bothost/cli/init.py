@@ -11,7 +11,7 @@ from bothost import config
 from bothost.cli import options, output
 from bothost.errors import ConfigError
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # bothost. Every key has a default; an unknown key is an error. Check with: bothost config lint
 
 [host]
@@ -48,7 +48,7 @@ url = "ws://127.0.0.1:8765/ws"
 # Routes are tried in order; the first that matches a table names its strategy (bothost plugin list).
 [[route]]
 strategy = "random"
-'''
+"""
 
 
 def command(

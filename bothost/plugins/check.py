@@ -53,7 +53,9 @@ def _strategy(
         program = resolved.options.command[0]
         if shutil.which(program) is None:
             message = f"there is no program {program!r}"
-            yield ConfigError(message, key=f"{key}.{field}", value=address, advice="install it, or write its whole path")
+            yield ConfigError(
+                message, key=f"{key}.{field}", value=address, advice="install it, or write its whole path"
+            )
 
 
 def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:

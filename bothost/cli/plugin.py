@@ -1,0 +1,176 @@
+"""``bothost plugin list|new|check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bothost.cli import options, output
+from bothost.errors import PluginError, StrategyNotFound
+
+if TYPE_CHECKING:
+    from bothost.plugins import Failure, Plugins
+    from bothost.strategy import Strategy
+
+app = typer.Typer(help="List, scaffold and check plugins.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_plugins(
+    name: Annotated[str | None, typer.Argument(help="A strategy, adapter or plugin: show all of it.")] = None,
+    config_file: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """List strategies and what else plugins bring, and what failed to load, with its cause."""
+    plugins = options.plugins(config_file)
+    failures = plugins.failures
+    strategies = [_strategy(plugins, cls) for cls in plugins.strategies.values()]
+    others = _others(plugins)
+    if name is not None:
+        strategies = [s for s in strategies if name in (s["name"], s["plugin"])]
+        others = [o for o in others if name in (o["name"], o["plugin"])]
+        failures = [f for f in failures if f.plugin == name]
+        if not (strategies or others or failures):
+            from bothost.plugins.address import why_missing
+
+            raise StrategyNotFound(name, advice=why_missing([], name, plugins.strategies))
+    data = {"strategies": strategies, "others": others, "failures": failures}
+    output.emit(data, json, _listing(strategies, others, failures, whole=name is not None))
+
+
+def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
+    from bothost import config
+    from bothost.plugins import weights
+
+    plugin = plugins.origins[f"strategy {cls.name}"]
+    found = plugins.sources[plugin]
+    return {
+        "name": cls.name,
+        "version": cls.version,
+        "plugin": plugin,
+        "source": found.source,
+        "games": list(cls.games),
+        "levels": list(cls.levels),
+        "aliases": _aliases(weights, cls),
+        "execution": cls.execution,
+        "deterministic": cls.deterministic,
+        "about": (cls.__doc__ or "").strip().partition("\n")[0],
+        "options": config.describe(cls.Options),
+    }
+
+
+def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
+    from bothost.errors import ModelError
+
+    try:
+        return list(weights.aliases(cls))
+    except ModelError as error:
+        return [f"({error})"]
+
+
+def _others(plugins: Plugins) -> list[dict[str, Any]]:
+    kinds = {
+        "game": plugins.games,
+        "lobby": plugins.lobbies,
+        "exporter": plugins.exporters,
+        "command": plugins.commands,
+    }
+    return [
+        {"kind": kind, "name": name, "plugin": plugins.origins[f"{kind} {name}"]}
+        for kind, named in kinds.items()
+        for name in named
+    ]
+
+
+def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list[Failure], *, whole: bool) -> str:
+    parts: list[str] = []
+    if whole:
+        parts += [_details(strategy) for strategy in strategies]
+    elif strategies:
+        header = ("STRATEGY", "VERSION", "GAMES", "LEVELS", "EXECUTION", "SOURCE")
+        rows = [
+            (s["name"], s["version"], ",".join(s["games"]), ",".join(s["levels"]) or "-", s["execution"], s["source"])
+            for s in strategies
+        ]
+        parts.append(output.table(rows, header))
+    if others:
+        rows_ = [(o["kind"], o["name"], o["plugin"]) for o in others]
+        parts.append(output.table(rows_, ("KIND", "NAME", "PLUGIN")))
+    if failures:
+        lines = ["failed:"]
+        for failure in failures:
+            lines.append(f"  {failure.plugin} ({failure.source}): {failure.cause}")
+            if failure.advice:
+                lines.append(f"    fix: {failure.advice}")
+            if whole and failure.traceback:
+                lines += [f"    {line}" for line in failure.traceback.rstrip().splitlines()]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or "there are no plugins"
+
+
+def _details(strategy: dict[str, Any]) -> str:
+    lines = [f"{strategy['name']} {strategy['version']}: {strategy['about']}"]
+    for key in ("source", "games", "levels", "aliases", "execution", "deterministic"):
+        value = strategy[key]
+        lines.append(f"  {key}: {(', '.join(value) or '-') if isinstance(value, list) else value}")
+    lines.append("  options:" + ("" if strategy["options"] else " none"))
+    for option in strategy["options"]:
+        default = "required" if option["required"] else f"default {option['default']!r}"
+        lines.append(f"    {option['name']}: {option['type']}, {default}")
+    return "\n".join(lines)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the strategy: lower-case words joined by hyphens.")],
+    folder: Annotated[Path | None, typer.Option("--dir", help="Where to write it; default: ./bothost-NAME.")] = None,
+    game: Annotated[str, typer.Option(help="The game that it plays.")] = "doudizhu",
+    json: options.Json = False,
+) -> None:
+    """Write a working plugin package with a test, ready to be changed."""
+    from bothost.cli.scaffold import write
+
+    target = folder if folder is not None else Path(f"bothost-{name}")
+    files = write(name, target, game)
+    text = "\n".join(
+        [
+            *(f"wrote {file}" for file in files),
+            f"next: edit {files[2]}, then",
+            f"  pip install -e {target}       (or put the folder into plugins_dir)",
+            f"  bothost plugin check {name}",
+        ]
+    )
+    output.emit({"name": name, "path": str(target.absolute()), "files": [str(file) for file in files]}, json, text)
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="Address of the strategy: NAME, NAME:ALIAS or exec:COMMAND.")],
+    game: Annotated[list[str] | None, typer.Option(help="Only this game; may be repeated.")] = None,
+    games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
+    budget_ms: Annotated[float, typer.Option(min=1, help="Time for each decision.")] = 1000.0,
+    seed: Annotated[int, typer.Option(help="Seed of the deals and of the players.")] = 0,
+    config_file: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Run the conformance kit. Exit code 1 when the strategy fails it."""
+    from bothost.testing.check_strategy import check_strategy
+
+    plugins = options.plugins(config_file)
+    broken = [failure for failure in plugins.failures if failure.plugin == name]
+    if broken and name not in plugins.strategies:
+        raise PluginError(name, broken[0].cause, advice=broken[0].advice)
+    report = check_strategy(name, games=game or (), hands=games, budget_ms=budget_ms, seed=seed, plugins=plugins)
+    lines = [str(finding) for finding in report.findings]
+    lines.append(f"{report.address}: {'conforms' if report.ok else 'does not conform'} ({report.decisions} decisions)")
+    output.emit({"ok": report.ok, **_plain(report)}, json, "\n".join(lines))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _plain(report: Any) -> dict[str, Any]:
+    import msgspec
+
+    return dict(msgspec.to_builtins(report))

@@ -1,0 +1,368 @@
+"""What :mod:`bothost.testing.check_strategy` asks of a strategy, one function per question.
+
+Each returns a remark, or raises :class:`Broken` with what is wrong and what to do. All calls of the strategy go
+through :class:`Run`, which keeps the time and turns exceptions into findings.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+import sys
+import time
+import traceback
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bothost import Budget, Decision, Player, Request, Strategy, Table
+from bothost.plugins import Resolved
+from bothost.rules import ActionArray, Game, View
+
+LONGEST_HAND = 20_000
+"""Decisions after which a hand counts as endless."""
+QUICK_MS = 5.0
+"""What ``Player.quick`` may take, at the median."""
+TOO_LATE = 3
+"""Late decisions after which the rest is not played."""
+LEAK_MB = 64.0
+"""Growth of the process while hands are played that counts as a leak."""
+
+Path_ = list[tuple[int, int]]
+
+
+class Broken(Exception):
+    """A law does not hold."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+class Run:
+    """Calls the strategy, and keeps the figures."""
+
+    def __init__(self, budget_ms: float) -> None:
+        self.budget_ms = budget_ms
+        self.hands = 0
+        self.decisions = 0
+        self.seconds = 0.0
+        self.slowest = 0.0
+        self.late = 0
+        self.quick_ms: list[float] = []
+        self.call_started: float | None = None
+        """Monotonic time at which the call in progress began; what a watchdog looks at."""
+        self.calling = ""
+
+    def add(self, other: Run) -> None:
+        self.hands += other.hands
+        self.decisions += other.decisions
+        self.seconds += other.seconds
+        self.slowest = max(self.slowest, other.slowest)
+
+    def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """``function(*arguments)``; an exception is a broken law, told with the line that raised it."""
+        self.calling, self.call_started = what, time.monotonic()
+        try:
+            return function(*arguments)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+            message = f"{what} raised {type(error).__name__}: {error}{where if len(frames) > 1 else ''}"
+            raise Broken(message, "a host plays a fallback move for this, and gives the strategy up soon") from error
+        finally:
+            self.call_started = None
+
+    def decide(self, player: Player, view: View) -> Decision:
+        """Ask for a decision as a host does, and check it, and that the view is as it was."""
+        legal, before, references = view.legal(), view.hash(), sys.getrefcount(view)
+        given = legal.copy()
+        started = time.monotonic()
+        budget = Budget(started + self.budget_ms / 1000.0)
+        decision = self.call("decide", player.decide, view, given, budget)
+        took = time.monotonic() - started
+        self.decisions += 1
+        self.seconds += took
+        self.slowest = max(self.slowest, took)
+        self.late += took * 1000.0 > self.budget_ms
+        if self.late >= TOO_LATE:
+            raise Broken(f"{self.late} decisions came late", "stop when budget.left_ms() runs out")
+        if view.hash() != before:
+            raise Broken("decide changed the view", "work on view.clone()")
+        check_decision(decision, view, legal)
+        if not np.array_equal(given, legal):
+            raise Broken("decide changed the array of legal actions", "work on legal.copy()")
+        if sys.getrefcount(view) > references and gc.collect() >= 0 and sys.getrefcount(view) > references:
+            raise Broken("the view is kept after decide has returned", "keep view.clone(), or what you need of it")
+        if before % 16 == 0:  # by the position, so that a hand played again asks at the same places
+            self._quick(player, view, legal)
+        return decision
+
+    def _quick(self, player: Player, view: View, legal: ActionArray) -> None:
+        started = time.perf_counter()
+        decision = self.call("quick", player.quick, view, legal.copy())
+        if decision is not None:
+            self.quick_ms.append((time.perf_counter() - started) * 1000.0)
+            check_decision(decision, view, legal, what="quick")
+
+
+def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str = "decide") -> None:
+    """Raise Broken unless a host can use this decision."""
+    if not isinstance(decision, Decision):
+        raise Broken(f"{what} returned {type(decision).__name__}", "return bothost.Decision(action=…)")
+    if type(decision.action) is not int:
+        raise Broken(f"{what}: action is a {type(decision.action).__name__}", "return action=int(…)")
+    if not view.is_legal(decision.action):
+        offered = ", ".join(view.notation(int(a)) for a in legal[:6]) + (", …" if len(legal) > 6 else "")
+        message = f"{what} answered {decision.action} in phase {view.phase}; legal: {offered}"
+        raise Broken(message, "choose from the legal array that decide receives")
+    for name in ("policy", "values"):
+        array = getattr(decision, name)
+        if array is None:
+            continue
+        if len(array) != len(legal):
+            raise Broken(
+                f"{what}: {name} has {len(array)} entries for {len(legal)} legal actions", "align it with legal"
+            )
+        if not np.isfinite(np.asarray(array, np.float64)).all():
+            raise Broken(f"{what}: {name} is not finite", "look for NaN in the model's output")
+    if decision.policy is not None:
+        policy = np.asarray(decision.policy, np.float64)
+        if (policy < 0).any() or abs(policy.sum() - 1.0) > 1e-3:
+            raise Broken(f"{what}: the policy sums to {policy.sum():.4f}", "normalise it over the legal actions")
+    if decision.value is not None and not math.isfinite(decision.value):
+        raise Broken(f"{what}: value is {decision.value}", "look for NaN in the model's output")
+    try:
+        msgspec.json.encode(decision.stats)
+    except TypeError as error:
+        raise Broken(f"{what}: stats cannot be logged: {error}", "put JSON values into it only") from error
+
+
+def make(run: Run, resolved: Resolved) -> Strategy:
+    strategy: Strategy = run.call("the constructor", resolved.make)
+    return strategy
+
+
+def table(game: Game, seat: int, seed: int, name: str = "check") -> Table:
+    return Table(lobby="check", table=name, game=game, seat=seat, seed=seed * 16 + seat)
+
+
+def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -> Iterator[tuple[Any, int, Decision]]:
+    """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision) before each move."""
+    state, others = game.new_state(seed), random.Random(seed)
+    players: dict[int, Player] = {}
+    try:
+        for count in range(LONGEST_HAND):
+            if state.terminal:
+                return
+            seat = others.choice(state.to_act)
+            if seat not in seats:
+                legal = state.legal(seat)
+                state.apply(seat, int(legal[others.randrange(len(legal))]))
+                continue
+            if seat not in players:
+                players[seat] = run.call("player", strategy.player, table(game, seat, seed, str(seed)))
+            decision = run.decide(players[seat], state.view(seat))
+            yield state, seat, decision
+            state.apply(seat, decision.action)
+        raise Broken(f"a hand has not ended after {count + 1} moves", "see that the strategy makes progress")
+    finally:
+        for player in players.values():
+            run.call("close", player.close)
+
+
+def some_seats(game: Game, hand: int) -> set[int]:
+    """All seats in every other hand, else one."""
+    return set(range(game.num_seats)) if hand % 2 == 0 else {hand // 2 % game.num_seats}
+
+
+def plays_legally(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """Legal, well-formed decisions in all hands, without growing for ever."""
+    strategy = make(run, resolved)
+    megabytes = 0.0
+    for hand in range(hands):
+        if hand == hands // 4:
+            megabytes = _resident_mb()
+        for _ in play(run, strategy, game, seed + hand, some_seats(game, hand)):
+            pass
+        run.hands += 1
+    grown = _resident_mb() - megabytes
+    run.call("Strategy.close", strategy.close)
+    if megabytes and grown > LEAK_MB:
+        message = f"the process grew by {grown:.0f} MB in {hands - hands // 4} hands"
+        raise Broken(message, "let go of what belongs to a hand in Player.close")
+    return f"{hands} hands, {run.decisions} decisions"
+
+
+def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """A new player decides as well in the middle of a hand, on views rebuilt from bytes, JSON and a snapshot."""
+    strategy = make(run, resolved)
+    rebuilt = 0
+    for hand in range(hands):
+        pick = random.Random(seed + hand)
+        for state, seat, _ in play(run, strategy, game, seed + hand, some_seats(game, hand)):
+            if pick.random() < 0.8:
+                continue
+            view = state.view(seat)
+            for how, make_view in (
+                ("bytes", lambda view=view: game.view_from_bytes(view.to_bytes())),
+                ("JSON", lambda view=view: game.view_from_json(view.to_json())),
+                ("a snapshot", lambda view=view: game.view_from_snapshot(view.to_json())),
+            ):
+                again = make_view()
+                if not np.array_equal(again.legal(), view.legal()):
+                    raise Broken(
+                        f"a view rebuilt from {how} has other legal actions", f"a fault of the game {game.name}"
+                    )
+                player = run.call("player", strategy.player, table(game, seat, seed + hand, "again"))
+                try:
+                    run.decide(player, again)
+                except Broken as broken:
+                    advice = "after a reconnect a player starts in the middle of a hand: take all from the view"
+                    raise Broken(f"on a view rebuilt from {how}: {broken}", advice) from broken
+                run.call("close", player.close)
+                rebuilt += 1
+    run.call("Strategy.close", strategy.close)
+    return f"{rebuilt} views"
+
+
+def _actions(run: Run, strategy: Strategy, game: Game, seed: int, hand: int) -> Path_:
+    steps = play(run, strategy, game, seed + hand, some_seats(game, hand))
+    return [(seat, decision.action) for _, seat, decision in steps]
+
+
+def is_deterministic(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """Equal seeds and events give equal decisions, in another instance and whatever the global generators do."""
+    if not resolved.strategy.deterministic:
+        return "not claimed"
+    first, second = make(run, resolved), make(run, resolved)
+    for hand in range(hands):
+        random.seed(hand)
+        np.random.seed(hand)
+        expected = _actions(run, first, game, seed, hand)
+        random.seed(hand + 1_000_003)
+        np.random.seed(hand + 1_000_003)
+        actual = _actions(run, second, game, seed, hand)
+        if expected != actual:
+            at = next((i for i, (a, b) in enumerate(zip(expected, actual, strict=False)) if a != b), len(actual))
+            message = f"the same hand ({seed + hand}) went another way at decision {at + 1}"
+            advice = "draw from a generator seeded by table.seed, not from clocks or global generators; "
+            raise Broken(message, advice + "or declare deterministic = False")
+    first.close()
+    second.close()
+    return f"{hands} hands twice"
+
+
+def keeps_tables_apart(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """Hands that are played interleaved go as they go one after another: players share no state."""
+    if not resolved.strategy.deterministic:
+        return "not claimed"
+    alone, together = make(run, resolved), make(run, resolved)
+    expected = [_actions(run, alone, game, seed, hand) for hand in range(hands)]
+    actual: list[Path_] = [[] for _ in range(hands)]
+    live = {hand: play(run, together, game, seed + hand, some_seats(game, hand)) for hand in range(hands)}
+    while live:
+        for hand in list(live):
+            step = next(live[hand], None)
+            if step is None:
+                del live[hand]
+            else:
+                actual[hand].append((step[1], step[2].action))
+    alone.close()
+    together.close()
+    if expected != actual:
+        message = "a hand goes another way when other tables are played at the same time"
+        raise Broken(message, "keep what belongs to a table in its player, not in the strategy")
+    return f"{hands} hands at once"
+
+
+def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """``decide_many`` gives one good decision per request, in their order."""
+    strategy = make(run, resolved)
+    requests: list[Request] = []
+    for hand in range(hands):
+        state = game.new_state(seed + hand)
+        seat = state.to_act[0]
+        player = run.call("player", strategy.player, table(game, seat, seed + hand, str(hand)))
+        view = state.view(seat)
+        budget = Budget(time.monotonic() + run.budget_ms / 1000.0 * hands)
+        requests.append(Request(player, view, view.legal(), budget))
+    decisions = run.call("decide_many", strategy.decide_many, requests)
+    if not isinstance(decisions, list) or len(decisions) != len(requests):
+        message = f"decide_many returned {len(decisions) if isinstance(decisions, list) else type(decisions).__name__}"
+        raise Broken(f"{message} for {len(requests)} requests", "return a list, one Decision per request, in order")
+    for request, decision in zip(requests, decisions, strict=True):
+        check_decision(decision, request.view, request.legal, what="decide_many")
+        run.call("close", request.player.close)
+    run.call("Strategy.close", strategy.close)
+    return f"{len(requests)} requests"
+
+
+def lets_go(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """Players can be collected once they are closed."""
+    strategy = make(run, resolved)
+    references = []
+    for hand in range(hands):
+        state = game.new_state(seed + hand)
+        seat = state.to_act[0]
+        player = run.call("player", strategy.player, table(game, seat, seed + hand, str(hand)))
+        run.decide(player, state.view(seat))
+        run.call("close", player.close)
+        references.append(weakref.ref(player))
+    del player
+    gc.collect()
+    alive = sum(reference() is not None for reference in references)
+    run.call("Strategy.close", strategy.close)
+    if alive > 1:  # one may linger in the frame of a strategy's own loop
+        raise Broken(f"{alive} of {hands} closed players are still held", "drop them in Player.close")
+    return f"{hands} players"
+
+
+def in_budget(run: Run) -> str:
+    if run.late:
+        message = f"{run.late} of {run.decisions} decisions came late; the slowest took {run.slowest * 1000:.0f} ms"
+        raise Broken(f"{message} of {run.budget_ms:.0f} ms", "stop when budget.left_ms() runs out")
+    mean = run.seconds / run.decisions * 1000.0 if run.decisions else 0.0
+    return f"mean {mean:.3f} ms, slowest {run.slowest * 1000:.1f} ms of {run.budget_ms:.0f} ms"
+
+
+def quick_is_quick(run: Run) -> str:
+    if not run.quick_ms:
+        return "there is none"
+    median = sorted(run.quick_ms)[len(run.quick_ms) // 2]
+    if median > QUICK_MS:
+        raise Broken(f"quick takes {median:.1f} ms", "it is asked when time is up: answer without search")
+    return f"median {median:.3f} ms"
+
+
+def prints_nothing(written: int) -> str:
+    if written:
+        raise Broken(f"{written} characters were printed to stdout", "use logging, or Decision.stats")
+    return ""
+
+
+def options_schema(strategy: type[Strategy]) -> str:
+    """Frozen, strict about keys, and usable without any option."""
+    options = strategy.Options
+    config = options.__struct_config__
+    if not config.frozen:
+        raise Broken(f"{options.__name__} can be changed", "class Options(msgspec.Struct, frozen=True, …)")
+    if not config.forbid_unknown_fields:
+        message = f"{options.__name__} accepts unknown keys"
+        raise Broken(message, "class Options(msgspec.Struct, forbid_unknown_fields=True, …)")
+    info: Any = msgspec.inspect.type_info(options)
+    required = [field.encode_name for field in info.fields if field.required]
+    return f"required: {', '.join(required)}" if required else f"{len(info.fields)} options, all with defaults"
+
+
+def _resident_mb() -> float:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError):
+        return 0.0
+    return pages * 4096 / 1e6
