@@ -71,7 +71,7 @@ def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
 
 
 def _others(plugins: Plugins) -> list[dict[str, Any]]:
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         "game": plugins.games,
         "lobby": plugins.lobbies,
         "exporter": plugins.exporters,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bothost.errors import UsageError
 
-_PYPROJECT = '''\
+_PYPROJECT = """\
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -24,7 +24,7 @@ dependencies = ["bothost"]
 
 [tool.hatch.build.targets.wheel]
 packages = ["{module}"]
-'''
+"""
 
 _INIT = '''\
 """{title}: hooks only; what they name is imported when bothost asks for it."""
@@ -106,7 +106,7 @@ def test_options() -> None:
     check_strategy({cls}, hands=10, options={{"patience": 0.5}}).require()
 '''
 
-_README = '''\
+_README = """\
 # bothost-{name}
 
 A strategy for {game}, played by [bothost](https://pypi.org/project/bothost/).
@@ -128,7 +128,7 @@ options = {{ patience = 0.1 }}
 ```
 
 `{module}/strategy.py` is the place to start: `decide` gets the view of its seat and the legal actions, and returns one.
-'''
+"""
 
 
 def write(name: str, folder: Path, game: str) -> list[Path]:

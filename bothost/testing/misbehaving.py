@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from bothost import Budget, Decision, Player, Strategy, Table, hookimpl
+from bothost import Budget, Decision, Execution, Player, Strategy, Table, hookimpl
 from bothost.rules import ActionArray, View
 
 
@@ -24,6 +24,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Good decisions before the first bad one."""
     seconds: float = 60.0
     """How long it hangs, sleeps or holds the GIL."""
+
+
+class SlowOptions(Options, frozen=True, forbid_unknown_fields=True):
+    seconds: float = 1.2
 
 
 class _Player(Player):
@@ -40,8 +44,8 @@ class _Player(Player):
 class _Misbehaving(Strategy):
     version = "1"
     games = ("*",)
-    Options = Options
-    execution = "thread"
+    Options: ClassVar[type[msgspec.Struct]] = Options
+    execution: ClassVar[Execution] = "thread"
 
     def player(self, table: Table) -> Player:
         return _Player(self)
@@ -64,9 +68,7 @@ class Slow(_Misbehaving):
     """Returns a good decision after its budget has run out."""
 
     name = "misbehaving-slow"
-    Options: ClassVar[type[msgspec.Struct]] = msgspec.defstruct(
-        "Options", [("seconds", float, 1.2)], bases=(Options,), frozen=True, forbid_unknown_fields=True
-    )
+    Options = SlowOptions
 
     def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
         time.sleep(self.options.seconds)

@@ -84,7 +84,7 @@ class Run:
         given = legal.copy()
         started = time.monotonic()
         budget = Budget(started + self.budget_ms / 1000.0)
-        decision = self.call("decide", player.decide, view, given, budget)
+        decision: Decision = self.call("decide", player.decide, view, given, budget)
         took = time.monotonic() - started
         self.decisions += 1
         self.seconds += took
@@ -153,11 +153,11 @@ def table(game: Game, seat: int, seed: int, name: str = "check") -> Table:
 
 
 def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -> Iterator[tuple[Any, int, Decision]]:
-    """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision) before each move."""
+    """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision)."""
     state, others = game.new_state(seed), random.Random(seed)
     players: dict[int, Player] = {}
     try:
-        for count in range(LONGEST_HAND):
+        for _ in range(LONGEST_HAND):
             if state.terminal:
                 return
             seat = others.choice(state.to_act)
@@ -170,7 +170,7 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
             decision = run.decide(players[seat], state.view(seat))
             yield state, seat, decision
             state.apply(seat, decision.action)
-        raise Broken(f"a hand has not ended after {count + 1} moves", "see that the strategy makes progress")
+        raise Broken(f"a hand has not ended after {LONGEST_HAND} moves", "see that the strategy makes progress")
     finally:
         for player in players.values():
             run.call("close", player.close)
@@ -209,12 +209,11 @@ def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: 
             if pick.random() < 0.8:
                 continue
             view = state.view(seat)
-            for how, make_view in (
-                ("bytes", lambda view=view: game.view_from_bytes(view.to_bytes())),
-                ("JSON", lambda view=view: game.view_from_json(view.to_json())),
-                ("a snapshot", lambda view=view: game.view_from_snapshot(view.to_json())),
+            for how, again in (
+                ("bytes", game.view_from_bytes(view.to_bytes())),
+                ("JSON", game.view_from_json(view.to_json())),
+                ("a snapshot", game.view_from_snapshot(view.to_json())),
             ):
-                again = make_view()
                 if not np.array_equal(again.legal(), view.legal()):
                     raise Broken(
                         f"a view rebuilt from {how} has other legal actions", f"a fault of the game {game.name}"
