@@ -39,8 +39,8 @@ class Secret:
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """How config.toml may name it; None where there is none."""
-        if not self.present:
+        """How config.toml may name it; None where it may come from one of several places."""
+        if " or " in self.source:
             return None
         return {"env": self.source[1:]} if self.source.startswith("$") else {"file": self.source}
 

@@ -1,0 +1,243 @@
+"""config.toml: what is wrong is said, all of it, with file, key and fix; secrets stay secret."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bothost import config
+from bothost.cli.config import to_toml
+from bothost.errors import ConfigError, ConfigErrors
+
+ROOT = Path(__file__).parents[1]
+LOBBY = (
+    '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n[[lobby.account]]\nname = "ada-1"\n'
+)
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "config.toml"
+    file.write_text(text)
+    return file
+
+
+def errors(folder: Path, text: str, env: dict[str, str] | None = None) -> dict[str | None, ConfigError]:
+    with pytest.raises(ConfigError) as caught:
+        config.load(write(folder, text), env or {})
+    parts = caught.value.errors if isinstance(caught.value, ConfigErrors) else (caught.value,)
+    assert all(part.file == str(folder / "config.toml") for part in parts)
+    return {part.key: part for part in parts}
+
+
+def test_the_example_of_the_repository_loads() -> None:
+    loaded = config.read(ROOT / "config.toml", {})
+    assert loaded.warnings == ()
+    assert loaded.settings.lobbies[0].accounts[0].wishes[0].game == "doudizhu"
+    assert loaded.settings.routes[-1].strategy == "random"
+
+
+def test_an_empty_file_gives_all_defaults(tmp_path: Path) -> None:
+    loaded = config.load(write(tmp_path, ""), {})
+    assert loaded.limits.tables == 64
+    assert loaded.host.data_dir == tmp_path / "var"
+    assert loaded.store.url == f"sqlite:///{tmp_path}/var/bothost.db"
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    found = errors(
+        tmp_path,
+        """
+        hots = 1
+        [host]
+        drain_timout_s = 3
+        [limits]
+        tables = 0
+        quarantine_s = nan
+        [log]
+        level = "inf"
+        [[lobby]]
+        name = "a b"
+        url = 3
+        [[lobby.account]]
+        tables = "four"
+        """,
+    )
+    assert found["hots"].advice == "did you mean 'host'?"
+    assert found["host.drain_timout_s"].advice == "did you mean 'drain_timeout_s'?"
+    assert "got 0" in str(found["limits.tables"]) and found["limits.tables"].value == 0
+    assert "limits.quarantine_s" in found
+    assert found["log.level"].advice == "did you mean 'info'?"
+    assert {"lobby[0].name", "lobby[0].url", "lobby[0].adapter"} <= set(found)
+    assert {"lobby[0].account[0].name", "lobby[0].account[0].tables"} <= set(found)
+    assert all(error.exit_code == 78 for error in found.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        (LOBBY + LOBBY, "lobby", "two lobbies"),
+        (LOBBY + '[[lobby.account]]\nname = "ada-1"', "lobby[0].account", "two accounts"),
+        ('[[route]]\nstrategy = "random"\nlobby = "hom"', "route[0].lobby", "no lobby 'hom'"),
+        ('[[route]]\nstrategy = "random:v1"\nlevel = 2', "route[0].level", "names a version already"),
+        ('[store]\nurl = "postgresql://me:hunter22@host/db"', "store.url", "holds a password"),
+        ('[store]\nurl = "bothost.db"', "store.url", "not a database URL"),
+        ('[host]\nname = ["a"]', "host.name", "expected text"),
+        ("lobby = 3", "lobby", "a list"),
+    ],
+)
+def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None:
+    found = errors(tmp_path, text)
+    assert words in str(found[key])
+    assert "hunter22" not in str(found[key]) + repr(found[key].value) + found[key].advice
+
+
+def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"not valid TOML.*line 2"):
+        config.load(write(tmp_path, "[host]\nname =\n"), {})
+    (tmp_path / "config.toml").write_bytes(b"# \xff")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        config.load(tmp_path / "config.toml", {})
+    with pytest.raises(ConfigError, match="no such file") as caught:
+        config.load(tmp_path / "missing.toml", {})
+    assert "--config" in caught.value.advice
+    with pytest.raises(ConfigError, match="not a file"):
+        config.load(tmp_path, {})
+
+
+def test_the_file_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        config.find(None, {})
+    assert "bothost init" in caught.value.advice
+    write(tmp_path, "")
+    (tmp_path / "other.toml").write_text("")
+    assert config.find(None, {}) == tmp_path / "config.toml"
+    assert config.find(None, {"BOTHOST_CONFIG": "other.toml"}) == tmp_path / "other.toml"
+    assert config.find("config.toml", {"BOTHOST_CONFIG": "other.toml"}) == tmp_path / "config.toml"
+
+
+def test_tokens_come_from_the_environment_the_account_first(tmp_path: Path) -> None:
+    env = {"BOTHOST_HOME_TOKEN": "for-all"}
+    assert _token(tmp_path, LOBBY, env).reveal() == "for-all"
+    env["BOTHOST_HOME_ADA_1_TOKEN"] = "for-ada"
+    assert _token(tmp_path, LOBBY, env).reveal() == "for-ada"
+    assert _token(tmp_path, LOBBY + 'token = { env = "MINE" }', {**env, "MINE": "mine"}).reveal() == "mine"
+
+
+def _token(folder: Path, text: str, env: dict[str, str]) -> config.Secret:
+    token = config.load(write(folder, text), env).lobbies[0].accounts[0].token
+    assert token is not None
+    return token
+
+
+def test_a_missing_token_is_an_error_only_for_who_needs_it(tmp_path: Path) -> None:
+    token = _token(tmp_path, LOBBY, {})
+    assert not token.present
+    with pytest.raises(ConfigError, match=r"BOTHOST_HOME_ADA_1_TOKEN or .*BOTHOST_HOME_TOKEN is not set"):
+        token.reveal()
+
+
+def test_tokens_in_files(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("from-file\n")
+    (tmp_path / "t").chmod(0o644)
+    text = LOBBY + 'token = { file = "t" }'
+    assert _token(tmp_path, text, {}).reveal() == "from-file"
+    assert any("chmod 600" in warning for warning in config.read(tmp_path / "config.toml", {}).warnings)
+    (tmp_path / "t").chmod(0o600)
+    assert not any("chmod" in warning for warning in config.read(tmp_path / "config.toml", {}).warnings)
+    (tmp_path / "t").unlink()
+    with pytest.raises(ConfigError, match="No such file"):
+        _token(tmp_path, text, {}).reveal()
+
+
+def test_a_token_in_the_file_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    for line in ('token = "planted-1234"', 'tokn = "planted-1234"', 'token = { value = "planted-1234" }'):
+        for error in errors(tmp_path, LOBBY + line).values():
+            assert "planted" not in f"{error} {error.advice} {error.value}"
+    assert "{ env =" in str(errors(tmp_path, LOBBY + 'token = "planted-1234"')["lobby[0].account[0].token"])
+
+
+def test_nothing_prints_a_secret(tmp_path: Path) -> None:
+    loaded = config.load(write(tmp_path, LOBBY), {"BOTHOST_HOME_TOKEN": "planted-1234"})
+    (token,) = (s for s in config.secrets(loaded) if s.present)
+    shown = [str(token), repr(token), f"{token}", f"{token:>20}", repr(loaded), str(config.plain(loaded))]
+    shown += [to_toml(config.plain(loaded)), json.dumps(config.plain(loaded))]
+    assert not any("planted" in text for text in shown)
+    assert pickle.loads(pickle.dumps(loaded)) == loaded  # workers get them
+
+
+def test_the_hash_follows_settings_and_not_secrets(tmp_path: Path) -> None:
+    one = config.config_hash(config.load(write(tmp_path, LOBBY), {"BOTHOST_HOME_TOKEN": "a"}))
+    two = config.config_hash(config.load(write(tmp_path, LOBBY), {"BOTHOST_HOME_TOKEN": "b"}))
+    assert one == two and len(one) == 16
+    assert one != config.config_hash(config.load(write(tmp_path, "[limits]\ntables = 3\n" + LOBBY), {}))
+
+
+def test_what_show_prints_can_be_read_again(tmp_path: Path) -> None:
+    env = {"BOTHOST_HOME_TOKEN": "x" * 8, "BOTHOST_LOBBY_TOKENS": "a:b"}
+    loaded = config.load(ROOT / "config.toml", env)
+    again = write(tmp_path, to_toml(config.plain(loaded)))
+    assert config.plain(config.load(again, env)) == config.plain(loaded)
+
+
+def test_doubts_are_warnings(tmp_path: Path) -> None:
+    text = (
+        '[lobby_server]\nhost = "0.0.0.0"\n[[lobby]]\nname = "x"\nadapter = "embedded"\nurl = "ws://far.example/ws"\n'
+    )
+    text += '[[route]]\nstrategy = "random"\n[[route]]\nstrategy = "first-legal"\ngame = "pairing"\n'
+    warnings = " ".join(config.read(write(tmp_path, text), {}).warnings)
+    for words in ("clear text", "no [[lobby.account]]", "never tried", "other machines"):
+        assert words in warnings
+
+
+def test_a_route_matches_and_names_its_address() -> None:
+    route = config.RouteSettings(strategy="fm", lobby="home", attributes={"rated": True}, level=3)
+    assert route.matches("home", "pairing", {"rated": True, "room": 1})
+    assert not route.matches("home", "pairing", {"rated": False})
+    assert not route.matches("away", "pairing", {"rated": True})
+    assert route.address() == "fm:level-3"
+    follows = config.RouteSettings(strategy="fm", level="table")
+    assert [follows.address(wish) for wish in (None, "hard", "2", 2)] == ["fm", "fm:hard", "fm:level-2", "fm:level-2"]
+
+
+plain_data = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=10,
+)
+known_keys = st.sampled_from(["host", "store", "limits", "log", "lobby_server", "lobby", "route", "token", "name"])
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@given(st.dictionaries(known_keys, plain_data | st.lists(st.dictionaries(known_keys, plain_data)), max_size=4))
+def test_whatever_stands_there_is_accepted_or_explained(data: dict[str, object]) -> None:
+    """The walk finds a problem exactly where msgspec would refuse, and never raises itself."""
+
+    def decode(kind: type, value: object) -> object:
+        raise ValueError("no custom types here")
+
+    found = config.problems(data, config.Settings, dec_hook=decode)
+    if not found:
+        msgspec.convert(data, config.Settings, dec_hook=decode)
+    assert all(isinstance(problem.message, str) and problem.message for problem in found)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=6), plain_data.filter(lambda v: v == v), max_size=4))
+def test_written_toml_reads_back(data: dict[str, object]) -> None:
+    def writable(value: object) -> object:
+        if isinstance(value, dict):
+            return {k: writable(v) for k, v in value.items() if v is not None}
+        if isinstance(value, list):
+            return [writable(v) for v in value if v is not None]
+        return 0.0 if isinstance(value, float) and value != value else value
+
+    clean = writable(data)
+    assert isinstance(clean, dict)
+    assert tomllib.loads(to_toml(clean)) == clean

@@ -1,0 +1,133 @@
+"""Logs: one pipe for structlog and the standard library, and no secret gets through it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from bothost import logs
+
+PLANTED = "Planted/Token+12"
+
+
+@pytest.fixture(autouse=True)
+def _restore() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level, hooks = list(root.handlers), root.level, (sys.excepthook, threading.excepthook)
+    yield
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        if handler not in handlers:
+            handler.close()
+    for handler in handlers:
+        root.addHandler(handler)
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    sys.excepthook, threading.excepthook = hooks
+    structlog.reset_defaults()
+
+
+def leak_everywhere() -> None:
+    log = structlog.get_logger("bothost.host")
+    log.info("connecting", url=f"wss://lobby/ws?token={PLANTED}&x=1", token=PLANTED, nested={"a": [PLANTED]})
+    logging.getLogger("websockets").warning("> Authorization: Bearer %s", PLANTED)
+    logging.getLogger("other").error("said %r to %s", PLANTED, {"password": PLANTED})
+    try:
+        raise ValueError(f"cannot log in with {PLANTED}")
+    except ValueError:
+        log.exception("failed")
+        logging.getLogger("other").exception("failed too")
+    warnings.warn(f"{PLANTED} is old", stacklevel=1)
+    thread = threading.Thread(target=lambda: (_ for _ in ()).throw(RuntimeError(PLANTED)))
+    thread.start()
+    thread.join()
+    try:
+        raise RuntimeError(f"last words {PLANTED}")
+    except RuntimeError as error:
+        sys.excepthook(RuntimeError, error, error.__traceback__)
+
+
+@pytest.mark.parametrize("style", ["console", "json"])
+@pytest.mark.filterwarnings("default")
+def test_a_planted_token_is_nowhere(tmp_path: Path, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stream, file = io.StringIO(), tmp_path / "logs" / "bothost.log"
+    logs.configure(format=style, stream=stream, file=file, secrets=[PLANTED])  # type: ignore[arg-type]
+    leak_everywhere()
+    printed = capsys.readouterr()
+    everything = stream.getvalue() + file.read_text() + printed.out + printed.err
+    assert PLANTED not in everything and "Planted" not in everything
+    assert stream.getvalue().count(logs.REDACTED) >= 8
+    assert "RuntimeError" in stream.getvalue() and "x=1" in stream.getvalue()
+    assert all(json.loads(line)["event"] for line in file.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /ws?token=abcdefgh12&x=1",
+        "access_token=abcdefgh12",
+        "Authorization: Bearer abcdefgh12",
+        "{'authorization': 'Bearer abcdefgh12'}",
+        "b'Authorization', b'Bearer abcdefgh12'",
+        '{"token": "abcdefgh12", "x": 1}',
+        "{'token': 'abcdefgh12'}",
+        'token="abcdefgh12"',
+        '{\\"password\\": \\"abcdefgh12\\"}',
+        "Cookie: sid=abcdefgh12; other=abcdefgh12",
+        "postgresql://me:abcdefgh12@host/db",
+        "BOTHOST_HOME_TOKEN=abcdefgh12",
+        "api_key: 'abcdefgh12'",
+    ],
+)
+def test_what_looks_like_a_secret_is_redacted_unknown_or_not(text: str) -> None:
+    redacted = logs.Redactor()(text)
+    assert "abcdefgh12" not in redacted and logs.REDACTED in redacted
+    assert logs.Redactor()(redacted) == redacted
+
+
+@pytest.mark.parametrize("text", ["3 tokens left", "seat 0 plays 333K", "author: me", "http://h:80/p", "a = b"])
+def test_ordinary_text_stays(text: str) -> None:
+    assert logs.Redactor(["abc"])(text) == text
+
+
+def test_a_known_secret_is_found_as_it_is_encoded() -> None:
+    secret = 'se"cr/et é'
+    redact = logs.Redactor([secret])
+    for shape in (secret, "se%22cr%2Fet%20%C3%A9", json.dumps(secret), repr(secret)):
+        assert "cr" not in redact(f"<{shape}>"), shape
+
+
+def test_secrets_in_the_environment_are_known() -> None:
+    redact = logs.Redactor.from_environment({"BOTHOST_LOBBY_TOKENS": "ada:aaaa1111,bob:bbbb2222", "HOME": "/root"})
+    assert redact("got bbbb2222 from /root") == "got [redacted] from /root"
+
+
+def test_a_lobby_cannot_forge_log_lines() -> None:
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    structlog.get_logger("x").info("said", text="hello\n2026 [error] forged \x1b[2J")
+    assert stream.getvalue().count("\n") == 1 and "\x1b" not in stream.getvalue()
+
+
+def test_a_record_that_cannot_be_rendered_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    logs.configure(stream=stream, secrets=[PLANTED])
+    logging.getLogger("x").info("%d", PLANTED)
+    assert PLANTED not in stream.getvalue() + capsys.readouterr().err
+
+
+def test_files_rotate(tmp_path: Path) -> None:
+    file = tmp_path / "b.log"
+    logs.configure(stream=io.StringIO(), file=file, rotate_bytes=4096, keep=2)
+    for number in range(200):
+        logging.getLogger("x").warning("line %s", number)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.log", "b.log.1", "b.log.2"]
