@@ -1,0 +1,149 @@
+// Submodule bothost.rules._native.mahjong: shapes and fans of Chinese Official mahjong, one by one and in batches.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bindings/bind.h"
+#include "core/types.h"
+#include "mahjong/fan.h"
+#include "mahjong/shape.h"
+
+namespace nb = nanobind;
+
+namespace bothost::python {
+namespace {
+
+using namespace bothost::mahjong;
+
+using Hand = nb::ndarray<const std::uint8_t, nb::shape<34>, nb::c_contig, nb::device::cpu>;
+using Hands = nb::ndarray<const std::uint8_t, nb::shape<-1, 34>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MeldRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 4, 2>, nb::c_contig, nb::device::cpu>;
+using WinRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 8>, nb::c_contig, nb::device::cpu>;
+
+Counts counts(const std::uint8_t* row) {
+  Counts c;
+  std::copy_n(row, kKinds, c.begin());
+  return c;
+}
+
+Counts checked(const Hand& hand, int melds) {
+  const Counts c = counts(hand.data());
+  check_hand(c, melds);
+  return c;
+}
+
+/// A NumPy array that owns `values`.
+template <class T, class... Sizes>
+auto array(std::vector<T> values, Sizes... sizes) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned->data(), {static_cast<std::size_t>(sizes)...}, owner);
+}
+
+/// Rows (kind, tile) up to the first of kind 0; 1 chow (middle tile), 2 pung, 3 melded kong, 4 concealed kong.
+std::size_t read_melds(const std::uint8_t* row, std::array<Meld, 4>& melds) {
+  std::size_t n = 0;
+  for (; n < 4 && row[2 * n] != 0; ++n) {
+    const int kind = row[2 * n];
+    if (kind > 4) throw InvalidInput("a meld's kind is 0 to 4, not " + std::to_string(kind));
+    melds[n] = {kind == 1 ? Meld::chow : kind == 2 ? Meld::pung : Meld::kong, row[2 * n + 1], kind == 4};
+  }
+  return n;
+}
+
+WinContext read_win(const std::uint8_t* row) {
+  return {row[0], row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5], row[6], row[7]};
+}
+
+}  // namespace
+
+void bind_mahjong(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("mahjong", "Shapes and fans of Chinese Official mahjong.");
+
+  m.def("fans", [] {
+    nb::list out;
+    for (const auto& f : kFanInfo)
+      out.append(nb::make_tuple(nb::str(f.id.data(), f.id.size()), nb::str(f.chinese.data(), f.chinese.size()),
+                                static_cast<int>(f.points)));
+    return out;
+  }, "Every fan in the order of the result columns: (id, Chinese name, points).");
+
+  m.def("distances", [](const Hand& hand, int melds) {
+    const auto d = distances(checked(hand, melds), melds);
+    return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted);
+  }, nb::arg("hand"), nb::arg("melds") = 0,
+     "Tiles still needed for each shape: standard, seven pairs, thirteen orphans, knitted straight, honours and\n"
+     "knitted tiles; 100 where the melds rule the shape out. ``hand``: uint8 (34,) counts of the standing tiles.");
+
+  m.def("useful_tiles", [](const Hand& hand, int melds, int shape) {
+    if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
+    const auto c = checked(hand, melds);
+    const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
+    return nb::make_tuple(u.shanten, u.tiles);
+  }, nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1,
+     "(shanten, bit mask of the kinds that lower it), over all shapes or for one (the index in ``distances``).");
+
+  m.def("shanten_many", [](const Hands& hands, int melds) {
+    const std::size_t n = hands.shape(0);
+    std::vector<std::int8_t> out(n);
+    {
+      const nb::gil_scoped_release release;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto c = counts(hands.data() + i * kKinds);
+        check_hand(c, melds);
+        out[i] = static_cast<std::int8_t>(shanten(c, melds));
+      }
+    }
+    return array(std::move(out), n);
+  }, nb::arg("hands"), nb::arg("melds") = 0,
+     "Shanten over all shapes: hands uint8 (n, 34), all with the same number of melds -> int8 (n,).");
+
+  m.def("useful_many", [](const Hands& hands, int melds) {
+    const std::size_t n = hands.shape(0);
+    std::vector<std::int8_t> out(n);
+    std::vector<std::uint64_t> masks(n);
+    {
+      const nb::gil_scoped_release release;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto c = counts(hands.data() + i * kKinds);
+        check_hand(c, melds);
+        const auto u = useful_tiles(c, melds);
+        out[i] = static_cast<std::int8_t>(u.shanten);
+        masks[i] = u.tiles;
+      }
+    }
+    return nb::make_tuple(array(std::move(out), n), array(std::move(masks), n));
+  }, nb::arg("hands"), nb::arg("melds") = 0,
+     "Shanten and useful tiles over all shapes: hands uint8 (n, 34) -> int8 (n,), uint64 (n,) bit masks.");
+
+  m.def("fan_many", [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
+    const std::size_t n = standing.shape(0);
+    if (melds.shape(0) != n || wins.shape(0) != n) throw InvalidInput("the arrays must have equal lengths");
+    std::vector<std::int16_t> points(n);
+    std::vector<std::uint8_t> times(n * kFans);
+    {
+      const nb::gil_scoped_release release;
+      for (std::size_t i = 0; i < n; ++i) {
+        std::array<Meld, 4> sets;
+        const auto k = read_melds(melds.data() + 8 * i, sets);
+        const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
+                                      read_win(wins.data() + 8 * i));
+        points[i] = static_cast<std::int16_t>(r ? r->points : -1);
+        if (r) std::copy(r->times.begin(), r->times.end(), times.begin() + static_cast<std::ptrdiff_t>(i * kFans));
+      }
+    }
+    return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
+  }, nb::arg("standing"), nb::arg("melds"), nb::arg("wins"),
+     "Fans of many hands: standing uint8 (n, 34) with the winning tile; melds uint8 (n, 4, 2) rows (kind, tile), kind\n"
+     "0 none, 1 chow (tile: the middle one), 2 pung, 3 melded kong, 4 concealed kong; wins uint8 (n, 8): winning tile,\n"
+     "self-drawn, fourth tile, kong (replacement or robbed), last tile, seat wind, prevalent wind, flowers.\n"
+     "Returns int16 (n,) points without flowers (-1: no winning hand) and uint8 (n, fans) how often each fan counts.");
+
+  m.def("table_bytes", [] { return DistanceTable::get().bytes(); }, "Size of the lookup tables; makes them.");
+}
+
+}  // namespace bothost::python

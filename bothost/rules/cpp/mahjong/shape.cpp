@@ -1,0 +1,374 @@
+#include "mahjong/shape.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "core/types.h"
+
+namespace bothost::mahjong {
+namespace {
+
+constexpr int kMostTiles = 14;
+constexpr int kLoSize = 3125, kHiSize = 625;
+constexpr std::uint8_t kFar = 60;  // more than any distance, and kFar * 4 still fits a byte
+
+int digit_sum(int key) {
+  int sum = 0;
+  for (; key; key /= 5) sum += key % 5;
+  return sum;
+}
+
+/// Sixteen bytes at once; GCC and Clang turn these into single instructions.
+using Lanes = std::uint8_t __attribute__((vector_size(16)));
+
+Lanes load(const SuitDistance& d) {
+  Lanes v;
+  std::memcpy(&v, d.lane, sizeof v);
+  return v;
+}
+void store(SuitDistance& d, Lanes v) { std::memcpy(d.lane, &v, sizeof v); }
+Lanes least(Lanes a, Lanes b) { return a < b ? a : b; }
+Lanes all(std::uint8_t x) { return Lanes{} + x; }
+
+/// Both halves moved up by kBy lanes, filled with kFar.
+template <int kBy>
+Lanes up(Lanes a) {
+  const Lanes far = all(kFar);
+  constexpr auto at = [](int i) { return i % 8 >= kBy ? i - kBy : 16; };
+  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
+                                 at(11), at(12), at(13), at(14), at(15));
+}
+/// The lower half moved into the upper one, kBy lanes further; the lower one is kFar.
+template <int kBy>
+Lanes with_pair(Lanes a) {
+  const Lanes far = all(kFar);
+  constexpr auto at = [](int i) { return i >= 8 + kBy ? i - 8 - kBy : 16; };
+  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
+                                 at(11), at(12), at(13), at(14), at(15));
+}
+
+/// Distances of two disjoint groups of kinds together: the cheapest split of the melds and of the pair.
+Lanes join(Lanes a, const SuitDistance& b) {
+  Lanes r = least(a + all(b.lane[0]), with_pair<0>(a) + all(b.lane[8]));
+  r = least(r, least(up<1>(a) + all(b.lane[1]), with_pair<1>(a) + all(b.lane[9])));
+  r = least(r, least(up<2>(a) + all(b.lane[2]), with_pair<2>(a) + all(b.lane[10])));
+  r = least(r, least(up<3>(a) + all(b.lane[3]), with_pair<3>(a) + all(b.lane[11])));
+  r = least(r, least(up<4>(a) + all(b.lane[4]), with_pair<4>(a) + all(b.lane[12])));
+  return r;
+}
+
+/// As join, but only the distance of `melds` melds and a pair.
+int join_one(Lanes a, const SuitDistance& b, int melds) {
+  SuitDistance d;
+  store(d, a);
+  int best = kFar;
+  for (int j = 0; j <= melds; ++j)
+    best = std::min({best, d.lane[melds - j] + b.lane[8 + j], d.lane[8 + melds - j] + b.lane[j]});
+  return best;
+}
+
+struct Groups {
+  const SuitDistance* part[4];
+  explicit Groups(const Counts& hand) {
+    const auto& table = DistanceTable::get();
+    for (int s = 0; s < 3; ++s) part[s] = &table.suit(hand.data() + 9 * s);
+    part[3] = &table.honours(hand.data() + 27);
+  }
+  int needed(int melds) const { return join_one(join(join(load(*part[0]), *part[1]), *part[2]), *part[3], melds); }
+};
+
+/// Adds every set of melds and pair whose tiles fit, at distance 0.
+class Targets {
+ public:
+  template <class Index>
+  Targets(int kinds, Index index, std::vector<SuitDistance>& out) : kinds_(kinds), chows_(kinds == 9 ? 7 : 0) {
+    add(0, 0, index, out);
+  }
+
+ private:
+  template <class Index>
+  void add(int first, int melds, const Index& index, std::vector<SuitDistance>& out) {
+    out[index(count_)].lane[melds] = 0;
+    for (int i = 0; i < kinds_; ++i) {
+      if (count_[i] > 2) continue;
+      count_[i] = static_cast<std::uint8_t>(count_[i] + 2);
+      out[index(count_)].lane[8 + melds] = 0;
+      count_[i] = static_cast<std::uint8_t>(count_[i] - 2);
+    }
+    if (melds == 4) return;
+    for (int m = first; m < kinds_ + chows_; ++m) {
+      change(m, 1);
+      if (std::all_of(count_, count_ + kinds_, [](int c) { return c <= 4; })) add(m, melds + 1, index, out);
+      change(m, -1);
+    }
+  }
+  void change(int meld, int sign) {
+    if (meld < kinds_) {
+      count_[meld] = static_cast<std::uint8_t>(count_[meld] + 3 * sign);
+    } else {
+      for (int i = meld - kinds_; i < meld - kinds_ + 3; ++i) count_[i] = static_cast<std::uint8_t>(count_[i] + sign);
+    }
+  }
+  int kinds_, chows_;
+  std::uint8_t count_[9] = {};
+};
+
+constexpr TileMask knitted(int a, int b, int c) {
+  constexpr TileMask step = 0b1001001;
+  return step << a | step << (9 + b) | step << (18 + c);
+}
+
+/// Bits 0x01 of the eight bytes gathered into the low eight bits.
+std::uint64_t gather(std::uint64_t ones) { return (ones * 0x0102040810204080ULL) >> 56; }
+
+int needed_orphans(TileMask one, TileMask two) {
+  return 14 - std::popcount(one & kOrphanMask) - ((two & kOrphanMask) != 0 ? 1 : 0);
+}
+
+int needed_honours_knitted(TileMask one) {
+  int most = 0;
+  for (const auto perm : kKnitted) most = std::max(most, std::popcount(one & (perm | kHonourMask)));
+  return 14 - std::min(most, 14);
+}
+
+int needed_pairs(TileMask two, TileMask four, TileMask odd) {
+  const int pairs = std::min(7, std::popcount(two) + std::popcount(four));
+  return 7 - pairs + std::max(0, 7 - pairs - std::popcount(odd));
+}
+
+/// The hand without one of each of `tiles` that it holds.
+Counts without(const Counts& hand, TileMask tiles) {
+  Counts rest = hand;
+  for (; tiles; tiles &= tiles - 1) {
+    auto& c = rest[static_cast<std::size_t>(std::countr_zero(tiles))];
+    c = static_cast<std::uint8_t>(c - (c > 0));
+  }
+  return rest;
+}
+
+/// Knitted straight, if it is below `bound`; else `bound`.
+int needed_knitted(const Counts& hand, TileMask one, int melds, int bound) {
+  for (const auto perm : kKnitted) {
+    const int missing = 9 - std::popcount(one & perm);
+    if (missing < bound) bound = std::min(bound, missing + Groups(without(hand, perm)).needed(1 - melds));
+  }
+  return bound;
+}
+
+struct Kinds {
+  TileMask one, two, three, four;
+  explicit Kinds(const Counts& hand)
+      : one(kinds_with(hand, 1)), two(kinds_with(hand, 2)), three(kinds_with(hand, 3)), four(kinds_with(hand, 4)) {}
+  TileMask odd() const { return (one & ~two) | (three & ~four); }
+};
+
+}  // namespace
+
+const std::array<TileMask, 6> kKnitted = {knitted(0, 1, 2), knitted(0, 2, 1), knitted(1, 0, 2),
+                                          knitted(1, 2, 0), knitted(2, 0, 1), knitted(2, 1, 0)};
+
+const DistanceTable& DistanceTable::get() {
+  static const DistanceTable table;
+  return table;
+}
+
+DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
+  std::vector<int> lo(kLoSize);
+  std::iota(lo.begin(), lo.end(), 0);
+  std::stable_sort(lo.begin(), lo.end(), [](int a, int b) { return digit_sum(a) < digit_sum(b); });
+  std::array<std::uint32_t, 21> prefix{};  // lo parts of at most n tiles
+  for (int i = 0; i < kLoSize; ++i) {
+    lo_rank_[static_cast<std::size_t>(lo[static_cast<std::size_t>(i)])] = static_cast<std::uint16_t>(i);
+    for (auto n = static_cast<std::size_t>(digit_sum(lo[static_cast<std::size_t>(i)])); n < prefix.size(); ++n)
+      ++prefix[n];
+  }
+  std::uint32_t size = 0;
+  for (int h = 0; h < kHiSize; ++h) {
+    hi_base_[static_cast<std::size_t>(h)] = size;
+    if (const int left = kMostTiles - digit_sum(h); left >= 0) size += prefix[static_cast<std::size_t>(left)];
+  }
+  SuitDistance far;
+  std::memset(far.lane, kFar, sizeof far.lane);
+  suits_.assign(size, far);
+  Targets(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_);
+  relax(suits_, 9);
+  honours_.assign(78125, far);
+  Targets(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_);
+  relax(honours_, 7);
+}
+
+void DistanceTable::relax(std::vector<SuitDistance>& table, int kinds) {
+  // First what must be added, from the fullest hand down; then what the hand holds beyond a target costs nothing.
+  // Neither pass leaves the hands of at most 14 tiles: hand -> common part -> target only shrinks, then grows.
+  constexpr int kPower[] = {1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1953125};
+  const auto at = [&](int key) -> SuitDistance& {
+    if (kinds == 7) return table[static_cast<std::size_t>(key)];
+    return table[hi_base_[static_cast<std::size_t>(key / kLoSize)] + lo_rank_[static_cast<std::size_t>(key % kLoSize)]];
+  };
+  std::vector<std::uint8_t> tiles(static_cast<std::size_t>(kPower[kinds]));
+  for (int i = 0, size = 1; i < kinds; ++i, size *= 5)
+    for (int k = size; k < 5 * size; ++k)
+      tiles[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(tiles[static_cast<std::size_t>(k - size)] + 1);
+  for (int key = kPower[kinds] - 1; key >= 0; --key) {
+    if (tiles[static_cast<std::size_t>(key)] >= kMostTiles) continue;
+    Lanes v = load(at(key));
+    for (int i = 0; i < kinds; ++i)
+      if (key / kPower[i] % 5 != 4) v = least(v, load(at(key + kPower[i])) + all(1));
+    store(at(key), v);
+  }
+  for (int key = 1; key < kPower[kinds]; ++key) {
+    if (tiles[static_cast<std::size_t>(key)] > kMostTiles) continue;
+    Lanes v = load(at(key));
+    for (int i = 0; i < kinds; ++i)
+      if (key / kPower[i] % 5 != 0) v = least(v, load(at(key - kPower[i])));
+    store(at(key), v);
+  }
+}
+
+std::size_t DistanceTable::bytes() const {
+  return (suits_.size() + honours_.size()) * sizeof(SuitDistance) + lo_rank_.size() * 2 + hi_base_.size() * 4;
+}
+
+TileMask kinds_with(const Counts& hand, int copies) {
+  const std::uint64_t lift = 0x0101010101010101ULL * static_cast<std::uint64_t>(0x80 - copies);
+  TileMask mask = 0;
+  for (std::size_t i = 0; i < 32; i += 8) {
+    std::uint64_t x;
+    std::memcpy(&x, hand.data() + i, 8);
+    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap64(x);
+    mask |= gather(((x + lift) >> 7) & 0x0101010101010101ULL) << i;
+  }
+  mask |= static_cast<TileMask>(hand[32] >= copies) << 32 | static_cast<TileMask>(hand[33] >= copies) << 33;
+  return mask;
+}
+
+int Distances::least() const {
+  return std::min({standard, seven_pairs, thirteen_orphans, knitted_straight, honours_and_knitted});
+}
+
+Distances distances(const Counts& hand, int melds) {
+  const Kinds k(hand);
+  Distances d{Groups(hand).needed(4 - melds), Distances::kNever, Distances::kNever, Distances::kNever,
+              Distances::kNever};
+  if (melds <= 1) d.knitted_straight = needed_knitted(hand, k.one, melds, Distances::kNever);
+  if (melds == 0) {
+    d.seven_pairs = needed_pairs(k.two, k.four, k.odd());
+    d.thirteen_orphans = needed_orphans(k.one, k.two);
+    d.honours_and_knitted = needed_honours_knitted(k.one);
+  }
+  return d;
+}
+
+int needed_standard(const Counts& hand, int melds) { return Groups(hand).needed(4 - melds); }
+
+int needed_tiles(const Counts& hand, int melds) {
+  int best = Groups(hand).needed(4 - melds);
+  if (melds > 1) return best;
+  const TileMask one = kinds_with(hand, 1);
+  if (melds == 0) {
+    const Kinds k(hand);
+    best = std::min({best, needed_pairs(k.two, k.four, k.odd()), needed_orphans(k.one, k.two),
+                     needed_honours_knitted(k.one)});
+  }
+  return needed_knitted(hand, one, melds, best);
+}
+
+namespace {
+
+/// Kinds whose arrival brings four melds (less `melds`) and a pair below `needed` tiles.
+TileMask useful_standard(const Counts& hand, int melds, int needed) {
+  const auto& table = DistanceTable::get();
+  const Groups g(hand);
+  const Lanes ab = join(load(*g.part[0]), *g.part[1]), cd = join(load(*g.part[2]), *g.part[3]);
+  SuitDistance low, high;
+  store(low, ab);
+  store(high, cd);
+  const Lanes rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]), join(ab, *g.part[2])};
+  Counts with = hand;
+  TileMask tiles = 0;
+  for (std::size_t t = 0; t < kKinds; ++t) {
+    if (with[t] == 4) continue;
+    ++with[t];
+    const std::size_t s = t / 9;
+    const auto& part = s < 3 ? table.suit(with.data() + 9 * s) : table.honours(with.data() + 27);
+    --with[t];
+    // A tile that changes nothing in its own suit changes nothing at all.
+    if (std::memcmp(part.lane, g.part[s]->lane, sizeof part.lane) == 0) continue;
+    if (join_one(rest[s], part, 4 - melds) < needed) tiles |= TileMask{1} << t;
+  }
+  return tiles;
+}
+
+TileMask useful_knitted(const Counts& hand, int melds, int needed) {
+  const TileMask one = kinds_with(hand, 1);
+  TileMask tiles = 0;
+  for (const auto perm : kKnitted) {
+    const int missing = 9 - std::popcount(one & perm);
+    if (missing > needed) continue;
+    const Counts rest = without(hand, perm);
+    const int other = Groups(rest).needed(1 - melds);
+    if (missing + other > needed) continue;
+    tiles |= perm & ~one;
+    if (other > 0) tiles |= useful_standard(rest, 3 + melds, other) & ~kinds_with(hand, 4);
+  }
+  return tiles;
+}
+
+}  // namespace
+
+Useful useful_tiles_of(const Counts& hand, int melds, int shape) {
+  const Kinds k(hand);
+  int needed = Distances::kNever;
+  TileMask tiles = 0;
+  if (shape == 0) {
+    needed = needed_standard(hand, melds);
+    tiles = useful_standard(hand, melds, needed);
+  } else if (shape == 1 && melds == 0) {
+    needed = needed_pairs(k.two, k.four, k.odd());
+    const int pairs = std::min(7, std::popcount(k.two) + std::popcount(k.four));
+    if (pairs < 7) tiles = k.odd();
+    if (7 - pairs > std::popcount(k.odd())) tiles |= ~k.four & ((TileMask{1} << kKinds) - 1);
+  } else if (shape == 2 && melds == 0) {
+    needed = needed_orphans(k.one, k.two);
+    tiles = kOrphanMask & ~k.one;
+    if ((k.two & kOrphanMask) == 0) tiles = kOrphanMask;
+  } else if (shape == 3 && melds <= 1) {
+    needed = needed_knitted(hand, k.one, melds, Distances::kNever);
+    tiles = useful_knitted(hand, melds, needed);
+  } else if (shape == 4 && melds == 0) {
+    needed = needed_honours_knitted(k.one);
+    for (const auto perm : kKnitted) {
+      const TileMask all16 = perm | kHonourMask;
+      if (14 - std::popcount(k.one & all16) == needed) tiles |= all16 & ~k.one;
+    }
+  }
+  return {needed - 1, needed == 0 ? TileMask{0} : tiles};
+}
+
+Useful useful_tiles(const Counts& hand, int melds) {
+  const int needed = needed_tiles(hand, melds);
+  Useful best{needed - 1, 0};
+  const Distances d = melds <= 1 ? distances(hand, melds)
+                                 : Distances{needed, Distances::kNever, Distances::kNever, Distances::kNever,
+                                             Distances::kNever};
+  const int of[] = {d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted};
+  for (int shape = 0; shape < 5; ++shape)
+    if (of[shape] == needed) best.tiles |= useful_tiles_of(hand, melds, shape).tiles;
+  return best;
+}
+
+void check_hand(const Counts& hand, int melds) {
+  int sum = 0, most = 0;
+  for (const int c : hand) {
+    most = std::max(most, c);
+    sum += c;
+  }
+  if (most > 4) throw InvalidInput("a kind of tile is held more than four times");
+  if (sum > kMostTiles) throw InvalidInput("a hand holds at most 14 tiles, not " + std::to_string(sum));
+  if (melds < 0 || melds > 4) throw InvalidInput("a hand has 0 to 4 melds, not " + std::to_string(melds));
+}
+
+}  // namespace bothost::mahjong
