@@ -233,7 +233,6 @@ class Tally {
     times_[static_cast<std::size_t>(f)] = static_cast<std::uint8_t>(times_[static_cast<std::size_t>(f)] + times);
   }
   bool has(Fan f) const { return present_.contains(f); }
-  void erase(Fan f) { present_.erase({f}); }
 
   FanResult result(int flowers) {
     FanSet implied;
@@ -286,12 +285,13 @@ class Calculator {
   }
 
   std::optional<FanResult> best() {
-    if (melds_.empty()) special_hands();
-    if (melds_.size() <= 1) knitted_straights();
     if (needed_standard(standing_, static_cast<int>(melds_.size())) == 0) {
       for (std::size_t i = 0; i < melds_.size(); ++i) sets_[i] = melds_[i];
-      read(standing_, 0, melds_.size(), -1);
+      Counts rest = standing_;
+      read(rest, 0, melds_.size(), -1);
     }
+    if (melds_.size() <= 1) knitted_straights();
+    if (melds_.empty()) special_hands();
     return best_;
   }
 
@@ -299,7 +299,7 @@ class Calculator {
   void check() {
     const int melds = static_cast<int>(melds_.size());
     check_hand(standing_, melds);
-    int sum = 3 * melds, kongs = 0;
+    int sum = 3 * melds;
     for (const int c : standing_) sum += c;
     if (sum != 14) throw InvalidInput("a winning hand has 14 tiles less three per meld");
     for (const auto& m : melds_) {
@@ -308,9 +308,10 @@ class Calculator {
         if (!is_number(m.tile) || rank_of(m.tile) == 0 || rank_of(m.tile) == 8)
           throw InvalidInput("no chow has " + tile_name(m.tile) + " in its middle");
         for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++all_[static_cast<std::size_t>(t)];
+        shown_ += win_.win_tile + 1 >= m.tile && win_.win_tile <= m.tile + 1;
       } else {
         all_[m.tile] = static_cast<std::uint8_t>(all_[m.tile] + (m.kind == Meld::kong ? 4 : 3));
-        kongs += m.kind == Meld::kong;
+        shown_ += m.tile == win_.win_tile ? 3 : 0;
         kong_kinds_ |= m.kind == Meld::kong ? bit(m.tile) : 0;
       }
       melded_ += !m.concealed;
@@ -330,7 +331,7 @@ class Calculator {
 
   // How the tile came: the same for every reading.
   void add_circumstances(Tally& t) const {
-    if (win_.fourth_tile) t.add(Fan::last_tile);
+    if (win_.fourth_tile || shown_ == 3) t.add(Fan::last_tile);
     if (win_.kong) t.add(win_.self_drawn ? Fan::out_with_replacement_tile : Fan::robbing_the_kong);
     if (win_.wall_last) t.add(win_.self_drawn ? Fan::last_tile_draw : Fan::last_tile_claim);
   }
@@ -440,8 +441,8 @@ class Calculator {
       return;
     }
     const int copies = c[t];
-    for (int pung = copies >= 3; pung >= 0; --pung)
-      for (int eyes = pair < 0 && copies - 3 * pung >= 2; eyes >= 0; --eyes) {
+    for (int pung = 0; pung <= (copies >= 3); ++pung)
+      for (int eyes = 0; eyes <= (pair < 0 && copies - 3 * pung >= 2); ++eyes) {
         const int chows = copies - 3 * pung - 2 * eyes;
         if (chows > 0 && (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || c[t + 1] < chows ||
                           c[t + 2] < chows))
@@ -489,9 +490,7 @@ class Calculator {
       add_whole_hand(t, sets, chows, pungs, pair);
     if (chows == static_cast<int>(sets) && is_number(pair)) t.add(Fan::all_chows);
     const bool gates = melds_.empty() && nine_gates();
-    if (gates) {
-      t.add(Fan::nine_gates);
-    }
+    if (gates) t.add(Fan::nine_gates);
     add_concealment(t, gates || t.has(Fan::four_concealed_pungs));
     add_circumstances(t);
     add_wait(t, sets, pair);
@@ -692,16 +691,14 @@ class Calculator {
   void add_wait(Tally& t, std::size_t sets, int pair) {
     if (t.has(Fan::melded_hand) || t.has(Fan::four_kongs)) return;
     const int w = win_.win_tile;
-    bool edge = false, closed = false;
+    Fan wait = pair == w ? Fan::single_wait : kNoFan;
     for (std::size_t i = melds_.size(); i < sets; ++i) {
       const auto& s = sets_[i];
       if (s.kind != Meld::chow) continue;
-      closed = closed || s.tile == w;
-      edge = edge || (s.tile == w - 1 && rank_of(w) == 2) || (s.tile == w + 1 && rank_of(w) == 6);
+      if (s.tile == w) wait = std::min(wait, Fan::closed_wait);
+      if ((s.tile == w - 1 && rank_of(w) == 2) || (s.tile == w + 1 && rank_of(w) == 6)) wait = Fan::edge_wait;
     }
-    if (!edge && !closed && pair != w) return;
-    if (!only_wait()) return;
-    t.add(edge ? Fan::edge_wait : closed ? Fan::closed_wait : Fan::single_wait);
+    if (wait != kNoFan && only_wait()) t.add(wait);
   }
 
   bool only_wait() {
@@ -790,6 +787,7 @@ class Calculator {
   const WinContext& win_;
   TileMask kinds_ = 0, kong_kinds_ = 0, knitted_ = 0;
   int melded_ = 0, only_wait_ = -1;
+  int shown_ = 0;  // copies of the winning tile in the winner's own melds
   std::array<Meld, 4> sets_{};
   std::optional<FanResult> best_;
 };
