@@ -128,8 +128,8 @@ class Builder:
     def sets(self, count: int) -> list[tuple[str, int]] | None:
         """Chows and pungs out of one palette, related to each other more often than chance would have it."""
         rng = self.rng
-        if count == 4 and rng.random() < 0.03:
-            return self.terminal_chows()
+        if count == 4 and rng.random() < 0.06:
+            return self.terminal_chows() if rng.random() < 0.5 else self.plain_chows()
         palette = set(rng.choice(PALETTES))
         chow_share = rng.choice([0.0, 0.3, 0.6, 1.0])
         related = rng.choice([0.0, 0.5, 0.9])
@@ -161,6 +161,14 @@ class Builder:
         pair = 9 * suits[2] + 4
         self.take([pair] * 2)
         return [*parts, ("pair", pair)]
+
+    def plain_chows(self) -> list[tuple[str, int]] | None:
+        """Chows of all suits and a pair of honours: where hands without any fan come from."""
+        suits = [*range(3), self.rng.randrange(3)]
+        parts = [("chow", 9 * s + self.rng.randint(1, 7)) for s in suits]
+        pair = self.rng.randrange(27, 34)
+        taken = [self.take([t - 1, t, t + 1]) for _, t in parts] + [self.take([pair] * 2)]
+        return [*parts, ("pair", pair)] if all(taken) else None
 
     def standard(self, knitted: bool) -> Hand | None:
         rng = self.rng
