@@ -1,0 +1,162 @@
+#include "mahjong/encode.h"
+
+#include <algorithm>
+
+namespace bothost::mahjong {
+namespace {
+
+// Seats are counted from the encoding one: 0 self, 1 next, 2 opposite, 3 previous.
+
+enum BlockIndex { kTiles, kOrder, kNumbers, kAction, kHiddenTiles };
+constexpr int kPlane = 4 * kKinds;
+constexpr int kTilePlanes = 18;
+constexpr int kOrderLength = 24;
+constexpr int kScalars = 34;
+constexpr int kActionFloats = 8 + kKinds;
+
+/// One plane: row k is 1 where there are at least k + 1 copies.
+void tile_set(const Counts& counts, float* plane) {
+  for (int t = 0; t < kKinds; ++t)
+    for (int k = 0; k < counts[at(t)]; ++k) plane[k * kKinds + t] = 1.0f;
+}
+
+void fill_row(float* plane, int row) { std::fill_n(plane + row * kKinds, kKinds, 1.0f); }
+
+Counts meld_counts(std::span<const TableMeld> melds) {
+  Counts c{};
+  for (const auto& m : melds) {
+    if (m.tile == kHidden) continue;
+    if (m.kind == Meld::chow)
+      for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++c[at(t)];
+    else
+      c[m.tile] = static_cast<std::uint8_t>(c[m.tile] + (m.kind == Meld::kong ? 4 : 3));
+  }
+  for (auto& n : c) n = std::min<std::uint8_t>(n, 4);
+  return c;
+}
+
+void encode_tiles(const View& v, float* out) {
+  const auto& t = v.table();
+  const auto plane = [out](int i) { return out + i * kPlane; };
+  const auto seat_at = [&](int relative) { return (v.seat() + relative) % kSeats; };
+  tile_set(v.hand(), plane(0));
+  BySeat<Counts> discards{};
+  for (int s = 0; s < kSeats; ++s)
+    for (const auto d : v.discards(s))
+      if (discards[at(s)][d] < 4) ++discards[at(s)][d];
+  for (int i = 0; i < kSeats; ++i) {
+    tile_set(meld_counts(t.melds_of(seat_at(i))), plane(1 + i));
+    tile_set(discards[at(seat_at(i))], plane(5 + i));
+  }
+  tile_set(t.shown, plane(9));
+  tile_set(v.unseen(), plane(10));
+  if (v.drawn() < kKinds) plane(11)[v.drawn()] = 1.0f;
+  const bool claims = t.phase == Phase::claims || t.phase == Phase::robbing;
+  if (claims) plane(12)[t.last_tile] = 1.0f;
+  fill_row(plane(13), v.seat());
+  fill_row(plane(14), t.wind);
+  fill_row(plane(15), (kSeats - v.seat()) % kSeats);  // seat 0 deals
+  if (t.phase >= Phase::turn && t.phase <= Phase::robbing) {
+    fill_row(plane(16), static_cast<int>(t.phase) - static_cast<int>(Phase::turn));
+    fill_row(plane(17), (t.actor - v.seat() + kSeats) % kSeats);
+  }
+}
+
+void encode_order(const View& v, float* out) {
+  for (int i = 0; i < kSeats; ++i) {
+    const auto list = v.discards((v.seat() + i) % kSeats);
+    const auto n = std::min<std::size_t>(list.size(), kOrderLength);
+    for (std::size_t k = 0; k < n; ++k)
+      out[(at(i) * kOrderLength + k) * kKinds + list[list.size() - 1 - k]] = 1.0f;
+  }
+}
+
+void encode_numbers(const View& v, float* out) {
+  const auto& t = v.table();
+  const bool shared = v.rules().wall == WallModel::shared;
+  const float full = static_cast<float>(v.rules().num_tiles() / kSeats - kDealt);
+  for (std::size_t i = 0; i < kSeats; ++i) {
+    const auto s = at((v.seat() + static_cast<int>(i)) % kSeats);
+    const auto left = static_cast<float>(t.left_for(v.rules(), static_cast<int>(s)));
+    int concealed_kongs = 0;
+    for (const auto& m : t.melds_of(static_cast<int>(s))) concealed_kongs += m.concealed;
+    out[i] = static_cast<float>(t.hand_size[s]) / 14.0f;
+    out[4 + i] = left / (shared ? 4.0f * full : full);
+    out[13 + i] = static_cast<float>(t.num_melds[s]) / 4.0f;
+    out[17 + i] = static_cast<float>(concealed_kongs) / 4.0f;
+    out[21 + i] = static_cast<float>(t.flowers[s]) / 8.0f;
+    out[25 + i] = static_cast<float>(v.discards(static_cast<int>(s)).size()) / 24.0f;
+  }
+  const auto [shanten, useful] = useful_tiles(v.hand(), t.num_melds[at(v.seat())]);
+  // Tiles needed, 0 to 4 and more, as five places.
+  out[8 + std::clamp(shanten + 1, 0, 4)] = 1.0f;
+  const auto unseen = v.unseen();
+  for (int k = 0; k < kKinds; ++k)
+    if (useful >> k & 1) out[33] += static_cast<float>(unseen[at(k)]) / 34.0f;
+  out[29 + (t.phase == Phase::turn ? 0 : t.phase == Phase::discard ? 1 : t.phase == Phase::claims ? 2 : 3)] = 1.0f;
+}
+
+}  // namespace
+
+const std::vector<Block>& encoder_blocks() {
+  using enum Block::Of;
+  static const std::vector<Block> blocks = {
+      {"tiles", {kTilePlanes, 4, kKinds}, 1, view,
+       "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all that lies open; "
+       "10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 own seat, 14 "
+       "prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, next, opposite, previous."},
+      {"order", {kSeats, kOrderLength, kKinds}, 1, view,
+       "The last 24 discards of each seat, newest first, one-hot; seats from self on."},
+      {"numbers", {kScalars}, 1, view,
+       "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, 17-20 concealed "
+       "kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and more), 29-32 one-hot "
+       "phase turn, discard, claims, other; 33 unseen copies of the tiles that lower the shanten / 34."},
+      {"action", {kActionFloats}, 1, action,
+       "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow the middle one)."},
+      {"hidden", {kSeats + 1, 4, kKinds}, 1, oracle,
+       "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a kind); the next tile of "
+       "each seat's wall, row by seat from self on."},
+  };
+  return blocks;
+}
+
+void encode_view(const View& view, int block, float* out) {
+  switch (block) {
+    case kTiles:
+      std::fill_n(out, kTilePlanes * kPlane, 0.0f);
+      return encode_tiles(view, out);
+    case kOrder:
+      std::fill_n(out, kSeats * kOrderLength * kKinds, 0.0f);
+      return encode_order(view, out);
+    default:
+      std::fill_n(out, kScalars, 0.0f);
+      return encode_numbers(view, out);
+  }
+}
+
+void encode_actions(int, std::span<const Action> actions, float* out) {
+  std::fill_n(out, actions.size() * kActionFloats, 0.0f);
+  for (const auto action : actions) {
+    const auto [move, tile] = parts(action);
+    out[static_cast<int>(move)] = 1.0f;
+    if (tile != kHidden) out[8 + tile] = 1.0f;
+    out += kActionFloats;
+  }
+}
+
+void encode_oracle(const State& state, Seat seat, int, float* out) {
+  std::fill_n(out, (kSeats + 1) * kPlane, 0.0f);
+  Counts wall{};
+  for (int i = 0; i < kSeats; ++i) {
+    const int s = (seat + i) % kSeats;
+    if (i > 0) tile_set(state.hand(s), out + (i - 1) * kPlane);
+    const auto left = state.wall().left(s);
+    if (!left.empty() && left[0] < kKinds) out[4 * kPlane + i * kKinds + left[0]] = 1.0f;
+    if (state.rules().wall == WallModel::shared && i > 0) continue;
+    for (const auto t : left)
+      if (t < kKinds) ++wall[t];
+  }
+  tile_set(wall, out + 3 * kPlane);
+}
+
+}  // namespace bothost::mahjong

@@ -1,0 +1,118 @@
+#include "mahjong/rules.h"
+
+#include <algorithm>
+
+namespace bothost::mahjong {
+
+const std::array<std::string_view, 5> kWindNames = {"east", "south", "west", "north", "dealt"};
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kWalls = {"per-seat", "shared"};
+constexpr std::array<std::string_view, 8> kMoves = {"pass", "hu", "play", "chi", "peng", "gang", "angang", "bugang"};
+constexpr std::array<Action, 9> kFirst = {kPass, kHu, kPlay, kChi, kPeng, kGang, kAngang, kBugang, kNumActions};
+
+template <std::size_t N>
+int one_of(const Json& value, std::string_view key, const std::array<std::string_view, N>& names) {
+  const auto& text = value.text(key);
+  const auto it = std::find(names.begin(), names.end(), text);
+  if (it != names.end()) return static_cast<int>(it - names.begin());
+  std::string known;
+  for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+  throw InvalidInput(std::string(key) + ": \"" + text + "\" is not one of " + known);
+}
+
+/// botzone       the official judge: 136 tiles, a wall quarter per seat, 8 points to win, the wind is dealt.
+/// shared-wall   the same with one wall for all, as at a real table.
+/// open-mahjong  xelnagamiao/open_mahjong_unity: flowers, one wall.
+/// false-win     the official judge with complete hands below the minimum on offer, at -30.
+Rules preset(std::string_view name) {
+  Rules r;
+  if (name == "botzone") return r;
+  if (name == "false-win") {
+    r.false_win = true;
+    return r;
+  }
+  if (name == "shared-wall" || name == "open-mahjong") {
+    r.wall = WallModel::shared;
+    r.flowers = name == "open-mahjong";
+    return r;
+  }
+  std::string known;
+  for (const auto& n : preset_names()) known += (known.empty() ? "" : ", ") + n;
+  throw InvalidInput("preset: \"" + std::string(name) + "\" is not one of " + known);
+}
+
+}  // namespace
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = {"botzone", "shared-wall", "open-mahjong", "false-win"};
+  return names;
+}
+
+Rules Rules::from_json(const Json& json) {
+  const auto* name = json.find("preset");
+  Rules r = name ? preset(name->text("preset")) : Rules{};
+  for (const auto& [key, value] : json.object("rules")) {
+    if (key == "flowers")
+      r.flowers = value.boolean(key);
+    else if (key == "wall")
+      r.wall = static_cast<WallModel>(one_of(value, key, kWalls));
+    else if (key == "minimum")
+      r.minimum = static_cast<int>(value.integer(key, 0, 1000));
+    else if (key == "false_win")
+      r.false_win = value.boolean(key);
+    else if (key == "prevalent_wind")
+      r.prevalent_wind = one_of(value, key, kWindNames);
+    else if (key != "preset")
+      throw InvalidInput("mahjong has no option \"" + key + "\"");
+  }
+  return r;
+}
+
+Json Rules::to_json() const {
+  return JsonObject{{"flowers", flowers},
+                    {"wall", kWalls[at(static_cast<int>(wall))]},
+                    {"minimum", minimum},
+                    {"false_win", false_win},
+                    {"prevalent_wind", kWindNames[at(prevalent_wind)]}};
+}
+
+int Rules::num_actions() const { return kNumActions; }
+
+Parts parts(Action action) {
+  int move = 0;
+  while (action >= kFirst[at(move + 1)]) ++move;
+  const int i = action - kFirst[at(move)];
+  const auto m = static_cast<Move>(move);
+  if (m == Move::pass || m == Move::hu) return {m, kHidden};
+  return {m, static_cast<Tile>(m == Move::chi ? i / 7 * 9 + i % 7 + 1 : i)};
+}
+
+Action action_of(Move move, int tile) {
+  if (move == Move::pass || move == Move::hu) return static_cast<Action>(move);
+  return move == Move::chi ? chi_action(tile) : kFirst[at(static_cast<int>(move))] + tile;
+}
+
+std::string notation(Action action) {
+  const auto [move, tile] = parts(action);
+  std::string text(kMoves[at(static_cast<int>(move))]);
+  if (tile != kHidden) text += ":" + tile_name(tile);
+  return text;
+}
+
+Action parse_action(std::string_view text) {
+  const auto colon = text.find(':');
+  const auto it = std::find(kMoves.begin(), kMoves.end(), text.substr(0, colon));
+  const auto move = static_cast<Move>(it - kMoves.begin());
+  const bool bare = move == Move::pass || move == Move::hu;
+  if (it == kMoves.end() || bare != (colon == std::string_view::npos))
+    throw InvalidInput("\"" + std::string(text.substr(0, 20)) + "\" is no mahjong action");
+  if (bare) return static_cast<Action>(move);
+  const Tile tile = parse_tile(text.substr(colon + 1));
+  if (move == Move::chi && (!is_number(tile) || rank_of(tile) == 0 || rank_of(tile) == 8))
+    throw InvalidInput("no chow has " + tile_name(tile) + " in its middle");
+  return action_of(move, tile);
+}
+
+}  // namespace bothost::mahjong

@@ -1,0 +1,307 @@
+#include "mahjong/state.h"
+
+#include <algorithm>
+
+#include "mahjong/view.h"
+
+namespace bothost::mahjong {
+namespace {
+
+std::vector<Tile> full_deck(const Rules& rules) {
+  std::vector<Tile> deck;
+  for (int t = 0; t < kKinds; ++t) deck.insert(deck.end(), 4, static_cast<Tile>(t));
+  for (int t = kKinds; rules.flowers && t < kKinds + kFlowers; ++t) deck.push_back(static_cast<Tile>(t));
+  return deck;
+}
+
+}  // namespace
+
+Wall::Wall(const Rules& rules, std::span<const Tile> tiles)
+    : shares_(rules.wall == WallModel::shared ? 1 : kSeats), size_(static_cast<int>(tiles.size())) {
+  const int each = size_ / shares_;
+  for (int s = 0; s < shares_; ++s) {
+    head_[at(s)] = s * each;
+    end_[at(s)] = (s + 1) * each;
+    std::reverse_copy(tiles.begin() + s * each, tiles.begin() + (s + 1) * each, tiles_.begin() + s * each);
+  }
+}
+
+Wall::Wall(const Rules& rules, const BySeat<std::uint8_t>& left, std::span<const Tile> tiles)
+    : shares_(rules.wall == WallModel::shared ? 1 : kSeats) {
+  for (int s = 0; s < shares_; ++s) {
+    head_[at(s)] = size_;
+    size_ += left[at(s)];
+    end_[at(s)] = size_;
+  }
+  std::copy_n(tiles.begin(), size_, tiles_.begin());
+}
+
+std::vector<Tile> Wall::deal() const {
+  std::vector<Tile> out(tiles_.begin(), tiles_.begin() + size_);
+  const int each = size_ / shares_;
+  for (int s = 0; s < shares_; ++s) std::reverse(out.begin() + s * each, out.begin() + (s + 1) * each);
+  return out;
+}
+
+State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
+  auto deck = full_deck(rules);
+  rng.shuffle(deck.begin(), deck.end());
+  const bool drawn = rules.prevalent_wind == Rules::kDealtWind;
+  table_.begin(rules, static_cast<std::uint8_t>(drawn ? rng.below(4) : static_cast<std::uint32_t>(rules.prevalent_wind)));
+  wall_ = Wall(rules, deck);
+  deal_tiles();
+}
+
+State::State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall) : rules_(&rules) {
+  auto deck = full_deck(rules);
+  std::vector<Tile> sorted(wall.begin(), wall.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != deck) throw InvalidInput("the wall must hold every tile of the set once");
+  if (rules.prevalent_wind != Rules::kDealtWind && rules.prevalent_wind != wind)
+    throw InvalidInput("the rules settle another prevalent wind");
+  table_.begin(rules, wind);
+  wall_ = Wall(rules, wall);
+  deal_tiles();
+}
+
+State State::from_deal(const Rules& rules, const Json& deal) {
+  for (const auto& [key, value] : deal.object("deal"))
+    if (key != "prevalent_wind" && key != "wall") throw InvalidInput("a deal has no \"" + key + "\"");
+  const auto& name = deal.at("prevalent_wind").text("prevalent_wind");
+  const auto wind = std::find(kWindNames.begin(), kWindNames.begin() + 4, name) - kWindNames.begin();
+  if (wind == 4) throw InvalidInput("prevalent_wind: \"" + name + "\" is no wind");
+  std::vector<Tile> wall;
+  for (const auto& word : deal.at("wall").array("wall"))
+    wall.push_back(parse_tile(word.text("a tile"), rules.flowers));
+  return State(rules, static_cast<std::uint8_t>(wind), wall);
+}
+
+Json State::deal() const {
+  if (!dealt_known_) throw InvalidInput("how this hand began is unknown: it was sampled from a snapshot");
+  JsonArray wall;
+  for (const auto t : wall_.deal()) wall.emplace_back(tile_name(t));
+  return JsonObject{{"prevalent_wind", kWindNames[table_.wind]}, {"wall", std::move(wall)}};
+}
+
+void State::deal_tiles() {
+  for (int s = 0; s < kSeats; ++s)
+    for (auto& tile : dealt_[at(s)]) {
+      tile = wall_.take(s);
+      if (!is_flower(tile)) ++hands_[at(s)][tile];
+    }
+  seq_.fill(1);
+  if (rules_->flowers) replace_dealt_flowers();
+  next_turn(0);
+  for (auto& n : seq_) n += static_cast<std::uint32_t>(log_.size);
+}
+
+/// Seat by seat: all flowers are laid down, as many tiles drawn, until no flower comes.
+void State::replace_dealt_flowers() {
+  for (Seat s = 0; s < kSeats; ++s) {
+    std::vector<Tile> flowers;
+    std::copy_if(dealt_[at(s)].begin(), dealt_[at(s)].end(), std::back_inserter(flowers), is_flower);
+    while (!flowers.empty()) {
+      for (const auto f : flowers) {
+        log(Event::Kind::flower, s, f);
+        table_.lay_flower(s);
+      }
+      const auto n = flowers.size();
+      flowers.clear();
+      for (std::size_t i = 0; i < n; ++i) {
+        const Tile t = wall_.take(s);
+        log(Event::Kind::draw, s, t);
+        table_.draw(*rules_, s);
+        if (is_flower(t))
+          flowers.push_back(t);
+        else
+          ++hands_[at(s)][t];
+      }
+    }
+  }
+}
+
+void State::next_turn(Seat seat) {
+  for (;;) {
+    drawn_ = kHidden;
+    if (table_.left_for(*rules_, seat) == 0) {
+      log(Event::Kind::exhausted, kNobody, kHidden);
+      table_.finish();
+      return;
+    }
+    drawn_ = wall_.take(seat);
+    log(Event::Kind::draw, seat, drawn_);
+    table_.draw(*rules_, seat);
+    if (!is_flower(drawn_)) break;
+    log(Event::Kind::flower, seat, drawn_);
+    table_.lay_flower(seat);
+  }
+  ++hands_[at(seat)][drawn_];
+}
+
+SeatMask State::to_act() const {
+  if (terminal()) return 0;
+  return pending_ ? pending_ : SeatMask{1} << table_.actor;
+}
+
+void State::legal(Seat seat, ActionList& out) const {
+  if (to_act() >> seat & 1) legal_actions(*rules_, table_, seat, hands_[at(seat)], drawn_, out);
+}
+
+bool State::is_legal(Seat seat, Action action) const {
+  ActionList list;
+  legal(seat, list);
+  return std::binary_search(list.begin(), list.end(), action);
+}
+
+void State::check(Seat seat, Action action) const {
+  if (seat < 0 || seat >= kSeats || action < 0 || action >= kNumActions || !is_legal(seat, action))
+    throw IllegalAction("seat " + std::to_string(seat) + " may not " +
+                        (action < 0 || action >= kNumActions ? "do that" : notation(action)) + " now");
+}
+
+void State::take_out(Seat seat, Move move, Tile tile) {
+  const auto out = outgoing(move, tile, table_.last_tile);
+  for (int i = 0; i < out.size; ++i) --hands_[at(seat)][out.tiles[at(i)]];
+}
+
+void State::move(Seat seat, Action action) {
+  const auto [move, tile] = parts(action);
+  if (move == Move::hu) return win(seat);
+  take_out(seat, move, tile);
+  if (move == Move::angang) {
+    log(Event::Kind::angang, seat, tile);
+    table_.angang(seat, tile);
+    return next_turn(seat);
+  }
+  if (move == Move::bugang) {
+    log(Event::Kind::bugang, seat, tile);
+    table_.bugang(seat, tile);
+  } else {
+    log(Event::Kind::play, seat, tile);
+    table_.play(seat, tile);
+  }
+  drawn_ = kHidden;
+  ask_claims();
+}
+
+void State::ask_claims() {
+  asked_ = 0;
+  for (Seat s = 0; s < kSeats; ++s)
+    if (s != table_.actor && has_claim(*rules_, table_, s, hands_[at(s)])) asked_ |= SeatMask{1} << s;
+  pending_ = asked_;
+  if (!pending_) settle_claims();
+}
+
+Seat State::winner_of_claims() const {
+  Seat best = kNobody;
+  int rank = 0;
+  for (int i = 1; i < kSeats; ++i) {
+    const auto s = static_cast<Seat>((table_.actor + i) % kSeats);
+    if (!(asked_ >> s & 1)) continue;
+    const auto move = parts(answers_[at(s)]).move;
+    const int r = move == Move::pass ? 0 : move == Move::chi ? 1 : move == Move::hu ? 3 : 2;
+    if (r > rank) best = s, rank = r;
+  }
+  return best;
+}
+
+void State::settle_claims() {
+  const Seat seat = winner_of_claims();
+  asked_ = 0;
+  if (seat == kNobody) return next_turn(table_.phase == Phase::robbing ? table_.actor : next_seat(table_.actor));
+  const auto [move, tile] = parts(answers_[at(seat)]);
+  if (move == Move::hu) return win(seat);
+  take_out(seat, move, tile);
+  log(move == Move::chi    ? Event::Kind::chi
+      : move == Move::peng ? Event::Kind::peng
+                           : Event::Kind::gang,
+      seat, tile);
+  table_.claim(seat, move, tile);
+  if (move == Move::gang) next_turn(seat);
+}
+
+void State::win(Seat seat) {
+  const auto fans = win_fans(*rules_, table_, seat, hands_[at(seat)], drawn_);
+  result_ = {seat, table_.actor, fans->points < rules_->minimum, 0};
+  if (!result_.false_win) {
+    result_.points = fans->total;
+    fans_ = fan_counts(*fans);
+  }
+  log(result_.false_win ? Event::Kind::false_hu : Event::Kind::hu, seat,
+      win_context(*rules_, table_, seat, drawn_).win_tile);
+  table_.finish();
+}
+
+void State::returns(double* out) const {
+  const auto& r = result_;
+  for (Seat s = 0; s < kSeats; ++s) {
+    double score = 0;
+    if (r.winner == kNobody) {
+      score = 0;
+    } else if (r.false_win) {
+      score = s == r.winner ? -30 : 10;
+    } else if (r.winner == r.from) {
+      score = s == r.winner ? 3.0 * (8 + r.points) : -(8.0 + r.points);
+    } else {
+      score = s == r.winner ? 24.0 + r.points : s == r.from ? -(8.0 + r.points) : -8.0;
+    }
+    out[s] = score;
+  }
+}
+
+Event State::event_of(const LogEntry& entry, Seat to) const {
+  Event e{.kind = entry.kind, .seat = entry.seat};
+  switch (entry.kind) {
+    case Event::Kind::draw:
+    case Event::Kind::angang:
+      if (to == entry.seat) e.tile = entry.tile;
+      break;
+    case Event::Kind::answer:
+      e.action = entry.tile;
+      break;
+    case Event::Kind::hu:
+    case Event::Kind::false_hu:
+      e.tile = entry.tile;
+      e.from = result_.from;
+      if (entry.kind == Event::Kind::hu) e.fans = fans_;
+      break;
+    case Event::Kind::exhausted:
+      break;
+    default:
+      e.tile = entry.tile;
+  }
+  return e;
+}
+
+Event State::reveal() const {
+  Event e{.kind = Event::Kind::reveal, .wind = table_.wind};
+  e.tiles = wall_.deal();
+  for (const auto& [seat, action] : actions_) e.actions.emplace_back(seat, action);
+  return e;
+}
+
+View State::view(Seat seat) const {
+  View v(*rules_, seat);
+  v.seq_ = seq_[at(seat)];
+  v.table_ = table_;
+  v.hand_ = hands_[at(seat)];
+  v.result_ = result_;
+  v.fans_ = fans_;
+  if (seat == table_.actor) v.drawn_ = drawn_;
+  v.answered_ = (asked_ & ~pending_) >> seat & 1;
+  if (dealt_known_) v.dealt_ = dealt_[at(seat)];
+  for (Seat s = 0; s < kSeats; ++s)
+    if (s != seat)
+      for (auto& m : v.table_.melds[at(s)])
+        if (m.concealed) m.tile = kHidden;
+  for (auto entry : log_.entries()) {
+    const bool own = entry.seat == seat;
+    if (entry.kind == Event::Kind::answer && !own) continue;
+    if ((entry.kind == Event::Kind::draw || entry.kind == Event::Kind::angang) && !own) entry.tile = kHidden;
+    v.log_.add(entry);
+  }
+  if (terminal() && dealt_known_) v.reveal_ = reveal();
+  return v;
+}
+
+}  // namespace bothost::mahjong

@@ -1,0 +1,159 @@
+// The full truth of one hand.
+#pragma once
+#include <array>
+#include <bit>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/game.h"
+#include "mahjong/table.h"
+
+namespace bothost::mahjong {
+
+class View;
+
+/// How a hand ended.
+struct Result {
+  Seat winner = kNobody;  // kNobody: exhausted, or not over
+  Seat from = kNobody;
+  bool false_win = false;
+  int points = 0;  // flowers among them
+  bool operator==(const Result&) const = default;
+};
+
+/// The wall in the order of its drawing. A seat's quarter of the deal's wall, or the whole of a shared one, is drawn
+/// from its end, as in the official judge's games.
+class Wall {
+ public:
+  Wall() = default;
+  Wall(const Rules& rules, std::span<const Tile> tiles);
+  /// `left[s]` tiles in each share, from the front of `tiles`, which hold at least as many.
+  Wall(const Rules& rules, const BySeat<std::uint8_t>& left, std::span<const Tile> tiles);
+  Tile take(int seat) { return tiles_[at(head_[share(seat)]++)]; }
+  /// Tiles not yet drawn, the next one first.
+  std::span<const Tile> left(int seat) const {
+    const auto s = share(seat);
+    return {tiles_.data() + head_[s], at(end_[s] - head_[s])};
+  }
+  /// As given to the constructor.
+  std::vector<Tile> deal() const;
+
+ private:
+  std::size_t share(int seat) const { return shares_ == 1 ? 0 : at(seat); }
+  std::array<Tile, 144> tiles_{};
+  int shares_ = 1, size_ = 0;
+  BySeat<int> head_{}, end_{};
+};
+
+class State {
+ public:
+  State(const Rules& rules, Rng& rng);
+  static State from_deal(const Rules& rules, const Json& deal);
+  State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall);
+  /// Throws InvalidInput when the state was sampled from a snapshot: how the hand began is unknown then.
+  Json deal() const;
+
+  template <class Sink>
+  void start(Sink&& sink) const;
+  SeatMask to_act() const;
+  bool terminal() const { return table_.phase == Phase::over; }
+  void legal(Seat seat, ActionList& out) const;
+  bool is_legal(Seat seat, Action action) const;
+  template <class Sink>
+  void apply(Seat seat, Action action, Sink&& sink) {
+    check(seat, action);
+    apply_legal(seat, action, sink);
+  }
+  template <class Sink>
+  void apply_legal(Seat seat, Action action, Sink&& sink);
+  void returns(double* out) const;
+  View view(Seat seat) const;
+
+  const Rules& rules() const { return *rules_; }
+  const Table& table() const { return table_; }
+  const Counts& hand(int seat) const { return hands_[at(seat)]; }
+  const Wall& wall() const { return wall_; }
+  const Result& result() const { return result_; }
+
+ private:
+  friend class View;
+  State(const Rules& rules) : rules_(&rules) {}
+  void check(Seat seat, Action action) const;
+  void deal_tiles();
+  void replace_dealt_flowers();
+  void draw_tile(Seat seat);
+  void log(Event::Kind kind, Seat seat, int tile = 0) { log_.add({kind, seat, static_cast<std::uint8_t>(tile)}); }
+  /// The actor's move: a discard or a kong of its own.
+  void move(Seat seat, Action action);
+  void ask_claims();
+  /// All answers are in: whose claim goes through, kNobody where all pass.
+  Seat winner_of_claims() const;
+  void settle_claims();
+  void win(Seat seat);
+  /// Turns until somebody has to decide.
+  void next_turn(Seat seat);
+  void take_out(Seat seat, Move move, Tile tile);
+  Event reveal() const;
+  /// The event that a log entry became, as `to` sees it.
+  Event event_of(const LogEntry& entry, Seat to) const;
+
+  const Rules* rules_;
+  Table table_;
+  Log log_;
+  Wall wall_;
+  bool dealt_known_ = true;
+  BySeat<Counts> hands_{};
+  BySeat<std::array<Tile, kDealt>> dealt_{};
+  /// What the actor has drawn; kHidden when it has not, or has discarded since.
+  Tile drawn_ = kHidden;
+  /// Asked and not answered yet; answers are valid for the seats of asked_.
+  SeatMask pending_ = 0, asked_ = 0;
+  BySeat<Action> answers_{};
+  Result result_;
+  FanCounts fans_;
+  std::vector<std::pair<Seat, std::uint8_t>> actions_;
+  BySeat<std::uint32_t> seq_{};
+};
+
+template <class Sink>
+void State::start(Sink&& sink) const {
+  for (Seat s = 0; s < kSeats; ++s) {
+    Event e{.kind = Event::Kind::deal, .seat = s, .wind = table_.wind};
+    e.tiles.assign(dealt_[at(s)].begin(), dealt_[at(s)].end());
+    sink(s, e);
+  }
+  for (const auto& entry : log_.entries())
+    for (Seat s = 0; s < kSeats; ++s) sink(s, event_of(entry, s));
+}
+
+template <class Sink>
+void State::apply_legal(Seat seat, Action action, Sink&& sink) {
+  const int before = log_.size;
+  actions_.emplace_back(seat, static_cast<std::uint8_t>(action));
+  if (pending_) {
+    pending_ &= ~(SeatMask{1} << seat);
+    answers_[at(seat)] = action;
+    log(Event::Kind::answer, seat, action);
+    if (!pending_) settle_claims();
+  } else {
+    move(seat, action);
+  }
+  for (int i = before; i < log_.size; ++i) {
+    const auto& entry = log_.list[at(i)];
+    for (Seat s = 0; s < kSeats; ++s) {
+      if (entry.kind == Event::Kind::answer && s != entry.seat) continue;
+      ++seq_[at(s)];
+      if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) sink(s, event_of(entry, s));
+    }
+  }
+  if (!terminal()) return;
+  if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) {
+    if (dealt_known_)
+      for (Seat s = 0; s < kSeats; ++s) sink(s, reveal());
+  }
+  if (dealt_known_)
+    for (auto& n : seq_) ++n;
+}
+
+}  // namespace bothost::mahjong

@@ -1,0 +1,342 @@
+#include "mahjong/view.h"
+
+#include <algorithm>
+
+namespace bothost::mahjong {
+namespace {
+
+using Kind = Event::Kind;
+
+constexpr std::array<std::string_view, 8> kPhaseNames = {"start",   "dealing", "drawing", "turn",
+                                                         "discard", "claims",  "robbing", "over"};
+
+void require(bool condition, const char* message) {
+  if (!condition) throw InvalidInput(message);
+}
+
+Move move_of(Kind kind) {
+  switch (kind) {
+    case Kind::chi: return Move::chi;
+    case Kind::peng: return Move::peng;
+    case Kind::gang: return Move::gang;
+    case Kind::angang: return Move::angang;
+    case Kind::bugang: return Move::bugang;
+    default: return Move::play;
+  }
+}
+
+}  // namespace
+
+bool View::operator==(const View& o) const {
+  const bool same_base = base_ && o.base_ ? *base_ == *o.base_ : !base_ == !o.base_;
+  return same_base && *rules_ == *o.rules_ && seat_ == o.seat_ && seq_ == o.seq_ && table_ == o.table_ &&
+         hand_ == o.hand_ && drawn_ == o.drawn_ && answered_ == o.answered_ && dealt_ == o.dealt_ && log_ == o.log_ &&
+         result_ == o.result_ && fans_ == o.fans_ && reveal_ == o.reveal_;
+}
+
+bool View::asked() const {
+  switch (table_.phase) {
+    case Phase::turn:
+    case Phase::discard:
+      return table_.actor == seat_ && (table_.phase == Phase::discard || drawn_ < kKinds);
+    case Phase::claims:
+    case Phase::robbing:
+      return table_.actor != seat_ && !answered_ && has_claim(*rules_, table_, seat_, hand_);
+    default:
+      return false;
+  }
+}
+
+Seat View::to_act() const {
+  return table_.phase == Phase::turn || table_.phase == Phase::discard ? table_.actor : kNobody;
+}
+
+std::string_view View::phase() const { return kPhaseNames[at(static_cast<int>(table_.phase))]; }
+
+void View::legal(ActionList& out) const {
+  if (!answered_) legal_actions(*rules_, table_, seat_, hand_, drawn_, out);
+}
+
+Counts View::unseen() const {
+  Counts out;
+  for (std::size_t t = 0; t < kKinds; ++t) out[t] = static_cast<std::uint8_t>(4 - hand_[t] - table_.shown[t]);
+  for (const auto& m : table_.melds_of(seat_))
+    if (m.concealed) out[m.tile] = 0;
+  return out;
+}
+
+std::vector<Tile> View::discards(int seat) const {
+  std::vector<Tile> out;
+  if (base_) out = base_->discards[at(seat)];
+  for (const auto& e : log_.entries())
+    if (e.kind == Kind::play && e.seat == seat) out.push_back(e.tile);
+  return out;
+}
+
+std::optional<Record> View::record() const {
+  if (!reveal_) return {};
+  JsonArray wall;
+  for (const auto t : reveal_->tiles) wall.emplace_back(tile_name(t));
+  return Record{JsonObject{{"prevalent_wind", kWindNames[reveal_->wind]}, {"wall", std::move(wall)}},
+                reveal_->actions};
+}
+
+void View::observe(const Event& event) {
+  View next = *this;
+  next.fold(event);
+  ++next.seq_;
+  *this = std::move(next);
+}
+
+void View::fold(const Event& e) {
+  require(e.kind == Kind::exhausted || e.kind == Kind::reveal ? e.seat == kNobody : e.seat >= 0 && e.seat < kSeats,
+          "the event has no such seat");
+  require((e.kind == Kind::deal) == (table_.phase == Phase::start), "a hand begins with its deal, and with one only");
+  require((e.kind == Kind::reveal) == (table_.phase == Phase::over), "the hand is over");
+  switch (e.kind) {
+    case Kind::deal: return fold_deal(e);
+    case Kind::draw: return fold_draw(e);
+    case Kind::flower: return fold_flower(e);
+    case Kind::play: return fold_play(e);
+    case Kind::answer: return fold_answer(e);
+    case Kind::chi:
+    case Kind::peng:
+    case Kind::gang: return fold_claim(e);
+    case Kind::angang:
+    case Kind::bugang: return fold_own_kong(e);
+    case Kind::hu:
+    case Kind::false_hu:
+    case Kind::exhausted: return fold_end(e);
+    case Kind::reveal: return fold_reveal(e);
+  }
+}
+
+void View::fold_deal(const Event& e) {
+  require(e.seat == seat_, "another seat's deal is hidden");
+  require(e.tiles.size() == kDealt && e.wind < 4, "13 tiles are dealt");
+  require(rules_->prevalent_wind == Rules::kDealtWind || rules_->prevalent_wind == e.wind,
+          "the rules settle another prevalent wind");
+  std::array<std::uint8_t, kKinds + kFlowers> held{};
+  for (const auto t : e.tiles) {
+    require(t < (rules_->flowers ? held.size() : kKinds), "a tile is dealt that this table has not");
+    require(++held[t] <= (is_flower(t) ? 1 : 4), "more copies are dealt than there are");
+  }
+  std::copy(e.tiles.begin(), e.tiles.end(), dealt_.begin());
+  std::copy_n(held.begin(), kKinds, hand_.begin());
+  table_.begin(*rules_, e.wind);
+}
+
+void View::fold_draw(const Event& e) {
+  const bool dealing = table_.phase == Phase::dealing;
+  const bool replaces = dealing && table_.owed[at(e.seat)] > 0;
+  const bool first = dealing && e.seat == 0 && std::all_of(table_.owed.begin(), table_.owed.end(), [](int n) { return n == 0; });
+  const bool passed = (table_.phase == Phase::claims && e.seat == next_seat(table_.actor)) ||
+                      ((table_.phase == Phase::robbing || table_.phase == Phase::drawing) && e.seat == table_.actor);
+  require(replaces || first || passed, "it is not this seat's turn to draw");
+  require(table_.left_for(*rules_, e.seat) > 0, "no tile is left to draw");
+  require((e.tile != kHidden) == (e.seat == seat_), "a drawn tile is seen by its drawer alone");
+  if (e.seat == seat_) {
+    require(is_flower(e.tile) ? rules_->flowers : e.tile < kKinds && unseen()[e.tile] > 0,
+            "a tile is drawn of which none is left");
+    if (!is_flower(e.tile)) ++hand_[e.tile];
+  }
+  note(e, e.tile);
+  table_.draw(*rules_, e.seat);
+  drawn_ = table_.phase == Phase::turn && e.seat == seat_ ? e.tile : kHidden;
+  answered_ = false;
+}
+
+void View::fold_flower(const Event& e) {
+  require(rules_->flowers && is_flower(e.tile), "this table has no such flower");
+  require(table_.phase == Phase::dealing || (table_.phase == Phase::turn && e.seat == table_.actor),
+          "no flower can be laid down now");
+  int held = static_cast<int>(std::count(dealt_.begin(), dealt_.end(), e.tile));
+  for (const auto& entry : log_.entries()) {
+    require(entry.kind != Kind::flower || entry.tile != e.tile, "this flower lies on the table already");
+    held += entry.kind == Kind::draw && entry.seat == seat_ && entry.tile == e.tile;
+  }
+  require(base_ || e.seat != seat_ || held == 1, "this seat does not hold that flower");
+  require(table_.flowers[at(e.seat)] < kFlowers, "there are eight flowers");
+  note(e, e.tile);
+  table_.lay_flower(e.seat);
+  if (e.seat == seat_) drawn_ = kHidden;
+}
+
+void View::take_out(Move move, Tile tile) {
+  const auto out = outgoing(move, tile, table_.last_tile);
+  for (int i = 0; i < out.size; ++i) {
+    auto& n = hand_[out.tiles[at(i)]];
+    require(n > 0, "this seat does not hold that tile");
+    --n;
+  }
+}
+
+void View::fold_play(const Event& e) {
+  require((table_.phase == Phase::turn || table_.phase == Phase::discard) && e.seat == table_.actor,
+          "it is not this seat's turn to discard");
+  require(e.tile < kKinds, "this cannot be discarded");
+  if (e.seat == seat_) {
+    require(table_.phase == Phase::discard || drawn_ < kKinds, "a flower is to be laid down first");
+    take_out(Move::play, e.tile);
+  } else {
+    require(unseen()[e.tile] > 0, "a tile is discarded of which none is left");
+  }
+  note(e, e.tile);
+  table_.play(e.seat, e.tile);
+  drawn_ = kHidden;
+  answered_ = false;
+}
+
+void View::fold_answer(const Event& e) {
+  require(e.seat == seat_, "another seat's answer is hidden");
+  require(table_.phase == Phase::claims || table_.phase == Phase::robbing, "nothing is to be answered");
+  ActionList list;
+  legal(list);
+  require(std::binary_search(list.begin(), list.end(), e.action), "this answer is not legal");
+  note(e, e.action);
+  answered_ = true;
+}
+
+void View::fold_claim(const Event& e) {
+  const Move move = move_of(e.kind);
+  require(table_.phase == Phase::claims && e.seat != table_.actor, "there is no discard to claim");
+  require(!table_.last_round(*rules_), "the last tile cannot be claimed");
+  require(e.tile < kKinds && table_.num_melds[at(e.seat)] < 4, "this cannot be claimed");
+  if (move == Move::chi) {
+    require(e.seat == next_seat(table_.actor), "a chow is claimed by the next seat only");
+    require(is_number(e.tile) && rank_of(e.tile) >= 1 && rank_of(e.tile) <= 7 &&
+                suit_of(e.tile) == suit_of(table_.last_tile) && e.tile <= table_.last_tile + 1 &&
+                table_.last_tile <= e.tile + 1,
+            "the discard is not in this chow");
+  } else {
+    require(e.tile == table_.last_tile, "another tile was discarded");
+    require(move != Move::gang || table_.left_for(*rules_, e.seat) > 0, "no tile is left to replace the kong");
+  }
+  if (e.seat == seat_) {
+    take_out(move, e.tile);
+  } else {
+    const auto left = unseen();
+    const auto out = outgoing(move, e.tile, table_.last_tile);
+    for (int i = 0; i < out.size; ++i)
+      require(left[out.tiles[at(i)]] >= std::count(out.tiles.begin(), out.tiles.begin() + out.size, out.tiles[at(i)]),
+              "a claim needs tiles of which too few are left");
+  }
+  note(e, e.tile);
+  table_.claim(e.seat, move, e.tile);
+  answered_ = false;
+}
+
+void View::fold_own_kong(const Event& e) {
+  const bool own = e.seat == seat_, concealed = e.kind == Kind::angang;
+  require(table_.phase == Phase::turn && e.seat == table_.actor, "it is not this seat's turn");
+  require(!table_.last_round(*rules_) && table_.left_for(*rules_, e.seat) > 0, "no tile is left to replace the kong");
+  if (concealed) {
+    require((e.tile != kHidden) == own, "a concealed kong is seen by its owner alone");
+    require(!own || (e.tile < kKinds && hand_[e.tile] == 4), "this seat does not hold that kong");
+    require(table_.num_melds[at(e.seat)] < 4 && table_.hand_size[at(e.seat)] >= 5, "this seat holds no kong");
+    const auto left = unseen();
+    require(own || std::count(left.begin(), left.end(), 4) > 0, "no kong can be hidden any more");
+  } else {
+    require(e.tile < kKinds, "this cannot be added to a pung");
+    const auto melds = table_.melds_of(e.seat);
+    require(std::any_of(melds.begin(), melds.end(),
+                        [&](const TableMeld& m) { return m.kind == Meld::pung && m.tile == e.tile; }),
+            "this seat has no such pung");
+    require(own || unseen()[e.tile] > 0, "a tile is added of which none is left");
+  }
+  if (own) take_out(move_of(e.kind), e.tile);
+  note(e, e.tile);
+  if (concealed)
+    table_.angang(e.seat, e.tile);
+  else
+    table_.bugang(e.seat, e.tile);
+  drawn_ = kHidden;
+  answered_ = false;
+}
+
+void View::fold_end(const Event& e) {
+  const bool claimed = table_.phase == Phase::claims || table_.phase == Phase::robbing;
+  if (e.kind == Kind::exhausted) {
+    require(table_.phase == Phase::claims || table_.phase == Phase::drawing || table_.phase == Phase::robbing,
+            "a seat must act before the hand can end");
+    const Seat drawer = table_.phase == Phase::claims ? next_seat(table_.actor) : table_.actor;
+    require(table_.left_for(*rules_, drawer) == 0, "there are tiles left to draw");
+  } else {
+    require(table_.phase == Phase::turn ? e.seat == table_.actor : claimed && e.seat != table_.actor,
+            "this seat cannot win now");
+    require(e.from == table_.actor, "the winning tile came from another seat");
+    require(e.tile < kKinds && (claimed ? e.tile == table_.last_tile : e.seat != seat_ || e.tile == drawn_),
+            "this is not the winning tile");
+    require(e.kind == Kind::false_hu || !e.fans.empty(), "a win has fans");
+    result_ = {e.seat, e.from, e.kind == Kind::false_hu, total_points(e.fans)};
+    fans_ = e.fans;
+  }
+  note(e, e.tile);
+  table_.finish();
+  answered_ = false;
+}
+
+void View::fold_reveal(const Event& e) {
+  require(!reveal_, "the hand has been revealed already");
+  State s(*rules_, e.wind, e.tiles);
+  for (const auto& [seat, action] : e.actions) s.apply(seat, action, NoEvents{});
+  require(s.terminal(), "the revealed hand does not end");
+  if (!base_) {
+    // What was revealed must be what we have seen. (A lobby may have left out the answers that it gave for us.)
+    const View seen = s.view(seat_);
+    require(seen.dealt_ == dealt_ && seen.table_ == table_ && seen.hand_ == hand_ && seen.result_ == result_,
+            "the reveal contradicts what was seen");
+  }
+  reveal_ = e;
+}
+
+Event View::own_win() const {
+  const auto fans = win_fans(*rules_, table_, seat_, hand_, drawn_);
+  const bool ok = fans && fans->points >= rules_->minimum;
+  Event e{.kind = ok ? Kind::hu : Kind::false_hu, .seat = seat_};
+  e.tile = drawn_;
+  e.from = seat_;
+  if (ok) e.fans = fan_counts(*fans);
+  return e;
+}
+
+void View::apply(Action action) {
+  const auto [move, tile] = parts(action);
+  const auto happens = [&, tile = tile](Kind kind) {
+    Event e{.kind = kind, .seat = seat_};
+    e.tile = tile;
+    observe(e);
+  };
+  if (table_.phase == Phase::claims || table_.phase == Phase::robbing) {
+    Event e{.kind = Kind::answer, .seat = seat_};
+    e.action = action;
+    observe(e);
+  }
+  switch (move) {
+    case Move::pass: return;
+    case Move::hu:
+      if (table_.phase == Phase::turn) observe(own_win());
+      return;
+    case Move::play: return happens(Kind::play);
+    case Move::chi: return happens(Kind::chi);
+    case Move::peng: return happens(Kind::peng);
+    case Move::gang: return happens(Kind::gang);
+    case Move::angang: return happens(Kind::angang);
+    case Move::bugang: return happens(Kind::bugang);
+  }
+}
+
+Event View::event_of(const LogEntry& entry) const {
+  Event e{.kind = entry.kind, .seat = entry.seat};
+  if (entry.kind == Kind::answer)
+    e.action = entry.tile;
+  else
+    e.tile = entry.kind == Kind::exhausted ? kHidden : entry.tile;
+  if (entry.kind == Kind::hu || entry.kind == Kind::false_hu) {
+    e.from = result_.from;
+    e.fans = fans_;
+  }
+  return e;
+}
+
+}  // namespace bothost::mahjong
