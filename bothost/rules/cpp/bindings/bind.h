@@ -5,6 +5,7 @@ namespace bothost::python {
 
 void bind_game(nanobind::module_& m);
 void bind_vec_env(nanobind::module_& m);
+void bind_mahjong(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 /// Moves and hand analysis of Dou Dizhu, as functions named doudizhu_*; bothost/rules/doudizhu.py is their face.
 void bind_doudizhu(nanobind::module_& m);

@@ -49,6 +49,7 @@ NB_MODULE(_native, m) {
   bind_vec_env(m);
   bind_search(m);
   bind_doudizhu(m);
+  bind_mahjong(m);
 
   m.def(
       "games",

@@ -2,6 +2,7 @@
 
 #include "core/erased.h"
 #include "doudizhu/doudizhu.h"
+#include "mahjong/mahjong.h"
 #include "othello/othello.h"
 #include "pairing/pairing.h"
 #include "search/search_of.h"
@@ -20,6 +21,7 @@ constexpr GameEntry kGames[] = {
     entry<Doudizhu>(),
     entry<Othello>(),
     entry<Pairing>(),
+    entry<Mahjong>(),
     entry<Claims>(/*testing=*/true),
 };
 
