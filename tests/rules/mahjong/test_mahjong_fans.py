@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from bothost.rules._native import mahjong
+from bothost.rules import mahjong
 
 MahjongGB = pytest.importorskip("MahjongGB")
 
-WORDS = [f"{s}{r}" for s in "WTB" for r in range(1, 10)] + [f"F{r}" for r in range(1, 5)] + ["J1", "J2", "J3"]
+WORDS = mahjong.TILES
 KIND = {"chow": 1, "pung": 2, "kong": 3, "concealed kong": 4}
-FANS = [name for name, _, _ in mahjong.fans()]
-CHINESE = {chinese: i for i, (_, chinese, _) in enumerate(mahjong.fans())}
+FANS = [name for name, _, _ in mahjong.FANS]
+CHINESE = {chinese: i for i, (_, chinese, _) in enumerate(mahjong.FANS)}
 CHINESE |= {"独听・边张": FANS.index("edge-wait"), "独听・嵌张": FANS.index("closed-wait")}
 CHINESE |= {"独听・单钓": FANS.index("single-wait")}
 
@@ -82,7 +82,7 @@ def score(hands: list[Hand]) -> list[dict[int, int] | None]:
 
 
 def worth(fans: dict[int, int]) -> int:
-    return sum(mahjong.fans()[f][2] * n for f, n in fans.items())
+    return sum(mahjong.FANS[f].points * n for f, n in fans.items())
 
 
 def suit(tile: int) -> int:

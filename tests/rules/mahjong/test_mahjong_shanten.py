@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bothost.rules._native import mahjong
+from bothost.rules import mahjong
 
 KINDS = 34
 HONOURS = range(27, 34)
@@ -129,7 +129,7 @@ def test_useful_tiles_equal_the_oracle_on_many_hands() -> None:
 def test_shanten_equals_pymahjonggb() -> None:
     """Hands without four of a kind: with them the library also counts on a fifth copy, which does not exist."""
     peer = pytest.importorskip("MahjongGB")
-    words = [f"{s}{r}" for s in "WTB" for r in range(1, 10)] + ["F1", "F2", "F3", "F4", "J1", "J2", "J3"]
+    words = mahjong.TILES
     shapes = [
         peer.RegularShanten,
         peer.SevenPairsShanten,

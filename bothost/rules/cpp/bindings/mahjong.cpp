@@ -1,4 +1,5 @@
-// Submodule bothost.rules._native.mahjong: shapes and fans of Chinese Official mahjong, one by one and in batches.
+// Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of bothost.rules._native. Their
+// documented face is bothost/rules/mahjong.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -61,33 +62,28 @@ WinContext read_win(const std::uint8_t* row) {
 
 }  // namespace
 
-void bind_mahjong(nb::module_& parent) {
-  nb::module_ m = parent.def_submodule("mahjong", "Shapes and fans of Chinese Official mahjong.");
-
-  m.def("fans", [] {
+void bind_mahjong(nb::module_& m) {
+  m.def("mahjong_fans", [] {
     nb::list out;
     for (const auto& f : kFanInfo)
       out.append(nb::make_tuple(nb::str(f.id.data(), f.id.size()), nb::str(f.chinese.data(), f.chinese.size()),
                                 static_cast<int>(f.points)));
     return out;
-  }, "Every fan in the order of the result columns: (id, Chinese name, points).");
+  });
 
-  m.def("distances", [](const Hand& hand, int melds) {
+  m.def("mahjong_distances", [](const Hand& hand, int melds) {
     const auto d = distances(checked(hand, melds), melds);
     return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted);
-  }, nb::arg("hand"), nb::arg("melds") = 0,
-     "Tiles still needed for each shape: standard, seven pairs, thirteen orphans, knitted straight, honours and\n"
-     "knitted tiles; 100 where the melds rule the shape out. ``hand``: uint8 (34,) counts of the standing tiles.");
+  }, nb::arg("hand"), nb::arg("melds") = 0);
 
-  m.def("useful_tiles", [](const Hand& hand, int melds, int shape) {
+  m.def("mahjong_useful_tiles", [](const Hand& hand, int melds, int shape) {
     if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
     const auto c = checked(hand, melds);
     const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
     return nb::make_tuple(u.shanten, u.tiles);
-  }, nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1,
-     "(shanten, bit mask of the kinds that lower it), over all shapes or for one (the index in ``distances``).");
+  }, nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1);
 
-  m.def("shanten_many", [](const Hands& hands, int melds) {
+  m.def("mahjong_shanten_many", [](const Hands& hands, int melds) {
     const std::size_t n = hands.shape(0);
     std::vector<std::int8_t> out(n);
     {
@@ -99,10 +95,9 @@ void bind_mahjong(nb::module_& parent) {
       }
     }
     return array(std::move(out), n);
-  }, nb::arg("hands"), nb::arg("melds") = 0,
-     "Shanten over all shapes: hands uint8 (n, 34), all with the same number of melds -> int8 (n,).");
+  }, nb::arg("hands"), nb::arg("melds") = 0);
 
-  m.def("useful_many", [](const Hands& hands, int melds) {
+  m.def("mahjong_useful_many", [](const Hands& hands, int melds) {
     const std::size_t n = hands.shape(0);
     std::vector<std::int8_t> out(n);
     std::vector<std::uint64_t> masks(n);
@@ -117,10 +112,9 @@ void bind_mahjong(nb::module_& parent) {
       }
     }
     return nb::make_tuple(array(std::move(out), n), array(std::move(masks), n));
-  }, nb::arg("hands"), nb::arg("melds") = 0,
-     "Shanten and useful tiles over all shapes: hands uint8 (n, 34) -> int8 (n,), uint64 (n,) bit masks.");
+  }, nb::arg("hands"), nb::arg("melds") = 0);
 
-  m.def("fan_many", [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
+  m.def("mahjong_fan_many", [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
     const std::size_t n = standing.shape(0);
     if (melds.shape(0) != n || wins.shape(0) != n) throw InvalidInput("the arrays must have equal lengths");
     std::vector<std::int16_t> points(n);
@@ -137,13 +131,9 @@ void bind_mahjong(nb::module_& parent) {
       }
     }
     return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
-  }, nb::arg("standing"), nb::arg("melds"), nb::arg("wins"),
-     "Fans of many hands: standing uint8 (n, 34) with the winning tile; melds uint8 (n, 4, 2) rows (kind, tile), kind\n"
-     "0 none, 1 chow (tile: the middle one), 2 pung, 3 melded kong, 4 concealed kong; wins uint8 (n, 8): winning tile,\n"
-     "self-drawn, fourth tile, kong (replacement or robbed), last tile, seat wind, prevalent wind, flowers.\n"
-     "Returns int16 (n,) points without flowers (-1: no winning hand) and uint8 (n, fans) how often each fan counts.");
+  }, nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
-  m.def("table_bytes", [] { return DistanceTable::get().bytes(); }, "Size of the lookup tables; makes them.");
+  m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }
 
 }  // namespace bothost::python

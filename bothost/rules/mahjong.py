@@ -1,0 +1,86 @@
+"""Chinese Official mahjong beyond the common contract: shanten, useful tiles and fans.
+
+Tiles are indices 0-33: characters W1-W9, bamboos T1-T9, dots B1-B9, winds F1-F4 (east, south, west, north), dragons
+J1-J3 (red, green, white). A hand is uint8 counts, shape (34,), of the standing tiles; melds are counted apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import _native
+
+CountArray = npt.NDArray[np.uint8]
+
+TILES = tuple(f"{s}{r}" for s in "WTB" for r in range(1, 10)) + ("F1", "F2", "F3", "F4", "J1", "J2", "J3")
+"""Words of the 34 kinds, by index."""
+SHAPES = ("standard", "seven_pairs", "thirteen_orphans", "knitted_straight", "honours_and_knitted")
+"""The winning shapes, in the order of :func:`distances`."""
+NEVER = 100
+"""Distance of a shape that the melds rule out."""
+
+
+class Fan(NamedTuple):
+    """One of the fans."""
+
+    name: str
+    chinese: str
+    """As the official judge reports it."""
+    points: int
+
+
+FANS = tuple(Fan(*entry) for entry in _native.mahjong_fans())
+"""The 81 fans in the order of the rule book, and the judge's ``concealed-and-melded-kong`` (5 points)."""
+
+
+def distances(hand: CountArray, melds: int = 0) -> tuple[int, int, int, int, int]:
+    """Tiles that must still come for each of :data:`SHAPES`; :data:`NEVER` where the melds rule it out.
+
+    A target never holds a fifth copy of a kind. Raises ValueError on more than 14 tiles or four of a kind.
+    """
+    return _native.mahjong_distances(hand, melds)
+
+
+def useful_tiles(hand: CountArray, melds: int = 0, shape: int | None = None) -> tuple[int, int]:
+    """(shanten, bit mask of the kinds that lower it), over all shapes or for one index into :data:`SHAPES`.
+
+    Shanten is one less than the tiles needed: -1 complete, 0 waiting. Kinds that the hand holds four times are left
+    out.
+    """
+    return _native.mahjong_useful_tiles(hand, melds, -1 if shape is None else shape)
+
+
+def shanten_many(hands: CountArray, melds: int = 0) -> npt.NDArray[np.int8]:
+    """Shanten over all shapes of hands, shape (n, 34), that all have the same number of melds: int8 (n,)."""
+    return _native.mahjong_shanten_many(hands, melds)
+
+
+def useful_many(hands: CountArray, melds: int = 0) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.uint64]]:
+    """Shanten int8 (n,) and bit masks uint64 (n,) of the useful tiles, over all shapes, of hands (n, 34)."""
+    return _native.mahjong_useful_many(hands, melds)
+
+
+def fan_many(
+    standing: CountArray, melds: CountArray, wins: CountArray
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]:
+    """Fans of many hands, each by the reading that is worth most.
+
+    ``standing`` uint8 (n, 34): the standing tiles with the winning one, 14 less three per meld. ``melds`` uint8
+    (n, 4, 2): rows (kind, tile), kind 0 none, 1 chow (tile: the middle one), 2 pung, 3 melded kong, 4 concealed kong.
+    ``wins`` uint8 (n, 8): winning tile, self-drawn, fourth tile (the three others lie open), kong (the tile replaced
+    one; without self-drawn: it robbed one), last tile, seat wind, prevalent wind (0 east .. 3 north), flowers.
+
+    Returns int16 (n,) points without flowers, -1 where the tiles complete no hand, and uint8 (n, len(FANS)) how often
+    each fan counts. Raises ValueError on what cannot be a hand.
+
+    Source: Mahjong Competition Rules (1998, 2006), as the official judge applies them.
+    """
+    return _native.mahjong_fan_many(standing, melds, wins)
+
+
+def table_bytes() -> int:
+    """Size of the native lookup tables; makes them (about 40 ms) when they are not there yet."""
+    return _native.mahjong_table_bytes()
