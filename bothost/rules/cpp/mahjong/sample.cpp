@@ -1,5 +1,6 @@
 // Full states that a view allows.
 #include <algorithm>
+#include <numeric>
 
 #include "mahjong/view.h"
 
@@ -69,29 +70,36 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
   std::vector<int> slots(kDealt, -1);  // when each tile came
   std::vector<Tile> tiles(dealt_.begin(), dealt_.end());
   if (seat != seat_) std::fill(tiles.begin(), tiles.end(), kHidden);
-  std::vector<std::size_t> batch(kDealt);  // the slots that a flower laid down now came from
-  for (std::size_t i = 0; i < batch.size(); ++i) batch[i] = i;
-  bool fresh = false;
-  int owed = 0;
+  // Flowers are laid down in the order of their coming, all that one batch of draws brought before any is replaced.
+  std::vector<std::size_t> batch(kDealt);
+  std::iota(batch.begin(), batch.end(), std::size_t{0});
+  std::vector<Tile> laid;
+  const auto place_flowers = [&] {
+    if (batch.size() < laid.size()) throw InvalidInput("no deal fits this view");
+    rng.shuffle(batch.begin(), batch.end());
+    std::sort(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(laid.size()));
+    if (seat != seat_)
+      for (std::size_t i = 0; i < laid.size(); ++i) tiles[batch[i]] = laid[i];
+    laid.clear();
+    batch.clear();
+  };
+  std::size_t owed = 0;
   std::size_t kong = 0;
   Tile last = kHidden;
   for (int time = 0; time < log_.size; ++time) {
     const auto& e = log_.list[at(time)];
     if (e.seat == seat && e.kind == Kind::draw) {
-      if (fresh || owed == 0) batch.clear();
-      fresh = false;
+      if (!laid.empty()) {
+        owed = laid.size();
+        place_flowers();
+      }
+      if (owed == 0) batch.clear();
       owed -= owed > 0;
       batch.push_back(slots.size());
       slots.push_back(time);
       tiles.push_back(e.tile);
     } else if (e.seat == seat && e.kind == Kind::flower) {
-      fresh = true;
-      ++owed;
-      if (seat == seat_) continue;
-      if (batch.empty()) throw InvalidInput("no deal fits this view");
-      const auto pick = rng.below(static_cast<std::uint32_t>(batch.size()));
-      tiles[batch[pick]] = e.tile;
-      batch.erase(batch.begin() + pick);
+      laid.push_back(e.tile);
     } else if (e.seat == seat && seat != seat_) {
       const Move move = e.kind == Kind::play     ? Move::play
                         : e.kind == Kind::chi    ? Move::chi
@@ -106,6 +114,7 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
     }
     if (e.kind == Kind::play) last = e.tile;
   }
+  if (!laid.empty()) place_flowers();
   if (seat == seat_) return tiles;
   // From the last tile that came back to the first: it is one of those that left later or stayed.
   std::vector<Tile> pool;
