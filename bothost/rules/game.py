@@ -77,7 +77,10 @@ class View(Protocol):
         ...
 
     def apply(self, action: int) -> None:
-        """Fold the events that our own action is certain to cause (for lobbies that only take composite moves)."""
+        """Fold the events that our own action is certain to cause (for lobbies that only take composite moves).
+
+        A claim that others may still beat is folded as if it went through: apply it to a clone.
+        """
         ...
 
     def notation(self, action: int) -> str: ...

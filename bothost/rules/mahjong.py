@@ -15,7 +15,7 @@ from bothost.rules import _native
 
 CountArray = npt.NDArray[np.uint8]
 
-TILES = tuple(f"{s}{r}" for s in "WTB" for r in range(1, 10)) + ("F1", "F2", "F3", "F4", "J1", "J2", "J3")
+TILES = (*(f"{s}{r}" for s in "WTB" for r in range(1, 10)), "F1", "F2", "F3", "F4", "J1", "J2", "J3")
 """Words of the 34 kinds, by index."""
 SHAPES = ("standard", "seven_pairs", "thirteen_orphans", "knitted_straight", "honours_and_knitted")
 """The winning shapes, in the order of :func:`distances`."""

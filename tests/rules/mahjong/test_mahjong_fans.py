@@ -76,8 +76,7 @@ def score(hands: list[Hand]) -> list[dict[int, int] | None]:
         wins[i] = h.win, h.self_drawn, h.fourth, h.kong, h.last, h.seat, h.prevalent, h.flowers
     points, times = mahjong.fan_many(standing, melds, wins)
     return [
-        None if p < 0 else {int(f): int(row[f]) for f in row.nonzero()[0]}
-        for p, row in zip(points, times, strict=True)
+        None if p < 0 else {int(f): int(row[f]) for f in row.nonzero()[0]} for p, row in zip(points, times, strict=True)
     ]
 
 

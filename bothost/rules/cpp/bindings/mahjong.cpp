@@ -1,5 +1,5 @@
-// Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of bothost.rules._native. Their
-// documented face is bothost/rules/mahjong.py.
+// Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of bothost.rules._native.
+// Their documented face is bothost/rules/mahjong.py.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -45,7 +45,8 @@ auto array(std::vector<T> values, Sizes... sizes) {
   return nb::ndarray<nb::numpy, T>(owned->data(), {static_cast<std::size_t>(sizes)...}, owner);
 }
 
-/// Rows (kind, tile) up to the first of kind 0; 1 chow (middle tile), 2 pung, 3 melded kong, 4 concealed kong.
+/// Rows (kind, tile) up to the first of kind 0; 1 chow (middle tile), 2 pung, 3 melded kong, 4 concealed
+/// kong.
 std::size_t read_melds(const std::uint8_t* row, std::array<Meld, 4>& melds) {
   std::size_t n = 0;
   for (; n < 4 && row[2 * n] != 0; ++n) {
@@ -66,72 +67,91 @@ void bind_mahjong(nb::module_& m) {
   m.def("mahjong_fans", [] {
     nb::list out;
     for (const auto& f : kFanInfo)
-      out.append(nb::make_tuple(nb::str(f.id.data(), f.id.size()), nb::str(f.chinese.data(), f.chinese.size()),
-                                static_cast<int>(f.points)));
+      out.append(nb::make_tuple(nb::str(f.id.data(), f.id.size()),
+                                nb::str(f.chinese.data(), f.chinese.size()), static_cast<int>(f.points)));
     return out;
   });
 
-  m.def("mahjong_distances", [](const Hand& hand, int melds) {
-    const auto d = distances(checked(hand, melds), melds);
-    return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted);
-  }, nb::arg("hand"), nb::arg("melds") = 0);
+  m.def(
+      "mahjong_distances",
+      [](const Hand& hand, int melds) {
+        const auto d = distances(checked(hand, melds), melds);
+        return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight,
+                              d.honours_and_knitted);
+      },
+      nb::arg("hand"), nb::arg("melds") = 0);
 
-  m.def("mahjong_useful_tiles", [](const Hand& hand, int melds, int shape) {
-    if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
-    const auto c = checked(hand, melds);
-    const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
-    return nb::make_tuple(u.shanten, u.tiles);
-  }, nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1);
+  m.def(
+      "mahjong_useful_tiles",
+      [](const Hand& hand, int melds, int shape) {
+        if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
+        const auto c = checked(hand, melds);
+        const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
+        return nb::make_tuple(u.shanten, u.tiles);
+      },
+      nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1);
 
-  m.def("mahjong_shanten_many", [](const Hands& hands, int melds) {
-    const std::size_t n = hands.shape(0);
-    std::vector<std::int8_t> out(n);
-    {
-      const nb::gil_scoped_release release;
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto c = counts(hands.data() + i * kKinds);
-        check_hand(c, melds);
-        out[i] = static_cast<std::int8_t>(shanten(c, melds));
-      }
-    }
-    return array(std::move(out), n);
-  }, nb::arg("hands"), nb::arg("melds") = 0);
+  m.def(
+      "mahjong_shanten_many",
+      [](const Hands& hands, int melds) {
+        const std::size_t n = hands.shape(0);
+        std::vector<std::int8_t> out(n);
+        {
+          const nb::gil_scoped_release release;
+          for (std::size_t i = 0; i < n; ++i) {
+            const auto c = counts(hands.data() + i * kKinds);
+            check_hand(c, melds);
+            out[i] = static_cast<std::int8_t>(shanten(c, melds));
+          }
+        }
+        return array(std::move(out), n);
+      },
+      nb::arg("hands"), nb::arg("melds") = 0);
 
-  m.def("mahjong_useful_many", [](const Hands& hands, int melds) {
-    const std::size_t n = hands.shape(0);
-    std::vector<std::int8_t> out(n);
-    std::vector<std::uint64_t> masks(n);
-    {
-      const nb::gil_scoped_release release;
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto c = counts(hands.data() + i * kKinds);
-        check_hand(c, melds);
-        const auto u = useful_tiles(c, melds);
-        out[i] = static_cast<std::int8_t>(u.shanten);
-        masks[i] = u.tiles;
-      }
-    }
-    return nb::make_tuple(array(std::move(out), n), array(std::move(masks), n));
-  }, nb::arg("hands"), nb::arg("melds") = 0);
+  m.def(
+      "mahjong_useful_many",
+      [](const Hands& hands, int melds) {
+        const std::size_t n = hands.shape(0);
+        std::vector<std::int8_t> out(n);
+        std::vector<std::uint64_t> masks(n);
+        {
+          const nb::gil_scoped_release release;
+          for (std::size_t i = 0; i < n; ++i) {
+            const auto c = counts(hands.data() + i * kKinds);
+            check_hand(c, melds);
+            const auto u = useful_tiles(c, melds);
+            out[i] = static_cast<std::int8_t>(u.shanten);
+            masks[i] = u.tiles;
+          }
+        }
+        return nb::make_tuple(array(std::move(out), n), array(std::move(masks), n));
+      },
+      nb::arg("hands"), nb::arg("melds") = 0);
 
-  m.def("mahjong_fan_many", [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
-    const std::size_t n = standing.shape(0);
-    if (melds.shape(0) != n || wins.shape(0) != n) throw InvalidInput("the arrays must have equal lengths");
-    std::vector<std::int16_t> points(n);
-    std::vector<std::uint8_t> times(n * kFans);
-    {
-      const nb::gil_scoped_release release;
-      for (std::size_t i = 0; i < n; ++i) {
-        std::array<Meld, 4> sets;
-        const auto k = read_melds(melds.data() + 8 * i, sets);
-        const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
-                                      read_win(wins.data() + 8 * i));
-        points[i] = static_cast<std::int16_t>(r ? r->points : -1);
-        if (r) std::copy(r->times.begin(), r->times.end(), times.begin() + static_cast<std::ptrdiff_t>(i * kFans));
-      }
-    }
-    return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
-  }, nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
+  m.def(
+      "mahjong_fan_many",
+      [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
+        const std::size_t n = standing.shape(0);
+        if (melds.shape(0) != n || wins.shape(0) != n)
+          throw InvalidInput("the arrays must have equal lengths");
+        std::vector<std::int16_t> points(n);
+        std::vector<std::uint8_t> times(n * kFans);
+        {
+          const nb::gil_scoped_release release;
+          for (std::size_t i = 0; i < n; ++i) {
+            std::array<Meld, 4> sets;
+            const auto k = read_melds(melds.data() + 8 * i, sets);
+            const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
+                                          read_win(wins.data() + 8 * i));
+            points[i] = static_cast<std::int16_t>(r ? r->points : -1);
+            if (r)
+              std::copy(r->times.begin(), r->times.end(),
+                        times.begin() + static_cast<std::ptrdiff_t>(i * kFans));
+          }
+        }
+        return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
+      },
+      nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
   m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }

@@ -93,7 +93,10 @@ void encode_numbers(const View& v, float* out) {
   const auto unseen = v.unseen();
   for (int k = 0; k < kKinds; ++k)
     if (useful >> k & 1) out[33] += static_cast<float>(unseen[at(k)]) / 34.0f;
-  out[29 + (t.phase == Phase::turn ? 0 : t.phase == Phase::discard ? 1 : t.phase == Phase::claims ? 2 : 3)] = 1.0f;
+  out[29 + (t.phase == Phase::turn      ? 0
+            : t.phase == Phase::discard ? 1
+            : t.phase == Phase::claims  ? 2
+                                        : 3)] = 1.0f;
 }
 
 }  // namespace
@@ -101,20 +104,42 @@ void encode_numbers(const View& v, float* out) {
 const std::vector<Block>& encoder_blocks() {
   using enum Block::Of;
   static const std::vector<Block> blocks = {
-      {"tiles", {kTilePlanes, 4, kKinds}, 1, view,
-       "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all that lies open; "
-       "10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 own seat, 14 "
-       "prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, next, opposite, previous."},
-      {"order", {kSeats, kOrderLength, kKinds}, 1, view,
+      {"tiles",
+       {kTilePlanes, 4, kKinds},
+       1,
+       view,
+       "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all that "
+       "lies open; "
+       "10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 own seat, "
+       "14 "
+       "prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, next, opposite, "
+       "previous."},
+      {"order",
+       {kSeats, kOrderLength, kKinds},
+       1,
+       view,
        "The last 24 discards of each seat, newest first, one-hot; seats from self on."},
-      {"numbers", {kScalars}, 1, view,
-       "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, 17-20 concealed "
-       "kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and more), 29-32 one-hot "
+      {"numbers",
+       {kScalars},
+       1,
+       view,
+       "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, 17-20 "
+       "concealed "
+       "kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and more), "
+       "29-32 one-hot "
        "phase turn, discard, claims, other; 33 unseen copies of the tiles that lower the shanten / 34."},
-      {"action", {kActionFloats}, 1, action,
-       "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow the middle one)."},
-      {"hidden", {kSeats + 1, 4, kKinds}, 1, oracle,
-       "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a kind); the next tile of "
+      {"action",
+       {kActionFloats},
+       1,
+       action,
+       "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow the "
+       "middle one)."},
+      {"hidden",
+       {kSeats + 1, 4, kKinds},
+       1,
+       oracle,
+       "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a kind); the "
+       "next tile of "
        "each seat's wall, row by seat from self on."},
   };
   return blocks;

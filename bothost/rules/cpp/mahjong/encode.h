@@ -1,5 +1,5 @@
-// Encoder blocks: the matrix and dummy encodings (a tile set is 4 x 34, row k is 1 where at least k + 1 copies are held;
-// an integer of n places is n planes or rows of which one is all ones).
+// Encoder blocks: the matrix and dummy encodings (a tile set is 4 x 34, row k is 1 where at least k + 1
+// copies are held; an integer of n places is n planes or rows of which one is all ones).
 #pragma once
 #include <span>
 #include <vector>

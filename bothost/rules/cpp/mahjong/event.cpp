@@ -6,8 +6,9 @@
 namespace bothost::mahjong {
 namespace {
 
-constexpr std::array<std::string_view, 14> kKindNames = {"deal", "draw",   "flower", "play", "answer",   "chi",       "peng",
-                                                    "gang", "angang", "bugang", "hu",   "false-hu", "exhausted", "reveal"};
+constexpr std::array<std::string_view, 14> kKindNames = {"deal", "draw",     "flower",    "play",   "answer",
+                                                         "chi",  "peng",     "gang",      "angang", "bugang",
+                                                         "hu",   "false-hu", "exhausted", "reveal"};
 
 /// Words of one line, parted by single spaces.
 class Words {
@@ -49,7 +50,8 @@ FanCounts parse_fans(std::string_view text) {
     const auto word = words.next(',');
     const auto star = word.find('*');
     const auto id = word.substr(0, star);
-    const auto it = std::find_if(kFanInfo.begin(), kFanInfo.end(), [id](const auto& f) { return f.id == id; });
+    const auto it =
+        std::find_if(kFanInfo.begin(), kFanInfo.end(), [id](const auto& f) { return f.id == id; });
     if (it == kFanInfo.end()) throw InvalidInput("\"" + std::string(id.substr(0, 40)) + "\" is no fan");
     std::uint8_t times = 1;
     if (star != std::string_view::npos) {
@@ -58,7 +60,8 @@ FanCounts parse_fans(std::string_view text) {
       times = static_cast<std::uint8_t>(word[star + 1] - '0');
     }
     const auto fan = static_cast<Fan>(it - kFanInfo.begin());
-    if (!out.empty() && out.back().first >= fan) throw InvalidInput("fans are named in the order of the rule book");
+    if (!out.empty() && out.back().first >= fan)
+      throw InvalidInput("fans are named in the order of the rule book");
     out.emplace_back(fan, times);
   }
   return out;
@@ -135,7 +138,8 @@ Event Event::parse(const Rules& rules, std::string_view text) {
   Words words(text);
   const auto name = words.next();
   const auto it = std::find(kKindNames.begin(), kKindNames.end(), name);
-  if (it == kKindNames.end()) throw InvalidInput("\"" + std::string(name.substr(0, 20)) + "\" is no mahjong event");
+  if (it == kKindNames.end())
+    throw InvalidInput("\"" + std::string(name.substr(0, 20)) + "\" is no mahjong event");
   Event e{};
   e.kind = static_cast<Kind>(it - kKindNames.begin());
   const auto seat = words.next();

@@ -11,7 +11,8 @@
 //   hu S T FROM FANS       a win: the tile, the seat it came from, "all-pungs,dragon-pung*2"
 //   false-hu S T FROM      a declared hand below the minimum
 //   exhausted -            the next seat has no tile to draw
-//   reveal - WIND WALL ACTIONS   everything: the wall as in the deal, comma-separated; all actions "seat:action"
+//   reveal - WIND WALL ACTIONS   everything: the wall as in the deal, comma-separated; all actions
+//   "seat:action"
 #pragma once
 #include <string>
 #include <string_view>
@@ -30,7 +31,20 @@ int total_points(const FanCounts& fans);
 
 struct Event {
   enum class Kind : std::uint8_t {
-    deal, draw, flower, play, answer, chi, peng, gang, angang, bugang, hu, false_hu, exhausted, reveal
+    deal,
+    draw,
+    flower,
+    play,
+    answer,
+    chi,
+    peng,
+    gang,
+    angang,
+    bugang,
+    hu,
+    false_hu,
+    exhausted,
+    reveal
   } kind;
   Seat seat = kNobody;
   Tile tile = kHidden;

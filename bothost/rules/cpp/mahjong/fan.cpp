@@ -118,8 +118,9 @@ class FanSet {
   std::uint64_t word_[2] = {};
 };
 
-/// What a fan implies is not scored beside it (the non-repeat rule), fan by fan as the rule book lists it. Where only
-/// some instances are implied (pungs of winds within little four winds) the counting code leaves them out itself.
+/// What a fan implies is not scored beside it (the non-repeat rule), fan by fan as the rule book lists it.
+/// Where only some instances are implied (pungs of winds within little four winds) the counting code leaves
+/// them out itself.
 constexpr std::array<FanSet, kFans> make_implied() {
   using enum Fan;
   std::array<FanSet, kFans> t{};
@@ -131,16 +132,17 @@ constexpr std::array<FanSet, kFans> make_implied() {
   says(all_green, {half_flush, one_voided_suit});
   says(nine_gates, {full_flush, concealed_hand, one_voided_suit, no_honors});
   says(four_kongs, {single_wait, all_pungs});
-  says(seven_shifted_pairs, {seven_pairs, full_flush, concealed_hand, one_voided_suit, no_honors, single_wait});
+  says(seven_shifted_pairs,
+       {seven_pairs, full_flush, concealed_hand, one_voided_suit, no_honors, single_wait});
   says(thirteen_orphans, {all_types, all_terminals_and_honors, concealed_hand, single_wait});
-  says(all_terminals, {all_terminals_and_honors, all_pungs, outside_hand, pung_of_terminals_or_honors, no_honors,
-                       double_pung});
+  says(all_terminals, {all_terminals_and_honors, all_pungs, outside_hand, pung_of_terminals_or_honors,
+                       no_honors, double_pung});
   says(little_four_winds, {big_three_winds});
   says(little_three_dragons, {two_dragons_pungs, dragon_pung});
   says(all_honors, {all_terminals_and_honors, all_pungs, outside_hand, pung_of_terminals_or_honors});
   says(four_concealed_pungs, {all_pungs, concealed_hand});
-  says(pure_terminal_chows, {seven_pairs, full_flush, all_chows, pure_double_chow, two_terminal_chows, one_voided_suit,
-                             no_honors});
+  says(pure_terminal_chows, {seven_pairs, full_flush, all_chows, pure_double_chow, two_terminal_chows,
+                             one_voided_suit, no_honors});
   says(quadruple_chow, {pure_shifted_pungs, tile_hog, pure_double_chow, pure_triple_chow});
   says(four_pure_shifted_pungs, {pure_triple_chow, pure_shifted_pungs, all_pungs});
   says(four_pure_shifted_chows, {pure_shifted_chows, two_terminal_chows, short_straight});
@@ -179,8 +181,7 @@ constexpr TileMask kNumbers = (TileMask{1} << 27) - 1;
 constexpr TileMask kWinds = TileMask{0xf} << 27, kDragons = TileMask{7} << 31;
 constexpr TileMask kTerminals = ranks(0x101);
 constexpr TileMask kGreen = TileMask{0b10101110} << 9 | bit(kDragonGreen);
-constexpr TileMask kReversible =
-    TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
+constexpr TileMask kReversible = TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
 
 /// Fans of two and of three chows; a chow is suit * 7 + 0-based rank of its lowest tile.
 constexpr int kChows = 21;
@@ -230,7 +231,8 @@ class Tally {
   void add(Fan f, int times = 1) {
     if (times == 0) return;
     present_.insert(f);
-    times_[static_cast<std::size_t>(f)] = static_cast<std::uint8_t>(times_[static_cast<std::size_t>(f)] + times);
+    times_[static_cast<std::size_t>(f)] =
+        static_cast<std::uint8_t>(times_[static_cast<std::size_t>(f)] + times);
   }
   bool has(Fan f) const { return present_.contains(f); }
 
@@ -269,7 +271,8 @@ bool splits(Counts& c, std::size_t t, bool pair) {
   };
   if (c[t] >= 3 && take(3, pair)) return true;
   if (pair && c[t] >= 2 && take(2, false)) return true;
-  if (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || !c[t + 1] || !c[t + 2]) return false;
+  if (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || !c[t + 1] || !c[t + 2])
+    return false;
   --c[t], --c[t + 1], --c[t + 2];
   const bool ok = splits(c, t, pair);
   ++c[t], ++c[t + 1], ++c[t + 2];
@@ -432,8 +435,8 @@ class Calculator {
     }
   }
 
-  // Every way to split `c` into sets and a pair, each once: at the lowest kind left decide on the pung and the pair,
-  // the remaining copies must begin chows.
+  // Every way to split `c` into sets and a pair, each once: at the lowest kind left decide on the pung and
+  // the pair, the remaining copies must begin chows.
   void read(Counts& c, std::size_t t, std::size_t n, int pair) {
     while (t < kKinds && c[t] == 0) ++t;
     if (t == kKinds) {
@@ -444,8 +447,8 @@ class Calculator {
     for (int pung = 0; pung <= (copies >= 3); ++pung)
       for (int eyes = 0; eyes <= (pair < 0 && copies - 3 * pung >= 2); ++eyes) {
         const int chows = copies - 3 * pung - 2 * eyes;
-        if (chows > 0 && (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || c[t + 1] < chows ||
-                          c[t + 2] < chows))
+        if (chows > 0 && (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 ||
+                          c[t + 1] < chows || c[t + 2] < chows))
           continue;
         std::size_t m = n;
         const auto tile = static_cast<Tile>(t);
@@ -525,7 +528,8 @@ class Calculator {
     return kChowTables.two[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
   }
   static Fan three(int a, int b, int c) {
-    return kChowTables.three[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)][static_cast<std::size_t>(c)];
+    return kChowTables
+        .three[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)][static_cast<std::size_t>(c)];
   }
 
   static bool add_four_chows(Tally& t, const int* unsorted, int pair) {
@@ -550,9 +554,9 @@ class Calculator {
     return false;
   }
 
-  /// No three chows combine. The pairs that do are scored as a forest: each chow joins those combined before it once
-  /// (the account-once rule). Which of the pairs fall away does not change the points; like the official judge we give
-  /// up repeated fans first, the later in the list the sooner.
+  /// No three chows combine. The pairs that do are scored as a forest: each chow joins those combined before
+  /// it once (the account-once rule). Which of the pairs fall away does not change the points; like the
+  /// official judge we give up repeated fans first, the later in the list the sooner.
   static void add_chow_pairs(Tally& t, const int* c, int n) {
     int times[4] = {}, found = 0, most = n - 1;
     for (int i = 0; i < n; ++i) {
@@ -570,7 +574,8 @@ class Calculator {
     for (int keep = 1; found > most && keep >= 0; --keep)
       for (int k = 3; k >= 0 && found > most; --k)
         while (times[k] > keep && found > most) --times[k], --found;
-    for (int k = 0; k < 4; ++k) t.add(static_cast<Fan>(static_cast<int>(Fan::pure_double_chow) + k), times[k]);
+    for (int k = 0; k < 4; ++k)
+      t.add(static_cast<Fan>(static_cast<int>(Fan::pure_double_chow) + k), times[k]);
   }
 
   void add_pungs(Tally& t, const Tile* p, int n, int pair) const {
@@ -638,15 +643,22 @@ class Calculator {
 
   static void add_concealed_pungs(Tally& t, int concealed, int melded_kongs, int concealed_kongs) {
     switch (melded_kongs + concealed_kongs) {
-      case 1: t.add(melded_kongs ? Fan::melded_kong : Fan::concealed_kong); break;
+      case 1:
+        t.add(melded_kongs ? Fan::melded_kong : Fan::concealed_kong);
+        break;
       case 2:
         t.add(melded_kongs == 2      ? Fan::two_melded_kongs
               : concealed_kongs == 2 ? Fan::two_concealed_kongs
                                      : Fan::concealed_and_melded_kong);
         break;
-      case 3: t.add(Fan::three_kongs); break;
-      case 4: t.add(Fan::four_kongs); break;
-      default: break;
+      case 3:
+        t.add(Fan::three_kongs);
+        break;
+      case 4:
+        t.add(Fan::four_kongs);
+        break;
+      default:
+        break;
     }
     if (concealed == 4) t.add(Fan::four_concealed_pungs);
     if (concealed == 3) t.add(Fan::three_concealed_pungs);
@@ -706,8 +718,8 @@ class Calculator {
     return only_wait_ == 1;
   }
 
-  /// Whether another kind than the winning tile would have completed the hand. A fifth copy counts as a wait, as the
-  /// official judge has it.
+  /// Whether another kind than the winning tile would have completed the hand. A fifth copy counts as a wait,
+  /// as the official judge has it.
   bool other_wait() const {
     Counts h = standing_;
     --h[win_.win_tile];
@@ -794,7 +806,8 @@ class Calculator {
 
 }  // namespace
 
-std::optional<FanResult> calculate_fans(const Counts& standing, std::span<const Meld> melds, const WinContext& win) {
+std::optional<FanResult> calculate_fans(const Counts& standing, std::span<const Meld> melds,
+                                        const WinContext& win) {
   return Calculator(standing, melds, win).best();
 }
 

@@ -1,5 +1,5 @@
-// Fan calculation of Chinese Official mahjong (MCR, "Mahjong Competition Rules", All-China Sports Federation, 1998 and
-// 2006): the 81 fans, their exclusions, and the best way to read a hand.
+// Fan calculation of Chinese Official mahjong (MCR, "Mahjong Competition Rules", All-China Sports Federation,
+// 1998 and 2006): the 81 fans, their exclusions, and the best way to read a hand.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,26 +12,91 @@
 
 namespace bothost::mahjong {
 
-/// In the order of the rule book, dearest first. concealed_and_melded_kong (one kong of each kind) is what the official
-/// judge scores instead of the two single kongs; it is not one of the 81.
+/// In the order of the rule book, dearest first. concealed_and_melded_kong (one kong of each kind) is what
+/// the official judge scores instead of the two single kongs; it is not one of the 81.
 enum class Fan : std::uint8_t {
-  big_four_winds, big_three_dragons, all_green, nine_gates, four_kongs, seven_shifted_pairs, thirteen_orphans,
-  all_terminals, little_four_winds, little_three_dragons, all_honors, four_concealed_pungs, pure_terminal_chows,
-  quadruple_chow, four_pure_shifted_pungs,
-  four_pure_shifted_chows, three_kongs, all_terminals_and_honors,
-  seven_pairs, greater_honors_and_knitted_tiles, all_even_pungs, full_flush, pure_triple_chow, pure_shifted_pungs,
-  upper_tiles, middle_tiles, lower_tiles,
-  pure_straight, three_suited_terminal_chows, pure_shifted_chows, all_five, triple_pung, three_concealed_pungs,
-  lesser_honors_and_knitted_tiles, knitted_straight, upper_four, lower_four, big_three_winds,
-  mixed_straight, reversible_tiles, mixed_triple_chow, mixed_shifted_pungs, chicken_hand, last_tile_draw,
-  last_tile_claim, out_with_replacement_tile, robbing_the_kong,
-  all_pungs, half_flush, mixed_shifted_chows, all_types, melded_hand, two_concealed_kongs, two_dragons_pungs,
+  big_four_winds,
+  big_three_dragons,
+  all_green,
+  nine_gates,
+  four_kongs,
+  seven_shifted_pairs,
+  thirteen_orphans,
+  all_terminals,
+  little_four_winds,
+  little_three_dragons,
+  all_honors,
+  four_concealed_pungs,
+  pure_terminal_chows,
+  quadruple_chow,
+  four_pure_shifted_pungs,
+  four_pure_shifted_chows,
+  three_kongs,
+  all_terminals_and_honors,
+  seven_pairs,
+  greater_honors_and_knitted_tiles,
+  all_even_pungs,
+  full_flush,
+  pure_triple_chow,
+  pure_shifted_pungs,
+  upper_tiles,
+  middle_tiles,
+  lower_tiles,
+  pure_straight,
+  three_suited_terminal_chows,
+  pure_shifted_chows,
+  all_five,
+  triple_pung,
+  three_concealed_pungs,
+  lesser_honors_and_knitted_tiles,
+  knitted_straight,
+  upper_four,
+  lower_four,
+  big_three_winds,
+  mixed_straight,
+  reversible_tiles,
+  mixed_triple_chow,
+  mixed_shifted_pungs,
+  chicken_hand,
+  last_tile_draw,
+  last_tile_claim,
+  out_with_replacement_tile,
+  robbing_the_kong,
+  all_pungs,
+  half_flush,
+  mixed_shifted_chows,
+  all_types,
+  melded_hand,
+  two_concealed_kongs,
+  two_dragons_pungs,
   concealed_and_melded_kong,
-  outside_hand, fully_concealed_hand, two_melded_kongs, last_tile,
-  dragon_pung, prevalent_wind, seat_wind, concealed_hand, all_chows, tile_hog, double_pung, two_concealed_pungs,
-  concealed_kong, all_simples,
-  pure_double_chow, mixed_double_chow, short_straight, two_terminal_chows, pung_of_terminals_or_honors, melded_kong,
-  one_voided_suit, no_honors, edge_wait, closed_wait, single_wait, self_drawn, flower_tiles,
+  outside_hand,
+  fully_concealed_hand,
+  two_melded_kongs,
+  last_tile,
+  dragon_pung,
+  prevalent_wind,
+  seat_wind,
+  concealed_hand,
+  all_chows,
+  tile_hog,
+  double_pung,
+  two_concealed_pungs,
+  concealed_kong,
+  all_simples,
+  pure_double_chow,
+  mixed_double_chow,
+  short_straight,
+  two_terminal_chows,
+  pung_of_terminals_or_honors,
+  melded_kong,
+  one_voided_suit,
+  no_honors,
+  edge_wait,
+  closed_wait,
+  single_wait,
+  self_drawn,
+  flower_tiles,
 };
 inline constexpr std::size_t kFans = static_cast<std::size_t>(Fan::flower_tiles) + 1;
 
@@ -74,8 +139,9 @@ struct FanResult {
   int total = 0;
 };
 
-/// Best score of a hand. `standing`: the standing tiles with the winning tile among them, 14 less three per meld.
-/// Empty when the tiles complete no hand. Throws InvalidInput when counts cannot be those of a hand.
-std::optional<FanResult> calculate_fans(const Counts& standing, std::span<const Meld> melds, const WinContext& win);
+/// Best score of a hand. `standing`: the standing tiles with the winning tile among them, 14 less three per
+/// meld. Empty when the tiles complete no hand. Throws InvalidInput when counts cannot be those of a hand.
+std::optional<FanResult> calculate_fans(const Counts& standing, std::span<const Meld> melds,
+                                        const WinContext& win);
 
 }  // namespace bothost::mahjong

@@ -9,8 +9,10 @@ const std::array<std::string_view, 5> kWindNames = {"east", "south", "west", "no
 namespace {
 
 constexpr std::array<std::string_view, 2> kWalls = {"per-seat", "shared"};
-constexpr std::array<std::string_view, 8> kMoves = {"pass", "hu", "play", "chi", "peng", "gang", "angang", "bugang"};
-constexpr std::array<Action, 9> kFirst = {kPass, kHu, kPlay, kChi, kPeng, kGang, kAngang, kBugang, kNumActions};
+constexpr std::array<std::string_view, 8> kMoves = {"pass", "hu",   "play",   "chi",
+                                                    "peng", "gang", "angang", "bugang"};
+constexpr std::array<Action, 9> kFirst = {kPass, kHu,     kPlay,   kChi,       kPeng,
+                                          kGang, kAngang, kBugang, kNumActions};
 
 template <std::size_t N>
 int one_of(const Json& value, std::string_view key, const std::array<std::string_view, N>& names) {

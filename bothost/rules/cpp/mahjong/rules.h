@@ -30,7 +30,8 @@ struct Rules {
   WallModel wall = WallModel::per_seat;
   /// Fewest points, flowers aside, that win.
   int minimum = 8;
-  /// A complete hand below the minimum may be declared, and costs 30: 10 to each other seat. The hand then ends.
+  /// A complete hand below the minimum may be declared, and costs 30: 10 to each other seat. The hand then
+  /// ends.
   bool false_win = false;
   /// 0 east .. 3 north, or kDealtWind: part of the deal, and drawn with it.
   int prevalent_wind = kDealtWind;
@@ -48,15 +49,16 @@ struct Rules {
 const std::vector<std::string>& preset_names();
 extern const std::array<std::string_view, 5> kWindNames;
 
-// The action space: one model decision per action. A chow is named by its middle tile; the claimed tile is known.
+// The action space: one model decision per action. A chow is named by its middle tile; the claimed tile is
+// known.
 inline constexpr Action kPass = 0;
 inline constexpr Action kHu = 1;
-inline constexpr Action kPlay = 2;                  // + tile
-inline constexpr Action kChi = kPlay + kKinds;      // + suit * 7 + rank of the middle tile - 1
-inline constexpr Action kPeng = kChi + 21;          // + tile
-inline constexpr Action kGang = kPeng + kKinds;     // + tile: a kong of the discard
-inline constexpr Action kAngang = kGang + kKinds;   // + tile: a concealed kong
-inline constexpr Action kBugang = kAngang + kKinds; // + tile: a pung becomes a kong
+inline constexpr Action kPlay = 2;                   // + tile
+inline constexpr Action kChi = kPlay + kKinds;       // + suit * 7 + rank of the middle tile - 1
+inline constexpr Action kPeng = kChi + 21;           // + tile
+inline constexpr Action kGang = kPeng + kKinds;      // + tile: a kong of the discard
+inline constexpr Action kAngang = kGang + kKinds;    // + tile: a concealed kong
+inline constexpr Action kBugang = kAngang + kKinds;  // + tile: a pung becomes a kong
 inline constexpr int kNumActions = kBugang + kKinds;
 
 constexpr Action chi_action(int middle) { return kChi + suit_of(middle) * 7 + rank_of(middle) - 1; }

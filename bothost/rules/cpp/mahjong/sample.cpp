@@ -59,8 +59,8 @@ void View::sample_hands(Rng& rng, Hidden& hidden) const {
   rng.shuffle(pool.begin(), pool.end());
 }
 
-/// All that a seat has been dealt and has drawn, in this order: what it holds at the end of this view and what it gave
-/// away, placed so that every tile came before it left; uniform over those orders.
+/// All that a seat has been dealt and has drawn, in this order: what it holds at the end of this view and
+/// what it gave away, placed so that every tile came before it left; uniform over those orders.
 std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) const {
   struct Item {
     Tile tile;
@@ -70,7 +70,8 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
   std::vector<int> slots(kDealt, -1);  // when each tile came
   std::vector<Tile> tiles(dealt_.begin(), dealt_.end());
   if (seat != seat_) std::fill(tiles.begin(), tiles.end(), kHidden);
-  // Flowers are laid down in the order of their coming, all that one batch of draws brought before any is replaced.
+  // Flowers are laid down in the order of their coming, all that one batch of draws brought before any is
+  // replaced.
   std::vector<std::size_t> batch(kDealt);
   std::iota(batch.begin(), batch.end(), std::size_t{0});
   std::vector<Tile> laid;
@@ -118,10 +119,12 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
   if (seat == seat_) return tiles;
   // From the last tile that came back to the first: it is one of those that left later or stayed.
   std::vector<Tile> pool;
-  for (int t = 0; t < kKinds; ++t) pool.insert(pool.end(), hidden.hands[at(seat)][at(t)], static_cast<Tile>(t));
+  for (int t = 0; t < kKinds; ++t)
+    pool.insert(pool.end(), hidden.hands[at(seat)][at(t)], static_cast<Tile>(t));
   for (auto i = slots.size(); i-- > 0;) {
     if (tiles[i] != kHidden) continue;
-    for (; !items.empty() && items.back().time > slots[i]; items.pop_back()) pool.push_back(items.back().tile);
+    for (; !items.empty() && items.back().time > slots[i]; items.pop_back())
+      pool.push_back(items.back().tile);
     if (pool.empty()) throw InvalidInput("no deal fits this view");
     std::swap(pool[rng.below(static_cast<std::uint32_t>(pool.size()))], pool.back());
     tiles[i] = pool.back();

@@ -38,16 +38,16 @@ template <int kBy>
 Lanes up(Lanes a) {
   const Lanes far = all(kFar);
   constexpr auto at = [](int i) { return i % 8 >= kBy ? i - kBy : 16; };
-  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
-                                 at(11), at(12), at(13), at(14), at(15));
+  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9),
+                                 at(10), at(11), at(12), at(13), at(14), at(15));
 }
 /// The lower half moved into the upper one, kBy lanes further; the lower one is kFar.
 template <int kBy>
 Lanes with_pair(Lanes a) {
   const Lanes far = all(kFar);
   constexpr auto at = [](int i) { return i >= 8 + kBy ? i - 8 - kBy : 16; };
-  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10),
-                                 at(11), at(12), at(13), at(14), at(15));
+  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9),
+                                 at(10), at(11), at(12), at(13), at(14), at(15));
 }
 
 /// Distances of two disjoint groups of kinds together: the cheapest split of the melds and of the pair.
@@ -77,14 +77,17 @@ struct Groups {
     for (int s = 0; s < 3; ++s) part[s] = &table.suit(hand.data() + 9 * s);
     part[3] = &table.honours(hand.data() + 27);
   }
-  int needed(int melds) const { return join_one(join(join(load(*part[0]), *part[1]), *part[2]), *part[3], melds); }
+  int needed(int melds) const {
+    return join_one(join(join(load(*part[0]), *part[1]), *part[2]), *part[3], melds);
+  }
 };
 
 /// Adds every set of melds and pair whose tiles fit, at distance 0.
 class Targets {
  public:
   template <class Index>
-  Targets(int kinds, Index index, std::vector<SuitDistance>& out) : kinds_(kinds), chows_(kinds == 9 ? 7 : 0) {
+  Targets(int kinds, Index index, std::vector<SuitDistance>& out)
+      : kinds_(kinds), chows_(kinds == 9 ? 7 : 0) {
     add(0, 0, index, out);
   }
 
@@ -109,7 +112,8 @@ class Targets {
     if (meld < kinds_) {
       count_[meld] = static_cast<std::uint8_t>(count_[meld] + 3 * sign);
     } else {
-      for (int i = meld - kinds_; i < meld - kinds_ + 3; ++i) count_[i] = static_cast<std::uint8_t>(count_[i] + sign);
+      for (int i = meld - kinds_; i < meld - kinds_ + 3; ++i)
+        count_[i] = static_cast<std::uint8_t>(count_[i] + sign);
     }
   }
   int kinds_, chows_;
@@ -161,7 +165,10 @@ int needed_knitted(const Counts& hand, TileMask one, int melds, int bound) {
 struct Kinds {
   TileMask one, two, three, four;
   explicit Kinds(const Counts& hand)
-      : one(kinds_with(hand, 1)), two(kinds_with(hand, 2)), three(kinds_with(hand, 3)), four(kinds_with(hand, 4)) {}
+      : one(kinds_with(hand, 1)),
+        two(kinds_with(hand, 2)),
+        three(kinds_with(hand, 3)),
+        four(kinds_with(hand, 4)) {}
   TileMask odd() const { return (one & ~two) | (three & ~four); }
 };
 
@@ -182,7 +189,8 @@ DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
   std::array<std::uint32_t, 21> prefix{};  // lo parts of at most n tiles
   for (int i = 0; i < kLoSize; ++i) {
     lo_rank_[static_cast<std::size_t>(lo[static_cast<std::size_t>(i)])] = static_cast<std::uint16_t>(i);
-    for (auto n = static_cast<std::size_t>(digit_sum(lo[static_cast<std::size_t>(i)])); n < prefix.size(); ++n)
+    for (auto n = static_cast<std::size_t>(digit_sum(lo[static_cast<std::size_t>(i)])); n < prefix.size();
+         ++n)
       ++prefix[n];
   }
   std::uint32_t size = 0;
@@ -201,17 +209,20 @@ DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
 }
 
 void DistanceTable::relax(std::vector<SuitDistance>& table, int kinds) {
-  // First what must be added, from the fullest hand down; then what the hand holds beyond a target costs nothing.
-  // Neither pass leaves the hands of at most 14 tiles: hand -> common part -> target only shrinks, then grows.
+  // First what must be added, from the fullest hand down; then what the hand holds beyond a target costs
+  // nothing. Neither pass leaves the hands of at most 14 tiles: hand -> common part -> target only shrinks,
+  // then grows.
   constexpr int kPower[] = {1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1953125};
   const auto at = [&](int key) -> SuitDistance& {
     if (kinds == 7) return table[static_cast<std::size_t>(key)];
-    return table[hi_base_[static_cast<std::size_t>(key / kLoSize)] + lo_rank_[static_cast<std::size_t>(key % kLoSize)]];
+    return table[hi_base_[static_cast<std::size_t>(key / kLoSize)] +
+                 lo_rank_[static_cast<std::size_t>(key % kLoSize)]];
   };
   std::vector<std::uint8_t> tiles(static_cast<std::size_t>(kPower[kinds]));
   for (int i = 0, size = 1; i < kinds; ++i, size *= 5)
     for (int k = size; k < 5 * size; ++k)
-      tiles[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(tiles[static_cast<std::size_t>(k - size)] + 1);
+      tiles[static_cast<std::size_t>(k)] =
+          static_cast<std::uint8_t>(tiles[static_cast<std::size_t>(k - size)] + 1);
   for (int key = kPower[kinds] - 1; key >= 0; --key) {
     if (tiles[static_cast<std::size_t>(key)] >= kMostTiles) continue;
     Lanes v = load(at(key));
@@ -286,7 +297,8 @@ TileMask useful_standard(const Counts& hand, int melds, int needed) {
   SuitDistance low, high;
   store(low, ab);
   store(high, cd);
-  const Lanes rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]), join(ab, *g.part[2])};
+  const Lanes rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]),
+                         join(ab, *g.part[2])};
   Counts with = hand;
   TileMask tiles = 0;
   for (std::size_t t = 0; t < kKinds; ++t) {

@@ -1,7 +1,8 @@
 // Distance of a hand from the winning shapes of Chinese Official mahjong, and the tiles that shorten it.
 //
-// `needed` is the number of tiles that must still come; shanten = needed - 1 (-1 complete, 0 waiting). A target never
-// holds more than four copies of a kind, so a hand that could only wait for a fifth copy does not count as waiting.
+// `needed` is the number of tiles that must still come; shanten = needed - 1 (-1 complete, 0 waiting). A
+// target never holds more than four copies of a kind, so a hand that could only wait for a fifth copy does
+// not count as waiting.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -43,8 +44,9 @@ class DistanceTable {
     return (pairs & 0xffffu) + 25u * (pairs >> 16);
   }
 
-  // A suit is split into its ranks 1-5 (lo) and 6-9 (hi). lo_rank_ orders the lo parts by their number of tiles, so
-  // that for each hi part exactly the lo parts that leave at most 14 tiles form a prefix: the index has no holes.
+  // A suit is split into its ranks 1-5 (lo) and 6-9 (hi). lo_rank_ orders the lo parts by their number of
+  // tiles, so that for each hi part exactly the lo parts that leave at most 14 tiles form a prefix: the index
+  // has no holes.
   std::vector<std::uint16_t> lo_rank_;
   std::vector<std::uint32_t> hi_base_;
   std::vector<SuitDistance> suits_;
@@ -82,7 +84,8 @@ int needed_standard(const Counts& hand, int melds);
 
 struct Useful {
   int shanten;
-  /// Kinds any of which lowers the shanten; kinds that the hand already holds four times are never among them.
+  /// Kinds any of which lowers the shanten; kinds that the hand already holds four times are never among
+  /// them.
   TileMask tiles;
 };
 /// Shanten over all shapes and the tiles that lower it.
@@ -93,7 +96,8 @@ Useful useful_tiles_of(const Counts& hand, int melds, int shape);
 /// Whether the standing tiles complete a hand.
 inline bool is_complete(const Counts& hand, int melds) { return needed_tiles(hand, melds) == 0; }
 
-/// Throws InvalidInput unless every kind is held at most four times, there are at most 14 tiles, and 0 <= melds <= 4.
+/// Throws InvalidInput unless every kind is held at most four times, there are at most 14 tiles, and 0 <=
+/// melds <= 4.
 void check_hand(const Counts& hand, int melds);
 
 }  // namespace bothost::mahjong

@@ -47,7 +47,8 @@ State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
   auto deck = full_deck(rules);
   rng.shuffle(deck.begin(), deck.end());
   const bool drawn = rules.prevalent_wind == Rules::kDealtWind;
-  table_.begin(rules, static_cast<std::uint8_t>(drawn ? rng.below(4) : static_cast<std::uint32_t>(rules.prevalent_wind)));
+  table_.begin(rules, static_cast<std::uint8_t>(drawn ? rng.below(4)
+                                                      : static_cast<std::uint32_t>(rules.prevalent_wind)));
   wall_ = Wall(rules, deck);
   deal_tiles();
 }
@@ -208,7 +209,8 @@ Seat State::winner_of_claims() const {
 void State::settle_claims() {
   const Seat seat = winner_of_claims();
   asked_ = 0;
-  if (seat == kNobody) return next_turn(table_.phase == Phase::robbing ? table_.actor : next_seat(table_.actor));
+  if (seat == kNobody)
+    return next_turn(table_.phase == Phase::robbing ? table_.actor : next_seat(table_.actor));
   const auto [move, tile] = parts(answers_[at(seat)]);
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);

@@ -22,8 +22,8 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
-/// The wall in the order of its drawing. A seat's quarter of the deal's wall, or the whole of a shared one, is drawn
-/// from its end, as in the official judge's games.
+/// The wall in the order of its drawing. A seat's quarter of the deal's wall, or the whole of a shared one,
+/// is drawn from its end, as in the official judge's games.
 class Wall {
  public:
   Wall() = default;
@@ -83,7 +83,9 @@ class State {
   void deal_tiles();
   void replace_dealt_flowers();
   void draw_tile(Seat seat);
-  void log(Event::Kind kind, Seat seat, int tile = 0) { log_.add({kind, seat, static_cast<std::uint8_t>(tile)}); }
+  void log(Event::Kind kind, Seat seat, int tile = 0) {
+    log_.add({kind, seat, static_cast<std::uint8_t>(tile)});
+  }
   /// The actor's move: a discard or a kong of its own.
   void move(Seat seat, Action action);
   void ask_claims();

@@ -93,14 +93,23 @@ Outgoing outgoing(Move move, Tile tile, Tile claimed) {
   };
   switch (move) {
     case Move::play:
-    case Move::bugang: put(tile, 1); break;
+    case Move::bugang:
+      put(tile, 1);
+      break;
     case Move::chi:
       for (int t = tile - 1; t <= tile + 1; ++t) put(t, t != claimed);
       break;
-    case Move::peng: put(tile, 2); break;
-    case Move::gang: put(tile, 3); break;
-    case Move::angang: put(tile, 4); break;
-    default: break;
+    case Move::peng:
+      put(tile, 2);
+      break;
+    case Move::gang:
+      put(tile, 3);
+      break;
+    case Move::angang:
+      put(tile, 4);
+      break;
+    default:
+      break;
   }
   return out;
 }
@@ -119,7 +128,8 @@ WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile d
   return win;
 }
 
-std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn) {
+std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat seat, const Counts& hand,
+                                  Tile drawn) {
   Counts standing = hand;
   const auto win = win_context(rules, table, seat, drawn);
   if (!win.self_drawn && ++standing[win.win_tile] > 4) return {};
@@ -138,7 +148,8 @@ bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& ha
 
 namespace {
 
-void own_turn(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn, ActionList& out) {
+void own_turn(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn,
+              ActionList& out) {
   if (drawn >= kKinds) return;  // a flower, to be laid down first; or a draw that the view does not know
   if (may_win(rules, table, seat, hand, drawn)) out.push_back(kHu);
   for (int t = 0; t < kKinds; ++t)

@@ -40,7 +40,8 @@ struct LogEntry {
 
 /// Everything since the deal, oldest first; unused entries stay zero, so that equal logs are equal as bytes.
 struct Log {
-  // 92 draws, 16 flowers with their draws, as many discards as draws and claims, 16 melds, 2 answers to most of them.
+  // 92 draws, 16 flowers with their draws, as many discards as draws and claims, 16 melds, 2 answers to most
+  // of them.
   static constexpr int kMost = 512;
   std::array<LogEntry, kMost> list{};
   int size = 0;
@@ -78,7 +79,9 @@ struct Table {
   }
   /// No tile is left for the seat after the actor: the last tile in the official judge's sense.
   bool last_round(const Rules& rules) const { return left_for(rules, next_seat(actor)) == 0; }
-  std::span<const TableMeld> melds_of(int seat) const { return {melds[at(seat)].data(), num_melds[at(seat)]}; }
+  std::span<const TableMeld> melds_of(int seat) const {
+    return {melds[at(seat)].data(), num_melds[at(seat)]};
+  }
 
   // The transitions. The caller has checked that they are legal.
   void begin(const Rules& rules, std::uint8_t prevalent);
@@ -97,15 +100,18 @@ struct Table {
 /// How `seat` would win now: with the tile it has just drawn, or with the last tile of another seat.
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn);
 /// Fans of the standing tiles (without the tile of another seat); empty when they are not complete.
-std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn);
+std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat seat, const Counts& hand,
+                                  Tile drawn);
 /// Whether the rules let `seat` declare a win now.
 bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn);
 
 /// Legal actions of `seat` with these standing tiles, ascending; as if it had not answered yet.
-void legal_actions(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn, ActionList& out);
+void legal_actions(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn,
+                   ActionList& out);
 bool has_claim(const Rules& rules, const Table& table, Seat seat, const Counts& hand);
 
-/// Standing tiles that an action takes out of the hand of its seat, at most four; the claimed tile is not among them.
+/// Standing tiles that an action takes out of the hand of its seat, at most four; the claimed tile is not
+/// among them.
 struct Outgoing {
   std::array<Tile, 4> tiles{};
   int size = 0;

@@ -1,8 +1,8 @@
 // Tiles of Chinese Official mahjong and their words.
 //
-// A tile is an index: 0-8 characters W1..W9, 9-17 bamboos T1..T9, 18-26 dots B1..B9, 27-30 winds F1..F4 (east, south,
-// west, north), 31-33 dragons J1..J3 (red, green, white), 34-41 flowers H1..H8. The words are those of the official
-// competition data and of Botzone; the order is that of the matrix encoding.
+// A tile is an index: 0-8 characters W1..W9, 9-17 bamboos T1..T9, 18-26 dots B1..B9, 27-30 winds F1..F4
+// (east, south, west, north), 31-33 dragons J1..J3 (red, green, white), 34-41 flowers H1..H8. The words are
+// those of the official competition data and of Botzone; the order is that of the matrix encoding.
 #pragma once
 #include <array>
 #include <cstdint>

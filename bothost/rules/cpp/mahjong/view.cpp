@@ -16,12 +16,18 @@ void require(bool condition, const char* message) {
 
 Move move_of(Kind kind) {
   switch (kind) {
-    case Kind::chi: return Move::chi;
-    case Kind::peng: return Move::peng;
-    case Kind::gang: return Move::gang;
-    case Kind::angang: return Move::angang;
-    case Kind::bugang: return Move::bugang;
-    default: return Move::play;
+    case Kind::chi:
+      return Move::chi;
+    case Kind::peng:
+      return Move::peng;
+    case Kind::gang:
+      return Move::gang;
+    case Kind::angang:
+      return Move::angang;
+    case Kind::bugang:
+      return Move::bugang;
+    default:
+      return Move::play;
   }
 }
 
@@ -30,8 +36,8 @@ Move move_of(Kind kind) {
 bool View::operator==(const View& o) const {
   const bool same_base = base_ && o.base_ ? *base_ == *o.base_ : !base_ == !o.base_;
   return same_base && *rules_ == *o.rules_ && seat_ == o.seat_ && seq_ == o.seq_ && table_ == o.table_ &&
-         hand_ == o.hand_ && drawn_ == o.drawn_ && answered_ == o.answered_ && dealt_ == o.dealt_ && log_ == o.log_ &&
-         result_ == o.result_ && fans_ == o.fans_ && reveal_ == o.reveal_;
+         hand_ == o.hand_ && drawn_ == o.drawn_ && answered_ == o.answered_ && dealt_ == o.dealt_ &&
+         log_ == o.log_ && result_ == o.result_ && fans_ == o.fans_ && reveal_ == o.reveal_;
 }
 
 bool View::asked() const {
@@ -89,25 +95,36 @@ void View::observe(const Event& event) {
 }
 
 void View::fold(const Event& e) {
-  require(e.kind == Kind::exhausted || e.kind == Kind::reveal ? e.seat == kNobody : e.seat >= 0 && e.seat < kSeats,
+  require(e.kind == Kind::exhausted || e.kind == Kind::reveal ? e.seat == kNobody
+                                                              : e.seat >= 0 && e.seat < kSeats,
           "the event has no such seat");
-  require((e.kind == Kind::deal) == (table_.phase == Phase::start), "a hand begins with its deal, and with one only");
+  require((e.kind == Kind::deal) == (table_.phase == Phase::start),
+          "a hand begins with its deal, and with one only");
   require((e.kind == Kind::reveal) == (table_.phase == Phase::over), "the hand is over");
   switch (e.kind) {
-    case Kind::deal: return fold_deal(e);
-    case Kind::draw: return fold_draw(e);
-    case Kind::flower: return fold_flower(e);
-    case Kind::play: return fold_play(e);
-    case Kind::answer: return fold_answer(e);
+    case Kind::deal:
+      return fold_deal(e);
+    case Kind::draw:
+      return fold_draw(e);
+    case Kind::flower:
+      return fold_flower(e);
+    case Kind::play:
+      return fold_play(e);
+    case Kind::answer:
+      return fold_answer(e);
     case Kind::chi:
     case Kind::peng:
-    case Kind::gang: return fold_claim(e);
+    case Kind::gang:
+      return fold_claim(e);
     case Kind::angang:
-    case Kind::bugang: return fold_own_kong(e);
+    case Kind::bugang:
+      return fold_own_kong(e);
     case Kind::hu:
     case Kind::false_hu:
-    case Kind::exhausted: return fold_end(e);
-    case Kind::reveal: return fold_reveal(e);
+    case Kind::exhausted:
+      return fold_end(e);
+    case Kind::reveal:
+      return fold_reveal(e);
   }
 }
 
@@ -129,9 +146,11 @@ void View::fold_deal(const Event& e) {
 void View::fold_draw(const Event& e) {
   const bool dealing = table_.phase == Phase::dealing;
   const bool replaces = dealing && table_.owed[at(e.seat)] > 0;
-  const bool first = dealing && e.seat == 0 && std::all_of(table_.owed.begin(), table_.owed.end(), [](int n) { return n == 0; });
-  const bool passed = (table_.phase == Phase::claims && e.seat == next_seat(table_.actor)) ||
-                      ((table_.phase == Phase::robbing || table_.phase == Phase::drawing) && e.seat == table_.actor);
+  const bool first = dealing && e.seat == 0 &&
+                     std::all_of(table_.owed.begin(), table_.owed.end(), [](int n) { return n == 0; });
+  const bool passed =
+      (table_.phase == Phase::claims && e.seat == next_seat(table_.actor)) ||
+      ((table_.phase == Phase::robbing || table_.phase == Phase::drawing) && e.seat == table_.actor);
   require(replaces || first || passed, "it is not this seat's turn to draw");
   require(table_.left_for(*rules_, e.seat) > 0, "no tile is left to draw");
   require((e.tile != kHidden) == (e.seat == seat_), "a drawn tile is seen by its drawer alone");
@@ -210,7 +229,8 @@ void View::fold_claim(const Event& e) {
             "the discard is not in this chow");
   } else {
     require(e.tile == table_.last_tile, "another tile was discarded");
-    require(move != Move::gang || table_.left_for(*rules_, e.seat) > 0, "no tile is left to replace the kong");
+    require(move != Move::gang || table_.left_for(*rules_, e.seat) > 0,
+            "no tile is left to replace the kong");
   }
   if (e.seat == seat_) {
     take_out(move, e.tile);
@@ -218,7 +238,8 @@ void View::fold_claim(const Event& e) {
     const auto left = unseen();
     const auto out = outgoing(move, e.tile, table_.last_tile);
     for (int i = 0; i < out.size; ++i)
-      require(left[out.tiles[at(i)]] >= std::count(out.tiles.begin(), out.tiles.begin() + out.size, out.tiles[at(i)]),
+      require(left[out.tiles[at(i)]] >=
+                  std::count(out.tiles.begin(), out.tiles.begin() + out.size, out.tiles[at(i)]),
               "a claim needs tiles of which too few are left");
   }
   note(e, e.tile);
@@ -229,7 +250,8 @@ void View::fold_claim(const Event& e) {
 void View::fold_own_kong(const Event& e) {
   const bool own = e.seat == seat_, concealed = e.kind == Kind::angang;
   require(table_.phase == Phase::turn && e.seat == table_.actor, "it is not this seat's turn");
-  require(!table_.last_round(*rules_) && table_.left_for(*rules_, e.seat) > 0, "no tile is left to replace the kong");
+  require(!table_.last_round(*rules_) && table_.left_for(*rules_, e.seat) > 0,
+          "no tile is left to replace the kong");
   if (concealed) {
     require((e.tile != kHidden) == own, "a concealed kong is seen by its owner alone");
     require(!own || (e.tile < kKinds && hand_[e.tile] == 4), "this seat does not hold that kong");
@@ -282,7 +304,8 @@ void View::fold_reveal(const Event& e) {
   for (const auto& [seat, action] : e.actions) s.apply(seat, action, NoEvents{});
   require(s.terminal(), "the revealed hand does not end");
   if (!base_) {
-    // What was revealed must be what we have seen. (A lobby may have left out the answers that it gave for us.)
+    // What was revealed must be what we have seen. (A lobby may have left out the answers that it gave for
+    // us.)
     const View seen = s.view(seat_);
     require(seen.dealt_ == dealt_ && seen.table_ == table_ && seen.hand_ == hand_ && seen.result_ == result_,
             "the reveal contradicts what was seen");
@@ -313,16 +336,23 @@ void View::apply(Action action) {
     observe(e);
   }
   switch (move) {
-    case Move::pass: return;
+    case Move::pass:
+      return;
     case Move::hu:
       if (table_.phase == Phase::turn) observe(own_win());
       return;
-    case Move::play: return happens(Kind::play);
-    case Move::chi: return happens(Kind::chi);
-    case Move::peng: return happens(Kind::peng);
-    case Move::gang: return happens(Kind::gang);
-    case Move::angang: return happens(Kind::angang);
-    case Move::bugang: return happens(Kind::bugang);
+    case Move::play:
+      return happens(Kind::play);
+    case Move::chi:
+      return happens(Kind::chi);
+    case Move::peng:
+      return happens(Kind::peng);
+    case Move::gang:
+      return happens(Kind::gang);
+    case Move::angang:
+      return happens(Kind::angang);
+    case Move::bugang:
+      return happens(Kind::bugang);
   }
 }
 

@@ -1,7 +1,8 @@
 // Views as bytes and as JSON.
 //
-// A view is the fold of its events, so bytes and JSON carry these events, and reading folds them again: what could not
-// have happened is refused by the same checks as in live play. A view that began with a snapshot carries that too.
+// A view is the fold of its events, so bytes and JSON carry these events, and reading folds them again: what
+// could not have happened is refused by the same checks as in live play. A view that began with a snapshot
+// carries that too.
 #include <algorithm>
 
 #include "mahjong/view.h"
@@ -20,7 +21,8 @@ void require(bool condition, const char* message) {
 }
 
 template <std::size_t N>
-std::size_t index_of(std::string_view name, std::string_view what, const std::array<std::string_view, N>& names) {
+std::size_t index_of(std::string_view name, std::string_view what,
+                     const std::array<std::string_view, N>& names) {
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end())
     throw InvalidInput(std::string(what) + ": \"" + std::string(name.substr(0, 20)) + "\" is unknown");
@@ -193,7 +195,8 @@ View::Base View::base_from_json(const Rules& rules, Seat seat, const Json& json)
       for (const auto& m : v->array("melds")[at(s)].array("melds")) {
         require(t.num_melds[at(s)] < 4, "a seat has at most four melds");
         const auto name = index_of(m.at("kind").text("kind"), "kind", kMeldNames);
-        t.melds[at(s)][t.num_melds[at(s)]++] = meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
+        t.melds[at(s)][t.num_melds[at(s)]++] =
+            meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
       }
   }
   if (const auto* v = optional("discards")) {
@@ -205,8 +208,9 @@ View::Base View::base_from_json(const Rules& rules, Seat seat, const Json& json)
   read_numbers(json, "flowers", t.flowers);
   if (!read_numbers(json, "hand_sizes", t.hand_size))
     for (int s = 0; s < kSeats; ++s)
-      t.hand_size[at(s)] = static_cast<std::uint8_t>(
-          13 - 3 * t.num_melds[at(s)] + (s == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard)));
+      t.hand_size[at(s)] =
+          static_cast<std::uint8_t>(13 - 3 * t.num_melds[at(s)] +
+                                    (s == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard)));
   if (!read_numbers(json, "wall_left", t.wall_left)) {
     // What is neither held nor seen is still in the wall.
     int left = rules.num_tiles();
@@ -219,7 +223,8 @@ View::Base View::base_from_json(const Rules& rules, Seat seat, const Json& json)
       t.wall_left[0] = static_cast<std::uint8_t>(left);
     } else {
       for (int i = 0; i < kSeats; ++i)
-        t.wall_left[at((std::max<int>(t.actor, 0) + 1 + i) % kSeats)] = static_cast<std::uint8_t>((left + 3 - i) / 4);
+        t.wall_left[at((std::max<int>(t.actor, 0) + 1 + i) % kSeats)] =
+            static_cast<std::uint8_t>((left + 3 - i) / 4);
     }
   }
   return b;
@@ -233,7 +238,8 @@ void View::check_base(const Rules& rules, Seat seat, Base& b) {
   require(t.wind < 4 && (rules.prevalent_wind == Rules::kDealtWind || rules.prevalent_wind == t.wind),
           "the rules settle another prevalent wind");
   require(t.actor >= 0 && t.actor < kSeats, "a snapshot names the seat that acts");
-  require(asks ? t.last_tile < kKinds : t.last_tile < kKinds || t.last_tile == kHidden, "the last tile is missing");
+  require(asks ? t.last_tile < kKinds : t.last_tile < kKinds || t.last_tile == kHidden,
+          "the last tile is missing");
   int sum = 0, own = 0;
   std::array<int, kKinds> copies{};
   t.shown = Counts{};
@@ -243,13 +249,15 @@ void View::check_base(const Rules& rules, Seat seat, Base& b) {
     require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0, "a shared wall is told once");
     require(rules.flowers ? t.flowers[s] <= kFlowers : t.flowers[s] == 0, "there are no such flowers");
     const bool more = static_cast<int>(s) == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard);
-    // A seat that has yet to draw for a kong or a flower holds one less than before its turn, as all the others do.
+    // A seat that has yet to draw for a kong or a flower holds one less than before its turn, as all the
+    // others do.
     require(t.hand_size[s] + 3 * t.num_melds[s] == 13 + more, "a seat holds too many tiles or too few");
     for (const auto d : b.discards[s]) show(d, 1), ++sum;
     for (const auto& m : t.melds_of(static_cast<int>(s))) {
       const bool hidden = m.concealed && static_cast<int>(s) != seat;
       require(hidden ? m.tile == kHidden : m.tile < kKinds, "only another seat's concealed kong is hidden");
-      require(m.concealed == (m.claimed == kHidden) && (m.concealed || m.claimed < kKinds), "a meld claims a discard");
+      require(m.concealed == (m.claimed == kHidden) && (m.concealed || m.claimed < kKinds),
+              "a meld claims a discard");
       sum += m.kind == Meld::kong ? 4 : 3;
       if (m.concealed) continue;
       --sum;  // the claimed tile is among the discards
@@ -277,7 +285,8 @@ void View::check_base(const Rules& rules, Seat seat, Base& b) {
   require(own == t.hand_size[at(seat)], "the own hand has another size");
   require(sum <= rules.num_tiles(), "there are more tiles than the set has");
   const bool drew = t.phase == Phase::turn && t.actor == seat;
-  require(drew ? b.drawn < kKinds && b.hand[b.drawn] > 0 : b.drawn == kHidden, "the drawn tile is not in the hand");
+  require(drew ? b.drawn < kKinds && b.hand[b.drawn] > 0 : b.drawn == kHidden,
+          "the drawn tile is not in the hand");
   require(!asks || t.shown[t.last_tile] > 0, "the last tile is not among the discards");
 }
 
@@ -403,7 +412,8 @@ View View::read(const Rules& rules, ByteReader& in) {
     if (e.kind == Kind::hu)
       for (auto k = in.count(kFans); k > 0; --k) {
         const auto fan = in.u8(), times = in.u8();
-        require(fan < kFans && times > 0 && times <= 8 && (e.fans.empty() || e.fans.back().first < static_cast<Fan>(fan)),
+        require(fan < kFans && times > 0 && times <= 8 &&
+                    (e.fans.empty() || e.fans.back().first < static_cast<Fan>(fan)),
                 "there is no such fan");
         e.fans.emplace_back(static_cast<Fan>(fan), times);
       }
