@@ -26,6 +26,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
+    "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),
 }
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 

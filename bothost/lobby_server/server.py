@@ -123,6 +123,11 @@ class LobbyServer:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"ws://{host}:{self.port}/ws"
 
+    @property
+    def games(self) -> list[str]:
+        """Names of the games that are played here."""
+        return self.lobby.waiting.shelf.names
+
     # ------------------------------------------------------------------------------------------------------ websocket
 
     async def _websocket(self, websocket: WebSocket) -> None:
@@ -259,7 +264,7 @@ async def serve(
     running = asyncio.create_task(server.run(listening), name="lobby server")
     try:
         await _accepting(server, running)
-        log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.lobby.waiting.shelf.names)
+        log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.games)
         yield server
     finally:
         server.stop()

@@ -1,0 +1,194 @@
+"""``bothost lobby``: run the embedded lobby, list the adapters, check a lobby and its credentials."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from bothost import config
+from bothost.cli import options, output
+from bothost.errors import BothostError, ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from bothost.lobbies.base import LobbyAdapter
+    from bothost.lobby_server import ServerSettings
+
+app = typer.Typer(no_args_is_help=True, help="Lobbies: the embedded one, and the adapters.")
+
+
+def _read(path: Any) -> config.Settings | None:
+    """The configuration, where one is named or lies here."""
+    if path is None and "BOTHOST_CONFIG" not in os.environ and not os.path.exists(config.FILE_NAME):
+        return None
+    return options.settings(path)
+
+
+# ------------------------------------------------------------------------------------------------------------- serve
+
+
+@app.command()
+def serve(
+    config_file: options.Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default: loopback.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run the embedded lobby until Ctrl-C. Accounts: $BOTHOST_LOBBY_TOKENS = "name:token,name:token"."""
+    from bothost import logs
+    from bothost.lobby_server import ServerSettings
+
+    settings = _read(config_file)
+    logging = settings.log if settings is not None else config.LogSettings()
+    server_settings = _server_settings(settings, host, port)
+    options.plugins(config_file)  # games of plugins
+    logs.configure(
+        level=logging.level, format=logging.format, file=logging.file, secrets=server_settings.tokens.values()
+    )
+    assert isinstance(server_settings, ServerSettings)
+    asyncio.run(_serve(server_settings, as_json))
+
+
+def _server_settings(settings: config.Settings | None, host: str | None, port: int | None) -> ServerSettings:
+    from bothost.lobby_server import ServerSettings
+    from bothost.lobby_server.settings import TOKENS_ADVICE
+
+    overrides = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    if settings is not None:
+        server = settings.lobby_server
+        if server.tokens is not None and not server.tokens.present:
+            raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+    else:
+        tokens = os.environ.get("BOTHOST_LOBBY_TOKENS")
+        secret = config.Secret(tokens, "$BOTHOST_LOBBY_TOKENS") if tokens else None
+        server = config.LobbyServerSettings(tokens=secret)
+    return ServerSettings.configured(server, **overrides)
+
+
+async def _serve(settings: ServerSettings, as_json: bool) -> None:
+    from bothost import lobby_server
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with lobby_server.serve(settings) as server:
+        names = sorted(settings.tokens)
+        if as_json:
+            typer.echo(output.to_json({"url": server.url, "accounts": names, "games": server.games}))
+        else:
+            typer.echo(f"lobby at {server.url}  (games: {', '.join(server.games)})")
+            typer.echo(f"accounts: {', '.join(names)}; their tokens are what $BOTHOST_LOBBY_TOKENS or config.toml says")
+            typer.echo(f"health: http{server.url[2:-3]}/healthz   Ctrl-C stops it")
+        await stop.wait()
+
+
+# -------------------------------------------------------------------------------------------------------------- list
+
+
+@app.command(name="list")
+def list_(config_file: options.Config = None, as_json: options.Json = False) -> None:
+    """List the lobby adapters and what their lobbies can do."""
+    adapters = options.plugins(config_file).lobbies
+    if as_json:
+        data = [{"name": name, **msgspec.to_builtins(a.capabilities)} for name, a in sorted(adapters.items())]
+        output.emit(data, True)
+        return
+    header = ("ADAPTER", "GAMES", "TRANSPORT", "CLOCK", "RESUME", "ILLEGAL MOVE", "RATE LIMIT")
+    rows = [(name, *_capability_columns(adapter)) for name, adapter in sorted(adapters.items())]
+    output.emit(None, False, output.table(rows, header))
+
+
+def _capability_columns(adapter: type[LobbyAdapter]) -> tuple[str, ...]:
+    c = adapter.capabilities
+    games = "all" if "*" in c.games else ", ".join(c.games)
+    resume = c.resume if c.resume == "none" else f"{c.resume}, {c.resume_delivers}"
+    rate = f"{c.messages_per_second:g}/s, {c.on_rate_limit}" if c.messages_per_second else "none"
+    return games, c.transport, c.clock, resume, c.rejects_illegal, rate
+
+
+# ------------------------------------------------------------------------------------------------------------- check
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="A lobby of config.toml, or an adapter.")],
+    url: Annotated[str | None, typer.Option(help="URL of the lobby; default: the configured one.")] = None,
+    account: Annotated[str | None, typer.Option(help="Account; default: the first configured one.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each answer.")] = 10.0,
+    config_file: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Connect, log in, list the tables and ping. The token comes from the configuration or $BOTHOST_<NAME>_TOKEN.
+
+    Exit codes: 0 all works, 75 unreachable, 77 credentials refused.
+    """
+    adapter = _adapter(name, url, account, config_file)
+    report = asyncio.run(_check(adapter, timeout))
+    lines = [f"{step}: {'ok' if said is True else said}" for step, said in report.items()]
+    output.emit({"lobby": name, "url": adapter.account.url, **report}, as_json, "\n".join(lines))
+
+
+def _adapter(name: str, url: str | None, account: str | None, config_file: Any) -> LobbyAdapter:
+    """An adapter for one account. Raises UsageError, ConfigError and PluginError."""
+    from bothost.lobbies.base import Account
+    from bothost.plugins.manager import require
+
+    settings = _read(config_file)
+    plugins = options.plugins(config_file)
+    lobby = next((x for x in settings.lobbies if x.name == name), None) if settings is not None else None
+    if lobby is None and name not in plugins.lobbies:
+        known = sorted([*(x.name for x in settings.lobbies), *plugins.lobbies] if settings else plugins.lobbies)
+        raise UsageError(f"there is neither a lobby nor an adapter {name!r}", advice=config.nearest(name, known))
+    if lobby is None:
+        if url is None:
+            raise UsageError("an adapter needs the URL of a lobby", advice="add --url ws://…")
+        variable = f"BOTHOST_{name.upper().replace('-', '_')}_TOKEN"
+        token = os.environ.get(variable, "")
+        if not token:
+            raise ConfigError("no token", key=variable, advice=f"set ${variable}; tokens never go on the command line")
+        made = Account(name=account or "check", url=url, token=token)
+        adapter_class = plugins.lobbies[name]
+        return adapter_class(made, adapter_class.Options())  # type: ignore[no-any-return]
+    mine = next((a for a in lobby.accounts if account in (None, a.name)), None)
+    if mine is None:
+        raise UsageError(f"lobby {name!r} has no such account", advice="see [[lobby.account]] in config.toml")
+    made = Account(
+        name=mine.name,
+        url=url or lobby.url,
+        token=mine.token.reveal() if mine.token is not None else "",
+        password=mine.password.reveal() if mine.password is not None else "",
+    )
+    adapter_class = require(plugins, plugins.lobbies, "adapter", lobby.adapter)
+    try:
+        chosen = msgspec.convert(lobby.options, adapter_class.Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error), key=f"lobby.{name}.options") from None
+    return adapter_class(made, chosen)  # type: ignore[no-any-return]
+
+
+async def _check(adapter: LobbyAdapter, patience_s: float) -> dict[str, Any]:
+    """What works, step by step. Raises AuthError and LobbyUnreachable."""
+    from bothost import messages as m
+    from bothost.testing.adapter_driver import AdapterDriver
+
+    report: dict[str, Any] = {}
+    async with AdapterDriver(adapter, open_timeout_s=patience_s) as driver:
+        driver.do(m.Authenticate())
+        connected = await driver.expect(m.Connected, patience_s)
+        report["connect"] = report["log in"] = True
+        report["player"] = connected.player
+        for step, command, answer in (("list tables", m.ListTables(), m.Tables), ("ping", m.Ping(), m.Alive)):
+            driver.do(command)
+            try:
+                await driver.expect(answer, patience_s)
+                report[step] = True
+            except BothostError as error:
+                report[step] = str(error)
+        driver.do(m.Close())
+        await asyncio.sleep(0.05)
+    return report

@@ -1,0 +1,195 @@
+"""Drive one lobby adapter over real sockets: for adapter authors, ``bothost lobby check``, and tests.
+
+::
+
+    async with AdapterDriver(MyLobby(account, options)) as driver:
+        driver.do(Authenticate())
+        await driver.expect(Connected)
+        driver.do(Seek("s", Wish("othello")))
+        seated = await driver.expect(Seated)
+
+The host's own shell does much more (it reconnects, keeps rates, records); this one does what the adapter says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+
+from bothost import messages as m
+from bothost.errors import AuthError, LobbyUnreachable
+from bothost.lobbies.base import LobbyAdapter
+
+Wanted = TypeVar("Wanted")
+
+
+class AdapterDriver:
+    """Performs the effects of an adapter and queues its events."""
+
+    def __init__(self, adapter: LobbyAdapter, *, open_timeout_s: float = 10.0) -> None:
+        self.adapter = adapter
+        self.open_timeout_s = open_timeout_s
+        self.memo: dict[str, Any] = {}
+        """What the adapter asked to remember."""
+        self.told: list[m.Event] = []
+        """Every event, oldest first."""
+        self.frames: list[tuple[str, str | bytes]] = []
+        """Every frame, oldest first: ("in" | "out", data)."""
+        self._events: asyncio.Queue[m.Event] = asyncio.Queue()
+        self._sockets: dict[int, ClientConnection] = {}
+        self._sends: dict[int, asyncio.Queue[str | bytes | m.CloseSocket]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def do(self, item: m.Input) -> None:
+        """Feed one input or command, and perform what comes of it."""
+        for output in self.adapter.feed(item):
+            self._perform(output)
+
+    async def expect(self, kind: type[Wanted], timeout_s: float = 10.0) -> Wanted:
+        """The next event of this kind; others are passed over.
+
+        Raises AuthError and LobbyUnreachable where the adapter tells such an end instead, and LobbyUnreachable when
+        nothing comes in time.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    event = await self._events.get()
+                    if isinstance(event, kind):
+                        return event
+                    _raise_for_end(event)
+        except TimeoutError:
+            name = getattr(kind, "__name__", str(kind))
+            raise LobbyUnreachable(f"the lobby sent no {name} within {timeout_s:g} s") from None
+
+    async def aclose(self) -> None:
+        """Close every socket; nothing further is performed."""
+        for timer in self._timers.values():
+            timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def drop(self) -> None:
+        """Break the sockets without a close frame."""
+        for socket in self._sockets.values():
+            socket.transport.abort()
+
+    def _perform(self, output: m.Output) -> None:
+        match output:
+            case m.OpenSocket():
+                self._sends[output.conn] = asyncio.Queue()
+                self._spawn(self._socket(output))
+            case m.SendFrame():
+                self.frames.append(("out", output.data))
+                if output.conn in self._sends:
+                    self._sends[output.conn].put_nowait(output.data)
+            case m.CloseSocket():
+                if output.conn in self._sends:
+                    self._sends[output.conn].put_nowait(output)
+            case m.HttpRequest():
+                self._spawn(self._http(output))
+            case m.SetTimer():
+                self._cancel_timer(output.name)
+                loop = asyncio.get_running_loop()
+                self._timers[output.name] = loop.call_later(output.after_s, self._fired, output.name)
+            case m.CancelTimer():
+                self._cancel_timer(output.name)
+            case m.Remember():
+                self.memo = output.memo
+            case _:
+                self.told.append(output)
+                self._events.put_nowait(output)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _cancel_timer(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _fired(self, name: str) -> None:
+        del self._timers[name]
+        self.do(m.TimerFired(name))
+
+    async def _socket(self, effect: m.OpenSocket) -> None:
+        """One socket from its opening to its end."""
+        conn = effect.conn
+        try:
+            socket = await connect(
+                effect.url, additional_headers=effect.headers, open_timeout=self.open_timeout_s, max_size=2**24
+            )
+        except InvalidStatus as error:
+            self.do(m.SocketFailed(conn, error.response.status_code, str(error)))
+            return
+        except (OSError, WebSocketException, TimeoutError, ValueError) as error:
+            self.do(m.SocketFailed(conn, 0, str(error) or type(error).__name__))
+            return
+        self._sockets[conn] = socket
+        writer = asyncio.ensure_future(self._write(conn, socket))
+        try:
+            self.do(m.SocketOpened(conn))
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    data = await socket.recv()
+                    self.frames.append(("in", data))
+                    self.do(m.Frame(conn, data))
+            self.do(m.SocketClosed(conn, socket.close_code or 1006, socket.close_reason or ""))
+        finally:
+            del self._sockets[conn]
+            writer.cancel()
+            await socket.close()
+
+    async def _write(self, conn: int, socket: ClientConnection) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                item = await self._sends[conn].get()
+                if isinstance(item, m.CloseSocket):
+                    await socket.close(item.code, item.reason)
+                else:
+                    await socket.send(item)
+
+    async def _http(self, effect: m.HttpRequest) -> None:
+        try:
+            async with httpx.AsyncClient(timeout=effect.timeout_s) as client:
+                answer = await client.request(
+                    effect.method, effect.url, headers=list(effect.headers), content=effect.body
+                )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            self.do(m.HttpResult(effect.request, 0, (), str(error).encode()))
+            return
+        headers = tuple(answer.headers.multi_items())
+        self.do(m.HttpResult(effect.request, answer.status_code, headers, answer.content))
+
+
+def _raise_for_end(event: m.Event) -> None:
+    match event:
+        case m.AuthFailed():
+            advice = "check the account's token"
+            raise AuthError(f"the lobby refuses the credentials: {event.reason}", advice=advice)
+        case m.Disconnected():
+            advice = "check the URL, and that the lobby is running"
+            raise LobbyUnreachable(f"the lobby cannot be reached: {event.reason}", advice=advice)
+        case m.Superseded():
+            advice = "one account has one connection: use an account of its own"
+            raise LobbyUnreachable(f"another connection of this account took over: {event.reason}", advice=advice)
+        case _:
+            return

@@ -1,0 +1,281 @@
+"""A lobby for tests of adapters and hosts: real websockets on loopback, every frame recorded, any moment scripted.
+
+With real games, opponents and clocks (the core of the embedded lobby plays them; ``robots`` fill the tables)::
+
+    async with FakeLobby({"ada": "secret"}, robots=True) as lobby:
+        ...                                    # connect an adapter, or a host, to lobby.url
+        assert lobby.said_by("ada", wire.Act)  # every frame is in lobby.frames
+
+Or scripted, for any dialect: the script is called once per connection and speaks raw frames::
+
+    async def script(line: Line) -> None:
+        assert json.loads(await line.recv())["type"] == "auth"
+        await line.send('{"type":"auth_ok"}')
+
+    async with FakeLobby(script=script) as lobby: ...
+
+``bothost.testing.fault_lobby`` derives from this one a lobby that misbehaves. To build another, override
+:meth:`FakeLobby.incoming` and :meth:`FakeLobby.outgoing`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+import msgspec
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from bothost import rules
+from bothost.lobbies import embedded_protocol as wire
+from bothost.lobby_server.core import Lobby, Send
+from bothost.lobby_server.settings import ServerSettings
+
+FrameType = TypeVar("FrameType")
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """One frame, or the end of a connection."""
+
+    at: float
+    """Monotonic time, seconds."""
+    conn: int
+    player: str | None
+    direction: Literal["in", "out", "closed"]
+    """As the lobby sees it: ``in`` is what a client said."""
+    data: str
+
+
+class Line:
+    """One connection, as the lobby holds it."""
+
+    def __init__(self, number: int, socket: ServerConnection, record: Callable[[Recorded], None]) -> None:
+        self.number = number
+        self.socket = socket
+        self.player: str | None = None
+        self._record = record
+        self.queue: asyncio.Queue[str | tuple[int, str]] = asyncio.Queue()
+        """Frames on their way to the client; a pair closes the connection."""
+
+    def note(self, direction: Literal["in", "out", "closed"], data: str) -> None:
+        """Record a frame."""
+        self._record(Recorded(time.monotonic(), self.number, self.player, direction, data))
+
+    async def recv(self) -> str:
+        """The client's next frame, as text. Raises ConnectionClosed."""
+        data = await self.socket.recv(decode=False)
+        text = data.decode(errors="replace") if isinstance(data, bytes) else data
+        self.note("in", text)
+        return text
+
+    async def send(self, data: str | bytes) -> None:
+        """A frame to the client: text, whatever it holds; bytes go as a binary frame. Raises ConnectionClosed."""
+        self.note("out", data if isinstance(data, str) else data.decode(errors="replace"))
+        await self.socket.send(data)
+
+    def abort(self) -> None:
+        """Break the connection, without a close frame."""
+        self.socket.transport.abort()
+
+    async def write(self) -> None:
+        """Send what is queued, until closed."""
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                item = await self.queue.get()
+                if isinstance(item, str):
+                    await self.send(item)
+                else:
+                    await self.socket.close(*item)
+
+
+class FakeLobby:
+    """A lobby on a free port of loopback, for the length of an ``async with``."""
+
+    def __init__(
+        self,
+        tokens: Mapping[str, str] | None = None,
+        *,
+        script: Callable[[Line], Awaitable[None]] | None = None,
+        robots: bool = False,
+        games: Iterable[str] | None = None,
+        seed: int = 0,
+        port: int = 0,
+        **settings: Any,
+    ) -> None:
+        """``settings``: fields of ``ServerSettings``. ``robots``: a seek finds opponents at once."""
+        if robots:
+            settings.setdefault("robots_after_s", 0.0)
+        self.settings = ServerSettings(tokens=dict(tokens or {"ada": "secret-of-ada"}), port=port, **settings)
+        self.frames: list[Recorded] = []
+        """Every frame, oldest first."""
+        self.rng = random.Random(seed)
+        self.core = Lobby(self.settings, rules.game, rules.games(testing=True) if games is None else games)
+        self.games = self.core.waiting.shelf.names
+        self.port = port
+        self.lines: dict[int, Line] = {}
+        """Live connections by number."""
+        self._script = script
+        self._numbers = itertools.count(1)
+        self._server: Server | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._scripts: set[asyncio.Future[None]] = set()
+        self._news = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    async def __aenter__(self) -> Self:
+        await self.listen()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def listen(self) -> None:
+        """Take connections, on the port of before if there was one."""
+        self._server = await serve(
+            self._connection, "127.0.0.1", self.port, max_size=self.settings.frame_bytes, compression=None
+        )
+        self.port = next(iter(self._server.sockets)).getsockname()[1]
+
+    async def close(self) -> None:
+        """Refuse connections and break those that stand."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._server is not None:
+            for line in list(self.lines.values()):
+                line.abort()
+            for task in self._scripts:
+                task.cancel()
+            self._server.close()
+            await self._server.wait_closed()
+            self._server = None
+
+    async def restart(self, down_s: float = 0.0) -> None:
+        """Break every connection and forget every table, as a restarted server does; stay away ``down_s``."""
+        await self.close()
+        self.core = Lobby(self.settings, rules.game, self.games)
+        await asyncio.sleep(down_s)
+        await self.listen()
+
+    # --------------------------------------------------------------------------------------------------- what was said
+
+    def said_by(self, player: str, kind: type[FrameType]) -> list[FrameType]:
+        """What a client of this account said, of one type of frame of the embedded protocol."""
+        return self._of(player, kind, "in", wire.decode_client)
+
+    def told_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
+        """What it was told."""
+        return self._of(player, kind, "out", wire.decode_server)
+
+    def _of(self, player: str, kind: type[FrameType], direction: str, decode: Callable[[str], Any]) -> list[FrameType]:
+        found = []
+        for frame in self.frames:
+            if frame.player == player and frame.direction == direction:
+                with contextlib.suppress(wire.BadFrame):
+                    decoded = decode(frame.data)
+                    if isinstance(decoded, kind):
+                        found.append(decoded)
+        return found
+
+    async def until(self, true: Callable[[], object], timeout_s: float = 10.0) -> None:
+        """Wait until something is true of the frames so far. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            while not true():
+                self._news.clear()
+                await self._news.wait()
+
+    def line_of(self, player: str) -> Line:
+        """The live connection of an account. Raises KeyError."""
+        for line in reversed(self.lines.values()):
+            if line.player == player:
+                return line
+        raise KeyError(player)
+
+    # ------------------------------------------------------------------------------------------------ to be overridden
+
+    def incoming(self, line: Line, data: str) -> Iterable[str]:
+        """What the lobby hears when a client says ``data``."""
+        return (data,)
+
+    def outgoing(self, line: Line, data: str) -> Iterable[str]:
+        """What a client is sent when the lobby says ``data``."""
+        return (data,)
+
+    def closing(self, line: Line) -> bool:
+        """Whether a connection is closed that the lobby wants to close."""
+        return True
+
+    # -------------------------------------------------------------------------------------------------------- running
+
+    def _note(self, frame: Recorded) -> None:
+        self.frames.append(frame)
+        self._news.set()
+
+    async def _connection(self, socket: ServerConnection) -> None:
+        line = Line(next(self._numbers), socket, self._note)
+        self.lines[line.number] = line
+        writer = asyncio.ensure_future(line.write())
+        try:
+            with contextlib.suppress(ConnectionClosed, asyncio.CancelledError):
+                await (self._serve(line) if self._script is None else self._perform_script(line, self._script))
+        finally:
+            del self.lines[line.number]
+            writer.cancel()
+            line.note("closed", "")
+            if self._script is None:
+                self.core.closed(line.number, time.monotonic())
+                self.perform()
+
+    async def _perform_script(self, line: Line, script: Callable[[Line], Awaitable[None]]) -> None:
+        task = asyncio.ensure_future(script(line))
+        self._scripts.add(task)
+        task.add_done_callback(self._scripts.discard)
+        await task
+
+    async def _serve(self, line: Line) -> None:
+        self.core.opened(line.number, time.monotonic())
+        self.perform()
+        while True:
+            data = await line.recv()
+            for heard in self.incoming(line, data):
+                self.core.received(line.number, heard, time.monotonic())
+                connection = self.core.connections.get(line.number)
+                line.player = connection.player if connection is not None else line.player
+            self.perform()
+
+    def perform(self) -> None:
+        """Send and close what the core asks for, and see to it that its timers fire."""
+        for output in self.core.take():
+            line = self.lines.get(output.conn)
+            if line is None:
+                continue
+            if isinstance(output, Send):
+                for text in self.outgoing(line, output.data.decode()):
+                    line.queue.put_nowait(text)
+            elif self.closing(line):
+                line.queue.put_nowait((output.code, output.reason))
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        wake_at = self.core.wake_at()
+        if wake_at is not None:
+            after = max(0.0, wake_at - time.monotonic())
+            self._alarm = asyncio.get_running_loop().call_later(after, self._wake)
+
+    def _wake(self) -> None:
+        self._alarm = None
+        self.core.tick(time.monotonic())
+        self.perform()

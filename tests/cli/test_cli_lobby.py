@@ -1,0 +1,109 @@
+"""``bothost lobby``, run as a user runs it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOKENS = "ada:planted-secret-1,bob:planted-secret-2"
+
+
+def bothost(*args, env=None, cwd=None):
+    command = [sys.executable, "-m", "bothost", *args]
+    return subprocess.run(command, env=environment(env), cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+def environment(env=None):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("BOTHOST")}
+    root = Path(__file__).parents[2]
+    return kept | {"PYTHONPATH": f"{root}{os.pathsep}{root / 'plugins'}"} | (env or {})
+
+
+@pytest.fixture
+def lobby(tmp_path):
+    """A lobby that `bothost lobby serve` runs: its announcement."""
+    command = [sys.executable, "-m", "bothost", "lobby", "serve", "--port", "0", "--json"]
+    env = environment({"BOTHOST_LOBBY_TOKENS": TOKENS, "PYTHONUNBUFFERED": "1"})
+    running = subprocess.Popen(
+        command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    lines = []
+    while (line := running.stdout.readline()) and line.rstrip() != "}":
+        lines.append(line)
+    assert line, running.communicate()[1]
+    yield json.loads("".join(lines) + "}")
+    running.send_signal(signal.SIGTERM)
+    output, errors = running.communicate(timeout=30)
+    assert running.returncode == 0, errors
+    assert "planted-secret" not in output + errors
+    assert "Traceback" not in errors
+
+
+def test_serve_then_check(lobby, tmp_path):
+    assert lobby["accounts"] == ["ada", "bob"]
+    assert "doudizhu" in lobby["games"]
+    env = {"BOTHOST_EMBEDDED_TOKEN": "planted-secret-1"}
+    checked = bothost("lobby", "check", "embedded", "--url", lobby["url"], "--json", env=env, cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    report = json.loads(checked.stdout)
+    assert report["player"] == "ada"
+    assert all(report[step] is True for step in ("connect", "log in", "list tables", "ping"))
+    env = {"BOTHOST_EMBEDDED_TOKEN": "planted-secret-9"}
+    refused = bothost("lobby", "check", "embedded", "--url", lobby["url"], env=env, cwd=tmp_path)
+    assert refused.returncode == 77
+    assert "refuses the credentials" in refused.stderr
+    assert "planted-secret" not in refused.stderr
+
+
+def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path):
+    (tmp_path / "config.toml").write_text(
+        f'[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{lobby["url"]}"\n[[lobby.account]]\nname = "bob"\n'
+    )
+    checked = bothost("lobby", "check", "home", env={"BOTHOST_HOME_TOKEN": "planted-secret-2"}, cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert "player: bob" in checked.stdout
+
+
+def test_list_tells_every_adapter(tmp_path):
+    listed = bothost("lobby", "list", "--json", cwd=tmp_path)
+    (embedded,) = [a for a in json.loads(listed.stdout) if a["name"] == "embedded"]
+    assert embedded["acks_moves"] is True
+    assert "embedded" in bothost("lobby", "list", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "code", "said"),
+    [
+        (("serve",), {}, 78, "BOTHOST_LOBBY_TOKENS"),
+        (("serve",), {"BOTHOST_LOBBY_TOKENS": "planted-secret"}, 78, "name:token"),
+        (("serve", "--port", "99999"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 2, "65535"),
+        (("serve", "--host", "203.0.113.7"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 78, "cannot listen"),
+        (("check", "embeded", "--url", "ws://127.0.0.1:1/ws"), {}, 2, "embedded"),
+        (("check", "embedded"), {}, 2, "--url"),
+        (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {}, 78, "BOTHOST_EMBEDDED_TOKEN"),
+        (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {"BOTHOST_EMBEDDED_TOKEN": "x"}, 75, "reached"),
+        (("check", "embedded", "--url", "gopher://x"), {"BOTHOST_EMBEDDED_TOKEN": "x"}, 75, "gopher"),
+    ],
+)
+def test_errors_are_one_message_with_a_fix(args, env, code, said, tmp_path):
+    failed = bothost("lobby", *args, env=env, cwd=tmp_path)
+    assert failed.returncode == code, failed.stderr
+    assert said in failed.stderr
+    assert "fix:" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert "planted-secret" not in failed.stderr
+
+
+def test_a_taken_port_is_named(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        failed = bothost("lobby", "serve", "--port", port, env={"BOTHOST_LOBBY_TOKENS": TOKENS}, cwd=tmp_path)
+    assert failed.returncode == 78
+    assert f"127.0.0.1:{port}" in failed.stderr
