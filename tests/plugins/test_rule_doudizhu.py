@@ -5,11 +5,11 @@ import random
 import time
 
 import pytest
-from bothost_baselines.doudizhu import RuleDoudizhu
 
 from bothost import Budget, Table
 from bothost.rules import game, presets
 from bothost.strategy import NoOptions
+from bothost_baselines.doudizhu import RuleDoudizhu
 
 BUDGET = Budget(deadline=math.inf)
 PLAIN = game("doudizhu", scoring="win_loss", landlord_double=False)
