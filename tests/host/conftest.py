@@ -90,9 +90,7 @@ class Kit:
         )
 
     def host(self, settings, *plugins):
-        found = Plugins.load(
-            entry_points=False, modules=[bothost.lobbies, module("given", RandomStrategy), *plugins]
-        )
+        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, module("given", RandomStrategy), *plugins])
         log = DecisionLog.open(settings.store, "test", self.folder / "spool")
         memory = StoreMemory(Store.open(settings.store))
         return Host(settings, found, log, memory, rules.game, config_hash="0" * 8, connection=FAST)
@@ -100,7 +98,9 @@ class Kit:
     @contextlib.asynccontextmanager
     async def lobby(self, port=0, **settings):
         tokens = {name: name * 3 for name in NAMES}
-        async with serve(ServerSettings(tokens=tokens, port=port, **settings), games=rules.games(testing=True)) as server:
+        async with serve(
+            ServerSettings(tokens=tokens, port=port, **settings), games=rules.games(testing=True)
+        ) as server:
             self.url = server.url
             yield server
 
