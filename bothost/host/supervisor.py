@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 import structlog
 
-from bothost.config import LobbySettings, Settings
+from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account
 from bothost.host.connection import ConnectionSettings
@@ -241,12 +241,14 @@ class Host:
         return accounts
 
     @staticmethod
-    def _login(lobby: LobbySettings, settings: Any) -> Login:
+    def _login(lobby: LobbySettings, settings: AccountSettings) -> Login:
+        token, password = settings.token, settings.password
+        has_password = password is not None and password.present
         return Login(
             name=settings.name,
             url=lobby.url,
-            token=settings.token.reveal() if settings.token is not None else "",
-            password=settings.password.reveal() if settings.password is not None else "",
+            token=token.reveal() if token is not None and (token.present or not has_password) else "",
+            password=password.reveal() if password is not None and has_password else "",
             user_agent=lobby.user_agent,
         )
 

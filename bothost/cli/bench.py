@@ -1,0 +1,68 @@
+"""``bothost bench NAME``: the figures of the README, measured on this machine.
+
+A benchmark is one module of ``bothost.testing.bench`` with a function ``command``, whose parameters are its options
+and whose result is a JSON object.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from bothost.cli import options, output
+
+BENCHES: dict[str, str] = {
+    "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
+    "log": "Rows per second of the decision log, beside the raw database.",
+}
+"""Name → one line of help. The module is bothost.testing.bench.NAME."""
+
+
+class LazyBenches(TyperGroup):
+    """Modules are imported when their benchmark is run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(BENCHES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in BENCHES:
+            return None
+        if ctx.resilient_parsing or ctx.protected_args == []:
+            return typer.core.TyperCommand(cmd_name, help=BENCHES[cmd_name])
+        return _command(cmd_name)
+
+
+def _command(name: str) -> Any:
+    module = importlib.import_module(f"bothost.testing.bench.{name}")
+    bench = typer.Typer(add_completion=False)
+    bench.command(name, help=BENCHES[name])(_printing(module.command))
+    return typer.main.get_command(bench)
+
+
+def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+    """``function`` with an option ``--json``, its result printed."""
+
+    @functools.wraps(function)
+    def printed(*args: Any, json: bool = False, **kwargs: Any) -> None:
+        figures = function(*args, **kwargs)
+        output.emit(figures, json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+
+    signature = inspect.signature(function, eval_str=True)
+    option = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.Json)
+    signature = signature.replace(parameters=[*signature.parameters.values(), option], return_annotation=None)
+    printed.__signature__ = signature  # type: ignore[attr-defined]
+    printed.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return printed
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+
+
+app = typer.Typer(cls=LazyBenches, help="Measure this machine.", no_args_is_help=True)

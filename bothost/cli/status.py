@@ -1,0 +1,46 @@
+"""``bothost status``: what the running host of this configuration does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bothost.cli import options, output
+
+
+def command(config_file: options.Config = None, json: options.Json = False) -> None:
+    """Ask the host that runs with this configuration's data_dir."""
+    settings = options.settings(config_file)
+    from bothost.host.control import ask
+
+    status = ask(settings.host.data_dir, "status")
+    output.emit(status, json, as_text(status))
+
+
+def as_text(status: dict[str, Any]) -> str:
+    """A host's status for people."""
+    rows = [
+        ("host", status["host"] + (" (draining)" if status["draining"] else "")),
+        ("up", f"{status['uptime_s']:.0f} s"),
+        ("tables", status["tables"]),
+        ("decisions", status["decisions"]),
+        ("hands", f"{status['hands']} ({status['aborted']} aborted)"),
+        ("fallbacks", ", ".join(f"{n} {reason}" for reason, n in sorted(status["fallbacks"].items())) or "none"),
+        ("log", "{rows} rows, {queue} queued, {spool} in the spool".format(**status["log"])),
+    ]
+    accounts = [
+        (
+            f"{a['lobby']}/{a['account']}",
+            "connected" if a["connected"] else f"not connected: {a['problem'] or 'connecting'}",
+            f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots",
+        )
+        for a in status["accounts"]
+    ]
+    results = [
+        (name, f"{r['hands']} hands", f"mean score {r['mean_score']:+.3f}") for name, r in status["results"].items()
+    ]
+    bad = [
+        (s["address"], "quarantined" if s["quarantined"] else f"{s['hung_threads']} hung threads")
+        for s in status["strategies"]
+        if s["quarantined"] or s["hung_threads"]
+    ]
+    return "\n\n".join(output.table(part) for part in (rows, accounts, results, bad) if part)

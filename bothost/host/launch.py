@@ -1,0 +1,93 @@
+"""From settings to a running host: opens what it stands on, listens for commands and signals, closes all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
+
+from bothost import rules
+from bothost.config import Settings, config_hash
+from bothost.host.connection import ConnectionSettings
+from bothost.host.control import Control, socket_path
+from bothost.host.memory import StoreMemory
+from bothost.host.supervisor import Host
+from bothost.plugins import Plugins
+from bothost.store import DecisionLog, Store
+
+T = TypeVar("T")
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep the others from running Python: the event loop waits no longer for a worker's turn."""
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    settings: Settings, plugins: Plugins, *, connection: ConnectionSettings | None = None
+) -> AsyncIterator[Host]:
+    """A host on its database and its control socket, ready to ``run``; the first signal drains it, the second quits.
+
+    Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning where another host uses this ``data_dir``.
+    """
+    loop = asyncio.get_running_loop()
+    settings.host.data_dir.mkdir(parents=True, exist_ok=True)
+    host: Host | None = None
+    control = Control(
+        socket_path(settings.host.data_dir),
+        {"status": lambda: host.status() if host else {}, "drain": lambda: _drain(host)},
+    )
+    await control.start()
+    try:
+        with await asyncio.to_thread(Store.open, settings.store) as store:
+            log = await asyncio.to_thread(
+                DecisionLog.open, settings.store, settings.host.name, settings.host.data_dir / "spool"
+            )
+            host = Host(
+                settings,
+                plugins,
+                log,
+                StoreMemory(store),
+                rules.game,
+                config_hash=config_hash(settings),
+                connection=connection,
+            )
+            with _signals(loop, host):
+                yield host
+    finally:
+        await control.aclose()
+
+
+def _drain(host: Host | None) -> dict[str, Any]:
+    if host is not None:
+        host.drain()
+    return {"draining": True}
+
+
+@contextlib.contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, host: Host) -> Any:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, host.interrupt)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end on the fastest event loop that is installed."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(main)
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ImportError:  # not on Windows
+        return None
+    return uvloop.new_event_loop
