@@ -21,6 +21,11 @@ from typer.core import TyperGroup
 from bothost.cli import output
 
 NOUNS: dict[str, tuple[str, str]] = {
+    "demo": ("bothost.cli.demo", "Watch bots play: a lobby and a host on this machine."),
+    "run": ("bothost.cli.run", "Connect to the lobbies and play."),
+    "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
+    "status": ("bothost.cli.status", "Show what the running host does."),
+    "bench": ("bothost.cli.bench", "Measure this machine."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),

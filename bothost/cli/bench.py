@@ -31,11 +31,14 @@ class LazyBenches(TyperGroup):
         return list(BENCHES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in BENCHES:
-            return None
-        if ctx.resilient_parsing or ctx.protected_args == []:
-            return typer.core.TyperCommand(cmd_name, help=BENCHES[cmd_name])
-        return _command(cmd_name)
+        """A stub that has the help line, and nothing else."""
+        return typer.core.TyperCommand(cmd_name, help=BENCHES[cmd_name]) if cmd_name in BENCHES else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The benchmark itself."""
+        if args[0] not in BENCHES:
+            return super().resolve_command(ctx, args)
+        return args[0], _command(args[0]), args[1:]
 
 
 def _command(name: str) -> Any:
@@ -62,7 +65,9 @@ def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:,.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+    if not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.3f}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
 
 
 app = typer.Typer(cls=LazyBenches, help="Measure this machine.", no_args_is_help=True)

@@ -74,10 +74,11 @@ def command(
     """Watch bots play: a lobby on this machine, several accounts, every decision logged. Ctrl-C ends it."""
     settings = demo_settings(config_file)
     start_logs(quiet(settings))
-    plugins = options.plugins(config_file)
     from bothost.host import launch
+    from bothost.plugins import Plugins
     from bothost.store import schema
 
+    plugins = Plugins.load(settings.host.plugins_dir)
     schema.upgrade(settings.store)
     status = launch.run(_demo(settings, plugins, seconds, hands))
     output.emit(status, json, farewell(settings, status))
@@ -144,7 +145,8 @@ async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
         for account in lobby.accounts
         if account.token is not None
     }
-    async with serve(ServerSettings.configured(settings.lobby_server, tokens=tokens)) as server:
+    lobby = msgspec.structs.replace(settings.lobby_server, tokens=None)
+    async with serve(ServerSettings.configured(lobby, tokens=tokens)) as server:
         yield server.url
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bothost.cli import options, output
+from bothost.cli.status import host_settings
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
     """Tell the running host to take no new tables and to end when those that are open are over."""
-    settings = options.settings(config_file)
+    settings = host_settings(config_file)
     from bothost.host.control import ask
 
-    answer = ask(settings.host.data_dir, "drain")
-    most = settings.host.drain_timeout_s
+    answer = ask(settings.data_dir, "drain")
+    most = settings.drain_timeout_s
     output.emit(answer, json, f"draining; it ends within {most:g} s (bothost status shows what is left)")

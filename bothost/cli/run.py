@@ -19,8 +19,10 @@ def command(
     """Connect to the lobbies, take seats, play, log. The first Ctrl-C or SIGTERM drains, the second quits."""
     settings = options.settings(config_file)
     start_logs(settings)
-    plugins = options.plugins(config_file)
     from bothost.host import launch
+    from bothost.plugins import Plugins
+
+    plugins = Plugins.load(settings.host.plugins_dir)
 
     async def play() -> None:
         async with launch.opened(settings, plugins) as host:

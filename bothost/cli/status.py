@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
+from bothost import config
 from bothost.cli import options, output
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
     """Ask the host that runs with this configuration's data_dir."""
-    settings = options.settings(config_file)
     from bothost.host.control import ask
 
-    status = ask(settings.host.data_dir, "status")
+    status = ask(host_settings(config_file).data_dir, "status")
     output.emit(status, json, as_text(status))
+
+
+def host_settings(config_file: Path | None) -> config.HostSettings:
+    """``[host]``; its defaults where there is no configuration (`bothost demo` runs without one)."""
+    if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
+        return config.HostSettings()
+    return options.settings(config_file).host
 
 
 def as_text(status: dict[str, Any]) -> str:

@@ -163,7 +163,6 @@ class Account:
         session.owner = self
         self.sessions[event.table] = session
         self._house.seated.setdefault((self.lobby.name, event.table), self)
-        self._backoff.reset()
         if self.draining and asked:
             self.leave_table(event.table, "draining")
         else:
@@ -283,6 +282,7 @@ class Account:
 
     def hand_over(self, session: Session) -> None:
         """A hand ended at a table of ours."""
+        self._backoff.reset()
         if self.draining and session.hand is None and session.key.table in self.sessions:
             self._loop.call_soon(self.leave_table, session.key.table, "draining")
 
@@ -291,6 +291,9 @@ class Account:
         session = self.sessions.get(table)
         if session is None:
             return
+        if not self.draining:
+            _log.warning("table_left", account=self.name, table=table, reason=reason)
+            self._seek_at = time.monotonic() + self._backoff.next(0.1)
         self.connection.feed(Leave(table))
         if table in self.sessions:
             if session.hand is not None and not session.hand.game_id:

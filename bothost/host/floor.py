@@ -264,7 +264,7 @@ class Floor:
             closed = TableClosed(hand.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
             self.workers.close_hand(hand)
-        session.owner.hand_over(session)
+            session.owner.hand_over(session)
 
     def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
         _log.warning("resync", table=event.table, reason=event.reason)

@@ -17,6 +17,7 @@ from bothost.tables.router import Router
 
 _log = structlog.get_logger("bothost.host")
 
+TELL_S = 60.0
 FRESH_S = 5.0
 """How long an address stands for the same version: a promoted model is picked up by tables that open later."""
 
@@ -82,6 +83,8 @@ class Plans:
         self._after = quarantine_after
         self._quarantine_s = quarantine_s
         self._clock = clock
+        self._told: dict[str, float] = {}
+        """What was said to be unavailable, and when: it is asked for with every table."""
         self._recent: dict[tuple[str, str], tuple[float, Loaded]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
 
@@ -138,14 +141,17 @@ class Plans:
     def _try(self, address: str, options: Mapping[str, Any], game: Game) -> Loaded | None:
         try:
             loaded = self.load(address, options)
+            if loaded.resolved.strategy.supports(game):
+                return loaded
+            self._tell(address, f"it does not play {game.name} by these rules", "change the route")
         except BothostError as error:
-            _log.error("strategy_unavailable", strategy=address, error=str(error), advice=error.advice)
-            return None
-        try:
-            supported = loaded.resolved.strategy.supports(game)
+            self._tell(address, str(error), error.advice)
         except Exception as error:
-            _log.error("strategy_unavailable", strategy=address, error=repr(error))
-            return None
-        if not supported:
-            _log.error("strategy_unavailable", strategy=address, error=f"it does not play {game.name} by these rules")
-        return loaded if supported else None
+            self._tell(address, repr(error), "this is a bug in the plugin")
+        return None
+
+    def _tell(self, address: str, error: str, advice: str) -> None:
+        now = self._clock()
+        if now - self._told.get(address, -TELL_S) >= TELL_S:
+            self._told[address] = now
+            _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)

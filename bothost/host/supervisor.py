@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Settings
-from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable
+from bothost.errors import AuthError, LobbyUnreachable
 from bothost.host.account import Account
 from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found
@@ -101,7 +101,7 @@ class Host:
     async def run(self, *, fail_fast: bool = False) -> None:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
-        Raises ConfigError (adapters, routes), AuthError when every account was refused, and with ``fail_fast``
+        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError when every account was refused, and with ``fail_fast``
         LobbyUnreachable when a lobby cannot be reached at the start.
         """
         try:
@@ -219,14 +219,11 @@ class Host:
     # ------------------------------------------------------------------------------------------------------ accounts
 
     def _warm(self) -> None:
-        """Make the strategies that routes name for sure, so that no first move waits for a model."""
+        """Make the strategies that routes name, so that no first move waits for a model; what is not there is refused."""
         for route in self.settings.routes:
-            try:
-                self.floor.workers.warm(self.plans.load(route.strategy, route.options))
-            except BothostError as error:
-                if isinstance(error, ConfigError):
-                    raise
-                _log.error("strategy_unavailable", strategy=route.strategy, error=str(error), advice=error.advice)
+            if route.fallback is not None:
+                self.plans.load(route.fallback, {})
+            self.floor.workers.warm(self.plans.load(route.strategy, route.options))
 
     async def _make_accounts(self) -> list[Account]:
         accounts = []
