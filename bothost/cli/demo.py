@@ -114,7 +114,9 @@ def quiet(settings: config.Settings) -> config.Settings:
     return msgspec.structs.replace(settings, log=log)
 
 
-async def _demo(settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None) -> dict[str, Any]:
+async def _demo(
+    settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None
+) -> dict[str, Any]:
     from bothost.host import launch
 
     async with _lobby(settings) as url:

@@ -168,7 +168,7 @@ def _doubts(settings: Settings) -> Iterable[str]:
         if not lobby.accounts:
             yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
     for index, route in enumerate(settings.routes[:-1]):
-        if route.lobby is None and route.game is None and not route.attributes:
+        if route.lobby is None and route.account is None and route.game is None and not route.attributes:
             yield f"route[{index}] matches every table; the routes after it are never tried"
             break
     if settings.lobbies and not settings.routes:

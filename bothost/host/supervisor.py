@@ -101,8 +101,8 @@ class Host:
     async def run(self, *, fail_fast: bool = False) -> None:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
-        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError when every account was refused, and with ``fail_fast``
-        LobbyUnreachable when a lobby cannot be reached at the start.
+        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError when every account was refused,
+        and with ``fail_fast`` LobbyUnreachable when a lobby cannot be reached at the start.
         """
         try:
             self._warm()
@@ -219,7 +219,7 @@ class Host:
     # ------------------------------------------------------------------------------------------------------ accounts
 
     def _warm(self) -> None:
-        """Make the strategies that routes name, so that no first move waits for a model; what is not there is refused."""
+        """Make the strategies that routes name: no first move waits for a model, and what is missing is told now."""
         for route in self.settings.routes:
             if route.fallback is not None:
                 self.plans.load(route.fallback, {})

@@ -132,7 +132,7 @@ class Kit:
 async def until(condition, seconds=20.0):
     """Wait for a condition that the event loop will make true."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 (what is waited for is anything)
             await asyncio.sleep(0.01)
 
 
