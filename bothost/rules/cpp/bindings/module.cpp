@@ -50,6 +50,7 @@ NB_MODULE(_native, m) {
   bind_search(m);
   bind_doudizhu(m);
   bind_mahjong(m);
+  bind_othello(m);
 
   m.def(
       "games",
