@@ -12,6 +12,9 @@ from bothost import Strategy, hookimpl
 STRATEGIES = (
     ("random", "Random"),
     ("random", "FirstLegal"),
+    ("doudizhu", "RuleDoudizhu"),
+    ("othello", "RuleOthello"),
+    ("pairing", "RulePairing"),
 )
 """(module, class), imported only when the strategies are asked for."""
 
