@@ -244,7 +244,7 @@ class Lobby:
         self.timers.cancel(f"hello {connection.number}")
         player = self.players.get(name)
         if player is None:
-            player = self.players[name] = Player(name, f"{self.boot}-{secrets.token_hex(8)}")
+            player = self.players[name] = Player(name, f"{self.boot}-{self.rng.getrandbits(64):016x}")
         returns = player.conn is None
         if player.conn is not None:
             self._supersede(player, now)

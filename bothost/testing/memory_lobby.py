@@ -121,8 +121,8 @@ class AdapterShell:
         self.events: list[m.Event] = []
         """Everything that the adapter told, oldest first."""
         self.listener: Callable[[m.Event], None] | None = None
-        self.frames: list[str] = []
-        """Every frame that came, oldest first."""
+        self.frames: list[tuple[str, str]] = []
+        """Every frame, oldest first: ("in" | "out", text), as the adapter sees it."""
         self._wire: int | None = None
         self._conn = 0
 
@@ -146,7 +146,7 @@ class AdapterShell:
     def receive(self, wire: int, text: str) -> None:
         """A frame from the lobby."""
         if wire == self._wire:
-            self.frames.append(text)
+            self.frames.append(("in", text))
             self.inbox.append(m.Frame(self._conn, text))
 
     def hung_up(self, wire: int, code: int, reason: str) -> None:
@@ -168,6 +168,8 @@ class AdapterShell:
                 self.inbox.append(m.SocketOpened(output.conn))
             case m.SendFrame():
                 if self._wire is not None and output.conn == self._conn:
+                    data = output.data
+                    self.frames.append(("out", data if isinstance(data, str) else data.decode(errors="replace")))
                     self.lobby.core.received(self._wire, output.data, self.lobby.now)
             case m.CloseSocket():
                 if self._wire is not None and output.conn == self._conn:

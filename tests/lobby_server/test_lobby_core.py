@@ -394,7 +394,7 @@ def test_a_table_that_everybody_left_is_gone():
     lobby.run()
     assert lobby.core.tables == {}
     assert len(lobby.core.timers) == 0
-    assert wire.TableEnded in {type(wire.decode_server(f)) for f in players[0].shell.frames}
+    assert wire.TableEnded in {type(wire.decode_server(f)) for way, f in players[0].shell.frames if way == "in"}
 
 
 # ---------------------------------------------------------------------------------------------------- broken games
