@@ -412,9 +412,12 @@ class BadFrame(ValueError):
 
 
 def _place(message: str) -> tuple[str, str]:
-    """msgspec says "what is wrong - at `$.path`": part the two."""
+    """msgspec says "what is wrong - at `$.path`", or "… field `name`" of the object there: part the two."""
     what, _, where = message.partition(" - at `")
-    return what[:300], where.rstrip("`")[:100]
+    path = where.rstrip("`") or "$"
+    if what.startswith(("Object missing required field `", "Object contains unknown field `")):
+        path += "." + what.split("`")[1]
+    return what[:300], path[:100]
 
 
 def _say(error: Exception) -> str:
