@@ -8,9 +8,12 @@ name like any other.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from bothost.errors import UsageError
 from bothost.rules import _native
@@ -31,6 +34,7 @@ __all__ = [
     "View",
     "game",
     "games",
+    "legal_many",
     "othello_perft",
     "presets",
     "register_game",
@@ -117,6 +121,14 @@ def search(root: View, seed: int = 0, **options: Any) -> Search:
     if not isinstance(root, _native.View):
         raise UsageError(f"{root.game.name} cannot be searched", advice="Only games of the native core can.")
     return Search(root, seed, options)
+
+
+def legal_many(views: Sequence[View]) -> tuple[ActionArray, npt.NDArray[np.int64]]:
+    """Legal actions of many views at once: (ids, offsets); view i may do ``ids[offsets[i]:offsets[i + 1]]``."""
+    if all(isinstance(view, _native.View) for view in views):
+        return _native.legal_many(views)  # type: ignore[arg-type]
+    legal = [view.legal() for view in views]
+    return np.concatenate(legal), np.cumsum([0, *map(len, legal)])
 
 
 def _require_native(name: str) -> None:

@@ -33,6 +33,8 @@ using ActionArray = nb::ndarray<const Action, nb::ndim<1>, nb::c_contig, nb::dev
 
 /// A new int32 array of shape (n,).
 nb::object actions_to(const ActionList& actions);
+/// A new int64 array of shape (n,).
+nb::object offsets_to(const std::vector<std::int64_t>& offsets);
 
 /// Memory for a block with the given leading axes: `out` itself after a check of its shape, or a new array.
 struct FloatOut {

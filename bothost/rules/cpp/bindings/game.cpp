@@ -79,6 +79,20 @@ std::unique_ptr<AnyState> replay(const AnyGame& game, nb::handle deal, nb::handl
   return state;
 }
 
+/// Legal actions of many views at once: all ids, and where each view's begin.
+nb::tuple legal_many(nb::sequence views) {
+  static thread_local ActionList ids;
+  ids.clear();
+  std::vector<std::int64_t> offsets{0};
+  for (nb::handle item : views) {
+    const AnyView* view = nullptr;
+    if (!nb::try_cast(item, view) || !view) throw nb::type_error("legal_many: every item is a native View");
+    view->legal(ids);
+    offsets.push_back(static_cast<std::int64_t>(ids.size()));
+  }
+  return nb::make_tuple(actions_to(ids), offsets_to(offsets));
+}
+
 /// What trainers alone may see: it takes a State, which no strategy at a table ever holds.
 struct Oracle {
   nb::object owner;
@@ -235,6 +249,7 @@ void bind_state(nb::module_& m) {
 }  // namespace
 
 void bind_game(nb::module_& m) {
+  m.def("legal_many", &legal_many, nb::arg("views"));
   bind_block(m);
   bind_view(m);
   bind_state(m);

@@ -1,0 +1,1 @@
+"""What ``bothost bench`` measures."""
