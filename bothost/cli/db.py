@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bothost.cli import options, output
+from bothost.cli.progress import bar
 from bothost.store import backup as backups
 from bothost.store import schema
 from bothost.store.engine import shown, sqlite_path
@@ -56,7 +57,7 @@ def backup(
         path = sqlite_path(store.url)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         to = path.with_name(f"{path.stem}-{stamp}.db") if path is not None else Path("backup.db")
-    with _bar("backup") as progress:
+    with bar("backup") as progress:
         size = backups.back_up(store, to, progress=progress)
     output.emit({"file": str(to), "bytes": size}, json, f"{to}: {size:,} bytes")
 
@@ -69,25 +70,7 @@ def restore(
 ) -> None:
     """Make the SQLite database from a backup; refuses to overwrite one."""
     store = options.settings(config).store
-    with _bar("restore") as progress:
+    with bar("restore") as progress:
         size = backups.restore(store, source, progress=progress)
     where = str(sqlite_path(store.url))
     output.emit({"file": where, "bytes": size}, json, f"{where}: {size:,} bytes; now run: bothost db upgrade")
-
-
-class _bar:
-    """A progress bar on stderr, where a person watches."""
-
-    def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._progress = Progress(console=Console(stderr=True), disable=not output.is_terminal(), transient=True)
-        self._task = self._progress.add_task(title)
-
-    def __enter__(self) -> backups.Progress:
-        self._progress.start()
-        return lambda done, total: self._progress.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()

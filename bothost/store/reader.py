@@ -83,14 +83,25 @@ def latest_hands(store: Store, query: HandQuery, limit: int) -> list[Hand]:
     return found
 
 
+def read_hands(store: Store, keys: Sequence[Key]) -> list[Hand]:
+    """The hands of these keys, in the order of their keys; those that are not there are left out."""
+    statement = _joined().where(games.c.game_id.in_(sorted({game_id for game_id, _ in keys})))
+    wanted = set(keys)
+    with store.begin() as connection:
+        rows = connection.execute(statement.order_by(games.c.game_id, games.c.seat))
+        return [hand for hand in map(_hand, rows) if hand.key in wanted]
+
+
+def _joined() -> sa.Select[Any]:
+    same = sa.and_(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
+    columns = (games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us)
+    return sa.select(*columns).select_from(games.outerjoin(game_ends, same))
+
+
 def _hands_page(
     store: Store, query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
 ) -> list[Hand]:
-    joined = games.outerjoin(
-        game_ends, sa.and_(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
-    )
-    statement = sa.select(games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us).select_from(joined)
-    statement = statement.where(*query.where()).limit(limit)
+    statement = _joined().where(*query.where()).limit(limit)
     if newest_first:
         statement = statement.order_by(games.c.game_id.desc(), games.c.seat.desc())
     else:

@@ -1,0 +1,63 @@
+"""The options that choose hands, the same for ``games list``, ``export`` and ``retrain``."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from bothost.errors import UsageError
+from bothost.store.query import HandQuery
+
+Since = Annotated[str | None, typer.Option(help="Started at or after: a date, a time, or an age such as 7d or 12h.")]
+Until = Annotated[str | None, typer.Option(help="Started before: a date, a time, or an age such as 7d or 12h.")]
+Lobby = Annotated[list[str] | None, typer.Option(help="Lobby, by its name in the configuration; may be repeated.")]
+GameName = Annotated[list[str] | None, typer.Option("--game", help="Game; may be repeated.")]
+PlayerName = Annotated[
+    list[str] | None, typer.Option("--player", help="Account, or id or name of anybody at the table; may be repeated.")
+]
+StrategyName = Annotated[
+    list[str] | None, typer.Option("--strategy", help="Strategy that decided in the hand; may be repeated.")
+]
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*(m|h|d|w)")
+_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def hand_query(
+    since: str | None,
+    until: str | None,
+    lobbies: list[str] | None,
+    games: list[str] | None,
+    players: list[str] | None,
+    strategies: list[str] | None,
+    *,
+    closed: bool = False,
+    scored: bool = False,
+) -> HandQuery:
+    """The query that these options ask for. Raises UsageError for a time that is none."""
+    return HandQuery(
+        since_us=None if since is None else moment(since),
+        until_us=None if until is None else moment(until),
+        lobbies=tuple(lobbies or ()),
+        games=tuple(games or ()),
+        players=tuple(players or ()),
+        strategies=tuple(strategies or ()),
+        closed=closed,
+        scored=scored,
+    )
+
+
+def moment(text: str) -> int:
+    """Microseconds since 1970 of a date, a time (UTC unless it says otherwise) or an age. Raises UsageError."""
+    if (age := _AGE.fullmatch(text.strip())) is not None:
+        return int((time.time() - float(age[1]) * _SECONDS[age[2]]) * 1e6)
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        advice = "Write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w."
+        raise UsageError(f"{text!r} is no time", advice=advice) from error
+    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1e6)

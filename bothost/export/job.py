@@ -1,0 +1,198 @@
+"""One export, from the query to the manifest."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.errors import StoreError, UsageError
+from bothost.export.base import Exporter
+from bothost.export.folder import ExportFolder, sha256_of
+from bothost.export.options import ExportOptions
+from bothost.export.rows import Contents, schema_of, tables
+from bothost.export.views import Games, versions
+from bothost.rules.game import Game
+from bothost.store import schema
+from bothost.store.query import HandQuery
+from bothost.store.reader import Hand, iter_hands, read_hands
+from bothost.store.store import Store
+
+EXPORT_VERSION = 1
+"""Of the columns and of the manifest; raised when either changes incompatibly."""
+PAGE_HANDS = 500
+
+Progress = Callable[[int, int], None]
+"""Called with hands done and hands in all."""
+
+
+def export(
+    store: Store,
+    query: HandQuery,
+    out: Path,
+    exporter: Exporter,
+    options: ExportOptions,
+    *,
+    make_game: Callable[..., Game],
+    request: Mapping[str, Any] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> dict[str, Any]:
+    """Export the closed hands that meet ``query`` to the folder ``out``; return the manifest.
+
+    An unfinished export of the same request in ``out`` is taken up where it was; ``request`` is what a person typed,
+    where the query alone would differ from one moment to the next ("the last 7 days"). Memory does not grow with the
+    number of hands. Raises UsageError for a folder that is not ours to write to, and StoreUnavailable while the
+    database is away (call again to go on).
+    """
+    query = msgspec.structs.replace(query, closed=True)
+    with ExportFolder.claim(out) as folder:
+        plan = _plan(folder, store, query, exporter, options, request)
+        if options.pseudonym_key is not None:
+            options = msgspec.structs.replace(options, pseudonym_key=plan["pseudonym_key"])
+        run = _Run(store, folder, exporter, options, Games(make_game), plan)
+        total, size = folder.hands(), options.hands_per_file
+        parts = []
+        for number, start in enumerate(range(0, total, size)):
+            progress(start, total)
+            part = folder.finished_part(number, exporter.suffix)
+            parts.append(part or run.write(number, start, min(start + size, total), progress))
+        progress(total, total)
+        info = run.info(parts)
+        folder.finish(info)
+        return info
+
+
+def _plan(
+    folder: ExportFolder,
+    store: Store,
+    query: HandQuery,
+    exporter: Exporter,
+    options: ExportOptions,
+    request: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Take up the folder's plan, or make one."""
+    chosen = msgspec.to_builtins(options)
+    chosen["pseudonyms"] = chosen.pop("pseudonym_key") is not None
+    asked = {
+        "export_version": EXPORT_VERSION,
+        "schema": schema.REVISIONS[-1],
+        "format": exporter.name,
+        "query": msgspec.to_builtins(query),
+        "options": chosen,
+    }
+    plan: dict[str, Any] = {
+        "asked": asked,
+        "request": asked["query"] if request is None else dict(request),
+        "created_us": time.time_ns() // 1000,
+        "pseudonym_key": options.pseudonym_key,
+    }
+    plan = json.loads(json.dumps(plan, sort_keys=True))  # as it is read back: lists for tuples, and in that order
+    old = folder.plan()
+    if old is None:
+        folder.write_plan(plan, (hand.key for hand in iter_hands(store, query)))
+        return plan
+    if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
+        advice = "Repeat that command to finish it, or name another folder with --out."
+        raise UsageError(f"{folder.path} holds an unfinished export that was asked for otherwise", advice=advice)
+    return old
+
+
+class _Run:
+    """Writes the files of one export."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: ExportFolder,
+        exporter: Exporter,
+        options: ExportOptions,
+        games: Games,
+        plan: dict[str, Any],
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._exporter = exporter
+        self._options = options
+        self._games = games
+        self._plan = plan
+
+    def write(self, number: int, start: int, stop: int, progress: Progress) -> dict[str, Any]:
+        """Write the file of the hands from number ``start`` to before ``stop``; return what is in it."""
+        contents = Contents()
+        games: dict[str, Any] = {}
+        total = self._folder.hands()
+
+        def pages() -> Iterator[list[Hand]]:
+            keys = self._folder.keys(start, stop)
+            done = start
+            while page := list(islice(keys, PAGE_HANDS)):
+                hands = read_hands(self._store, page)
+                if len(hands) != len(page):
+                    raise StoreError("hands of this export were deleted from the log; start it again in a new folder")
+                self._note_games(hands, games)
+                yield hands
+                done += len(page)
+                progress(done, total)
+
+        def metadata() -> dict[str, str]:
+            whole = {**self._about(), "contents": contents.as_json(), "games": games, "part": number}
+            return {
+                f"bothost.{name}": msgspec.json.encode(value, order="sorted").decode() for name, value in whole.items()
+            }
+
+        name = f"data/part-{number:05d}{self._exporter.suffix}"
+        with self._folder.part(number, self._exporter.suffix) as file:
+            rows = tables(self._store, pages(), self._options, self._games, contents)
+            self._exporter.write(file, schema_of(self._options), rows, metadata)
+        path = self._folder.path / name
+        part = {
+            "file": name,
+            "hands": stop - start,
+            "bytes": path.stat().st_size,
+            "sha256": sha256_of(path),
+            "games": games,
+            **contents.as_json(),
+        }
+        self._folder.note_part(number, part)
+        return part
+
+    def info(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        """The manifest: what was asked for, and what came of it."""
+        splits: Counter[str] = Counter()
+        games: dict[str, Any] = {}
+        for part in parts:
+            splits.update(part["splits"])
+            games |= part["games"]
+        encoders = sorted({tuple(pair) for part in parts for pair in part["encoders"]})
+        return {
+            **self._about(),
+            "rows": sum(part["rows"] for part in parts),
+            "hands": sum(part["hands"] for part in parts),
+            "splits": dict(sorted(splits.items())),
+            "games": dict(sorted(games.items())),
+            "encoders": [{"strategy": strategy, "encoder_version": version} for strategy, version in encoders],
+            "views_not_decoded": sum(part["views_not_decoded"] for part in parts),
+            "columns": {field.name: str(field.type) for field in schema_of(self._options)},
+            "files": [{name: part[name] for name in ("file", "rows", "hands", "bytes", "sha256")} for part in parts],
+        }
+
+    def _about(self) -> dict[str, Any]:
+        asked = dict(self._plan["asked"])
+        if self._options.pseudonym_key is not None:
+            asked["query"] = {
+                **asked["query"],
+                "players": [self._options.name_of(p) for p in asked["query"]["players"]],
+            }
+        return {**asked, "created_us": self._plan["created_us"]}
+
+    def _note_games(self, hands: list[Hand], games: dict[str, Any]) -> None:
+        for hand in hands:
+            if hand.game.game not in games:
+                game = self._games.of(hand.game).game
+                games[hand.game.game] = None if game is None else versions(game)

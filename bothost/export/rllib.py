@@ -1,0 +1,89 @@
+"""RLlib's columns: one transition per decision that was played, in the names of its offline data.
+
+An episode is one (game, seat); its observations are all view blocks of the game's encoder, flattened and joined in the
+order of their names. The reward is the hand's score and falls on the last transition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bothost.export.views import Decoder, Games
+from bothost.rules.game import FloatArray
+from bothost.store.reader import Hand
+
+FIELDS = [
+    pa.field("eps_id", pa.string()),
+    pa.field("t", pa.int32()),
+    pa.field("obs", pa.list_(pa.float32())),
+    pa.field("new_obs", pa.list_(pa.float32())),
+    pa.field("actions", pa.int32()),
+    pa.field("rewards", pa.float32()),
+    pa.field("terminateds", pa.bool_()),
+    pa.field("truncateds", pa.bool_()),
+    pa.field("action_prob", pa.float32()),
+    pa.field("action_logp", pa.float32()),
+]
+"""All null in rows of shadow decisions, and of attempts that the lobby rejected."""
+
+
+def columns_of(
+    page: Sequence[Hand], hands: list[int], columns: dict[str, Sequence[Any]], games: Games
+) -> dict[str, pa.Array]:
+    """The columns of some rows, each of the hand of that number, in which a hand's decisions come in order."""
+    rows: list[dict[str, Any]] = [{} for _ in hands]
+    episodes: dict[int, list[int]] = {}
+    for row, hand in enumerate(hands):
+        if columns["role"][row] == "live" and not columns["rejected"][row]:
+            episodes.setdefault(hand, []).append(row)
+    for hand, members in episodes.items():
+        _fill(rows, members, page[hand], columns, games.of(page[hand].game))
+    return {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in FIELDS}
+
+
+def _fill(
+    rows: list[dict[str, Any]], members: list[int], hand: Hand, columns: dict[str, Sequence[Any]], decoder: Decoder
+) -> None:
+    scores = hand.scores
+    score = scores[hand.game.seat] if scores is not None and hand.game.seat < len(scores) else 0.0
+    seen = [observation(decoder, columns["view"][row]) for row in members]
+    for t, row in enumerate(members):
+        last = t == len(members) - 1
+        probability = _probability(columns["legal"][row], columns["policy"][row], columns["action"][row])
+        rows[row] = {
+            "eps_id": f"{hand.game.game_id.hex()}-{hand.game.seat}",
+            "t": t,
+            "obs": seen[t],
+            # The end of a hand has no observation of its own, and RLlib does not look at it.
+            "new_obs": seen[t] if last else seen[t + 1],
+            "actions": columns["action"][row],
+            "rewards": score if last else 0.0,
+            "terminateds": last and scores is not None,
+            "truncateds": last and scores is None,
+            "action_prob": probability,
+            "action_logp": math.log(probability) if probability else None,
+        }
+
+
+def observation(decoder: Decoder, data: bytes) -> FloatArray | None:
+    """All view blocks of a logged view, shape (sum of their sizes,); None where it cannot be decoded."""
+    view = decoder.view(data)
+    if view is None or decoder.game is None:
+        return None
+    blocks = sorted(name for name, block in decoder.game.blocks.items() if block.of == "view")
+    if not blocks:
+        return np.zeros(0, np.float32)
+    return np.concatenate([np.asarray(view.encode(name), np.float32).ravel() for name in blocks])
+
+
+def _probability(legal: bytes, policy: bytes | None, action: int) -> float | None:
+    if policy is None:
+        return None
+    place = np.flatnonzero(np.frombuffer(legal, "<i4") == action)
+    values = np.frombuffer(policy, "<f4")
+    return float(values[place[0]]) if len(place) and place[0] < len(values) else None

@@ -1,0 +1,72 @@
+"""``bothost export``, as a person types it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bothost import rules
+from bothost.cli import main
+from bothost.cli.hand_query import moment
+from bothost.config import load
+from bothost.errors import UsageError
+from bothost.store import DecisionLog
+from bothost.testing.sample_rows import played_hand
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.setenv("BOTHOST_CONFIG", str(path))
+    assert main(["db", "upgrade"]) == 0
+
+    async def fill() -> None:
+        log = DecisionLog.open(load().store, "test", tmp_path / "spool")
+        for seed in range(6):
+            await log.submit(played_hand(rules.game("doudizhu"), seed, account="ada" if seed % 2 else "bob"))
+        await log.aclose()
+
+    asyncio.run(fill())
+    return path
+
+
+def test_both_formats_filtered_and_summed_up(config, capsys, tmp_path):
+    capsys.readouterr()
+    assert main(["export", "--out", str(tmp_path / "a"), "--since", "1h", "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    assert (info["hands"], info["format"]) == (6, "parquet")
+    assert len(pd.read_parquet(tmp_path / "a" / "data")) == info["rows"]
+    assert main(["export", "--out", str(tmp_path / "b"), "--player", "ada", "--format", "jsonl", "--no-view-json"]) == 0
+    assert "of 3 hands" in capsys.readouterr().out
+    assert main(["export", "--out", str(tmp_path / "c"), "--until", "1h"]) == 0
+    assert "0 decisions of 0 hands" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--format", "csv"], "parquet"),
+        (["--since", "yesterday"], "7d"),
+        (["--split", "1,2"], "0.8,0.1,0.1"),
+        (["--split", "1,1,1"], "0.8,0.1,0.1"),
+        (["--raw", "--pseudonyms"], "--raw"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_fix(config, capsys, tmp_path, arguments, word):
+    assert main(["export", "--out", str(tmp_path / "out"), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert word in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_times_are_dates_times_or_ages():
+    assert moment("1970-01-02") == 86_400_000_000
+    assert moment("1970-01-01T01:00:00+01:00") == 0
+    assert moment("1970-01-01T00:00:01.5") == 1_500_000
+    assert moment("2d") < moment("1d") < moment("90m")
+    with pytest.raises(UsageError):
+        moment("soon")

@@ -1,0 +1,253 @@
+"""Exports: every decision of a closed hand once, readable by everybody, the same bytes after any interruption."""
+
+import json
+import random
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from bothost import rules
+from bothost.errors import UsageError
+from bothost.export import job
+from bothost.export.folder import sha256_of
+from bothost.export.job import export
+from bothost.export.jsonl import JsonLinesExporter
+from bothost.export.options import ExportOptions
+from bothost.export.parquet import ParquetExporter
+from bothost.store import DecisionRecord
+from bothost.store.query import HandQuery
+
+SCORED = HandQuery(scored=True)
+
+
+def run(store, out: Path, exporter=None, query=SCORED, **options) -> dict:
+    chosen = ExportOptions(**{"hands_per_file": 7, **options})
+    return export(store, query, out, exporter or ParquetExporter(), chosen, make_game=rules.game)
+
+
+def decisions(hands) -> list[DecisionRecord]:
+    return [row for rows in hands for row in rows if isinstance(row, DecisionRecord)]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_every_decision_of_closed_hands_is_there_once_with_its_values(store, played, tmp_path):
+    info = run(store, tmp_path / "out")
+    expected = decisions(played[2:])
+    found = pd.read_parquet(tmp_path / "out" / "data")
+    assert info["rows"] == len(found) == len(expected)
+    assert list(found["id"]) == [d.id.hex() for d in expected]
+    for row, logged in zip(found.itertuples(), expected, strict=True):
+        assert row.game_id == logged.game_id.hex()
+        assert row.view == logged.view
+        assert row.legal.tobytes() == logged.legal
+        assert row.policy.tobytes() == logged.policy
+        assert row.action_values is None
+        assert (row.seat, row.seq, row.action, row.notation) == (
+            logged.seat,
+            logged.seq,
+            logged.action,
+            logged.notation,
+        )
+        assert row.state_hash == logged.state_hash
+        assert row.at.value // 1000 == logged.at_us
+        assert json.loads(row.view_json) == rules.game("doudizhu").view_from_bytes(logged.view).to_json()
+    assert found["rejected"].sum() == 1
+    assert found.loc[found["rejected"], "id"].item() == played[2][2].id.hex()
+
+
+def test_outcome_and_player_are_those_of_the_seat(store, played, tmp_path):
+    run(store, tmp_path / "out")
+    found = pd.read_parquet(tmp_path / "out" / "data").groupby("game_id")
+    for rows in played[2:]:
+        game, scores = rows[0], json.loads(next(r.scores for r in rows if hasattr(r, "scores")))
+        mine = found.get_group(game.game_id.hex())
+        assert set(mine["outcome"]) == {np.float32(scores[game.seat])}
+        assert set(mine["player"]) == {game.account}
+        assert [p["player"] for p in json.loads(game.players) if p["seat"] != game.seat] == list(
+            mine["opponents"].iloc[0]
+        )
+
+
+def test_polars_duckdb_and_pandas_read_the_same(store, tmp_path):
+    info = run(store, tmp_path / "out")
+    pattern = f"{tmp_path}/out/data/*.parquet"
+    frame = pl.read_parquet(pattern)
+    assert frame.height == info["rows"]
+    assert frame["legal"].dtype == pl.List(pl.Int32)
+    counted = duckdb.sql(f"SELECT split, count(*), sum(len(legal)) FROM '{pattern}' GROUP BY split ORDER BY split")
+    by_split = frame.group_by("split").agg(pl.len().alias("n"), pl.col("legal").list.len().sum()).sort("split")
+    assert counted.fetchall() == by_split.rows()
+    assert dict((row[0], row[1]) for row in counted.fetchall()) == info["splits"]
+    matrix = np.stack(pd.read_parquet(tmp_path / "out" / "data")["view"].map(len).to_numpy())
+    assert matrix.min() > 0
+
+
+def test_the_manifest_is_in_the_folder_and_in_every_footer(store, tmp_path):
+    info = run(store, tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "meta" / "info.json").read_text()) == info
+    assert sorted(p.name for p in (tmp_path / "out" / "meta").iterdir()) == ["info.json"]
+    assert info["hands"] == 28
+    assert len(info["files"]) == 4
+    blocks = {name: block.version for name, block in rules.game("doudizhu").blocks.items()}
+    assert info["games"]["doudizhu"]["blocks"] == blocks
+    for file in info["files"]:
+        path = tmp_path / "out" / file["file"]
+        assert sha256_of(path) == file["sha256"]
+        footer = pq.read_metadata(path)
+        assert footer.num_rows == file["rows"]
+        assert json.loads(footer.metadata[b"bothost.query"]) == json.loads(json.dumps(info["query"]))
+        assert json.loads(footer.metadata[b"bothost.contents"])["rows"] == file["rows"]
+        assert footer.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_hand_is_in_one_split_and_shares_are_kept(store, tmp_path):
+    run(store, tmp_path / "out")
+    found = pd.read_parquet(tmp_path / "out" / "data")
+    assert found.groupby("game_id")["split"].nunique().eq(1).all()
+    options = ExportOptions(split=(0.7, 0.2, 0.1))
+    drawn = [options.split_of("home", f"table-{i}", "1") for i in range(4000)]
+    assert [drawn.count(s) / 4000 for s in ("train", "val", "test")] == pytest.approx([0.7, 0.2, 0.1], abs=0.03)
+
+
+class Killed(BaseException):
+    """As a kill, it runs past every handler of errors."""
+
+
+@pytest.mark.parametrize("exporter", [ParquetExporter, JsonLinesExporter])
+def test_an_interrupted_export_ends_with_the_same_bytes(store, tmp_path, exporter, monkeypatch):
+    monkeypatch.setattr(job.time, "time_ns", lambda: 10**18)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    run(store, whole, exporter())
+    rng = random.Random(2)
+
+    class Dying(exporter):
+        def write(self, file, schema, tables, metadata):
+            super().write(file, schema, tables, metadata)
+            if rng.random() < 0.6:
+                file.flush()
+                raise Killed
+
+    for _ in range(50):
+        try:
+            run(store, broken, Dying())
+            break
+        except Killed:
+            assert not (broken / "meta" / "info.json").exists()
+    assert contents(broken) == contents(whole)
+
+
+def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
+    class Dying(ParquetExporter):
+        def write(self, *_):
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(store, tmp_path / "out", Dying())
+    with pytest.raises(UsageError, match="otherwise"):
+        run(store, tmp_path / "out", rllib=True)
+    run(store, tmp_path / "out")
+
+
+def test_foreign_folders_and_links_are_refused(store, tmp_path):
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.tex").write_text("years of work")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for name in ("foreign", "file", "link"):
+        with pytest.raises(UsageError) as caught:
+            run(store, tmp_path / name)
+        assert caught.value.advice
+    run(store, tmp_path / "done")
+    before = contents(tmp_path / "done")
+    with pytest.raises(UsageError, match="finished"):
+        run(store, tmp_path / "done")
+    assert contents(tmp_path / "done") == before
+    assert (tmp_path / "foreign" / "thesis.tex").read_text() == "years of work"
+    assert list((tmp_path / "real").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (HandQuery(players=("ada",), scored=True), lambda hands: hands[3::2]),
+        (HandQuery(closed=True), lambda hands: hands[1:]),
+        (HandQuery(games=("pairing",)), lambda hands: []),
+        (HandQuery(until_us=1_700_000_000_000_000 + 5 * 60_000_000, scored=True), lambda hands: hands[2:5]),
+    ],
+)
+def test_queries(store, played, tmp_path, query, rows):
+    info = run(store, tmp_path / "out", query=query)
+    assert info["rows"] == len(decisions(rows(played)))
+
+
+def test_pseudonyms_hide_every_name_and_keep_who_is_who(store, played, tmp_path):
+    run(store, tmp_path / "open")
+    run(store, tmp_path / "hidden", pseudonym_key="k", query=HandQuery(scored=True, players=("ada", "bob")))
+    shown, hidden = (pd.read_parquet(tmp_path / name / "data") for name in ("open", "hidden"))
+    names = {p["player"] for rows in played for p in json.loads(rows[0].players)}
+    pairs = defaultdict(set)
+    for real, masked in zip(shown.itertuples(), hidden.itertuples(), strict=True):
+        pairs[real.player].add(masked.player)
+        for a, b in zip(real.opponents, masked.opponents, strict=True):
+            pairs[a].add(b)
+    assert all(len(masked) == 1 for masked in pairs.values())
+    text = json.dumps(contents(tmp_path / "hidden"), default=lambda b: b.decode("latin-1"))
+    assert not [name for name in names if f'"{name}"' in text or name in set(hidden["account"]) | set(hidden["player"])]
+    with pytest.raises(UsageError):
+        ExportOptions(raw=True, pseudonym_key="k")
+
+
+def test_jsonl_has_one_object_per_decision(store, played, tmp_path):
+    info = run(store, tmp_path / "out", JsonLinesExporter())
+    lines = [line for p in sorted((tmp_path / "out" / "data").iterdir()) for line in p.read_text().splitlines()]
+    assert len(lines) == info["rows"]
+    row = json.loads(lines[0])
+    logged = decisions(played[2:])[0]
+    assert row["legal"] == np.frombuffer(logged.legal, "<i4").tolist()
+    assert row["stats"] == {"reason": "drawn at random"}
+    assert row["view_json"]["seat"] == logged.seat
+    assert row["at"].endswith("Z")
+
+
+def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_path):
+    run(store, tmp_path / "out", rllib=True)
+    found = pd.read_parquet(tmp_path / "out" / "data")
+    assert found.loc[found["rejected"], "eps_id"].isna().all()
+    game = rules.game("doudizhu")
+    for _, episode in found[~found["rejected"]].groupby("eps_id"):
+        assert list(episode["t"]) == list(range(len(episode)))
+        assert list(episode["terminateds"]) == [False] * (len(episode) - 1) + [True]
+        assert not episode["truncateds"].any()
+        assert episode["rewards"].sum() == episode["outcome"].iloc[0]
+        for now, later in zip(episode["new_obs"].iloc[:-1], episode["obs"].iloc[1:], strict=True):
+            assert np.array_equal(now, later)
+        view = game.view_from_bytes(episode["view"].iloc[0])
+        blocks = sorted(name for name, block in game.blocks.items() if block.of == "view")
+        assert np.array_equal(episode["obs"].iloc[0], np.concatenate([view.encode(b).ravel() for b in blocks]))
+        row = episode.iloc[0]
+        assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
+
+
+def test_views_of_unknown_games_are_exported_undecoded(store, tmp_path):
+    def unknown(name: str, **options: object):
+        raise KeyError(name)
+
+    info = export(store, SCORED, tmp_path / "out", ParquetExporter(), ExportOptions(), make_game=unknown)
+    assert info["views_not_decoded"] == info["rows"] > 0
+    assert info["games"] == {"doudizhu": None}
+
+
+@pytest.mark.parametrize("split", [(0.5, 0.5, 0.5), (1.2, -0.1, -0.1)])
+def test_splits_that_are_none_are_refused(split):
+    with pytest.raises(UsageError):
+        ExportOptions(split=split)
