@@ -98,7 +98,7 @@ def test_it_beats_random_play(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"hand": 3, "pool": 0}, {"refill": False, "skill_a": 7, "skill_b": 7}, {"deck": 0, "discards": 0, "hand": 20}],
+    [{"hand": 3, "pool": 0}, {"refill": False, "skill_a": 4, "skill_b": 7}, {"deck": 0, "discards": 0, "hand": 20}],
     ids=str,
 )
 def test_it_plays_under_any_rules(options: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ RULE_SETS: list[dict[str, Any]] = [
     {"preset": "four-phase", "hand": 6, "pool": 4, "deck": 12, "skill_a": 2, "skill_b": 0, "discard_to_hand": 2},
     {"refill": False, "pool": 3, "discards": 1, "points": list(range(13)), "rank_bonus": 3},
     {"preset": "four-phase", "pool": 0, "colour_set": 2, "colour_bonus": 1, "discard_to_pool": 4},
-    {"hand": 20, "pool": 12, "discard_to_hand": 0, "discard_to_pool": 0, "skill_a": 7, "skill_b": 7},
+    {"hand": 20, "pool": 12, "discard_to_hand": 0, "discard_to_pool": 0, "skill_a": 4, "skill_b": 7},
 ]
 
 
@@ -516,3 +516,26 @@ def test_scores_and_oracle_blocks() -> None:
     hidden = rules.Oracle(state, 0).encode("hidden")
     assert {CARDS[i] for i in np.flatnonzero(hidden[0])} == {"w3", "b4"}
     assert [round(float(hidden[1][CARDS.index(card)]), 3) for card in ("r7", "b8", "r9")] == [1, 0.5, 0.333]
+
+
+def test_vec_env_gives_the_lead_at_every_turn() -> None:
+    """What a trainer makes its reward of: "scores" while a hand runs, ``returns`` when it has ended."""
+    game = rules.game("pairing")
+    env = rules.vec_env(game, 8, seed=3)
+    rng = np.random.default_rng(3)
+    states = [game.state_from_deal(env.deal(i)) for i in range(env.n)]
+    scores = np.empty((env.n, 2), np.float32)
+    for _ in range(200):
+        env.encode("scores", scores)
+        for i, state in enumerate(states):
+            assert scores[i].tolist() == state.view(int(env.seat[i])).encode("scores").tolist()
+        offsets = env.legal_offsets
+        actions = env.legal_ids[offsets[:-1] + (rng.random(env.n) * np.diff(offsets)).astype(np.int64)]
+        seats = env.seat.copy()
+        env.step(actions)
+        for i, state in enumerate(states):
+            state.apply(int(seats[i]), int(actions[i]))
+            assert env.done[i] == state.terminal
+            if state.terminal:
+                assert env.returns[i].tolist() == list(state.returns)
+                states[i] = game.state_from_deal(env.deal(i))

@@ -7,7 +7,6 @@ namespace {
 
 constexpr int kMostTurns = 100;
 constexpr int kMostScore = 20000;
-constexpr int kMostDeck = 50;
 
 /// Collects cards that must all be different.
 class Distinct {
@@ -60,7 +59,8 @@ void read_numbers(const Rules& rules, const Json& json, Position& start) {
     for (std::size_t s = 0; s < 2; ++s)
       for (std::size_t k = 0; k < 2; ++k)
         start.charges[s][k] = static_cast<std::uint8_t>(
-            pair_of(pair_of(*charges, "charges")[s], "charges of a seat")[k].integer("charges", 0, 7));
+            pair_of(pair_of(*charges, "charges")[s], "charges of a seat")[k].integer("charges", 0,
+                                                                                     kMostCharges[k]));
   if (const Json* scores = json.find("scores"))
     for (std::size_t s = 0; s < 2; ++s)
       start.score[s] =
@@ -185,7 +185,9 @@ void check_deal(const Rules& rules, const Deal& deal, Seat viewer) {
     if (size(p.hand[s]) > p.hand_count[s] || (all && size(p.hand[s]) != p.hand_count[s]))
       throw InvalidInput("hands: seat " + std::to_string(s) +
                          " does not hold the number of cards that it should");
-    if (p.charges[s][0] > 7 || p.charges[s][1] > 7) throw InvalidInput("charges: more than 7");
+    for (std::size_t k = 0; k < 2; ++k)
+      if (p.charges[s][k] > kMostCharges[k])
+        throw InvalidInput("charges: more than " + std::to_string(kMostCharges[k]) + " of skill " + "AB"[k]);
     if (deal.known[s] & ~(deck | p.hand[1 - s]))
       throw InvalidInput("known: a card that lies neither in the deck nor in the other hand");
   }

@@ -12,9 +12,11 @@ namespace bothost::pairing {
 template <class T>
 using BySeat = std::array<T, 2>;
 
-/// Most cards that may ever lie in the deck: 50 at the deal (hands hold one card each at least) and 14 put
-/// under it.
+/// Most cards that may lie in the deck at the beginning: hands hold one card each at least.
+inline constexpr int kMostDeck = 50;
+/// The same with what skill A may put under it.
 inline constexpr std::size_t kQueue = 64;
+static_assert(kMostDeck + 2 * kMostCharges[0] <= kQueue);
 /// The deck of a whole hand: drawn from `head`, skill A appends at `tail`; entries never change once they are
 /// known.
 using Queue = std::array<Card, kQueue>;
@@ -186,15 +188,14 @@ struct Deal {
 
 /// Every action of a hand in order, one byte each: the seat in bit 7, kHidden for a card that was not seen.
 struct Log {
-  /// At most 52 cards leave hands for good (three actions each), and 28 charges are used (14 of them A, two
-  /// actions).
+  /// At most 52 cards leave hands for good, three actions each, and every charge of A is two.
   static constexpr std::size_t kMost = 224;
   std::array<std::uint8_t, kMost> entries{};
   std::uint8_t size = 0;
   /// Entries of effects that were executed; after them come the mover's open selections.
   std::uint8_t settled = 0;
 
-  static_assert(kMost >= 3 * kCards + 2 * 14);
+  static_assert(kMost >= 3 * kCards + 2 * 2 * kMostCharges[0]);
   static Seat seat(std::uint8_t entry) { return static_cast<Seat>(entry >> 7); }
   static std::uint8_t what(std::uint8_t entry) { return entry & 0x7f; }
   void push(Seat seat, std::uint8_t what) { entries[size++] = static_cast<std::uint8_t>(seat << 7 | what); }

@@ -11,6 +11,9 @@ namespace bothost::pairing {
 
 inline constexpr int kNumActions = kCards + 6;
 
+/// Of skill A and of skill B. Few of A, for sampling follows every card that may have gone under the deck.
+inline constexpr std::array<std::uint8_t, 2> kMostCharges{4, 7};
+
 /// Every option of the game. The defaults are the preset "seven-phase".
 struct Rules {
   /// Index into kMachines: the preset.
@@ -30,7 +33,7 @@ struct Rules {
   std::uint8_t colour_bonus = 5;
   /// 1 .. 13.
   std::uint8_t colour_set = 6;
-  /// Charges of the skills at the beginning, 0 .. 7.
+  /// Charges of the skills at the beginning, 0 .. kMostCharges.
   std::uint8_t skill_a = 1;
   std::uint8_t skill_b = 1;
   /// Whether the pool is topped up after each pair while the deck lasts.
