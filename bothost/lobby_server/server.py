@@ -116,6 +116,7 @@ class LobbyServer:
         self._outlets: dict[int, _Outlet] = {}
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0.0
 
     @property
     def url(self) -> str:
@@ -168,9 +169,10 @@ class LobbyServer:
             elif type(output) is Close:
                 outlet.close(output.code, output.reason)
         wake_at = self.lobby.wake_at()
-        if wake_at is not None and (self._alarm is None or wake_at < self._alarm.when()):
+        if wake_at is not None and (self._alarm is None or wake_at < self._alarm_at):
             if self._alarm is not None:
                 self._alarm.cancel()
+            self._alarm_at = wake_at
             self._alarm = asyncio.get_running_loop().call_at(wake_at, self._wake)
 
     def _wake(self) -> None:

@@ -81,6 +81,14 @@ async def test_whole_games_over_websockets(game):
         assert all(view.terminal and view.record() is not None for view in views)
 
 
+def test_whole_games_on_uvloop():
+    async def match():
+        async with lobby(robots_after_s=0.0, pause_ms=1, hands=3) as server:
+            return await play(server, "ada", "claims", 3)
+
+    assert all(view.terminal for view in pytest.importorskip("uvloop").run(match()))
+
+
 async def test_health_and_tables_over_http():
     async with lobby() as server, httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}") as http:
         async with client(server) as socket:
