@@ -97,6 +97,14 @@ class Player(ABC):
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         """Choose one of ``legal`` (int32, ascending, not empty). The view must not be kept or changed."""
 
+    def observe(self, events: Sequence[str]) -> None:
+        """Events of this seat since the last call, oldest first; before ``decide``, where ``Strategy.wants_events``.
+
+        After a reconnect some may be missing, and the view holds them all: a player that keeps a state of its own must
+        see that ``view.seq`` is what it expects.
+        """
+        return None
+
     def quick(self, view: View, legal: ActionArray) -> Decision | None:
         """The cheap policy for when ``decide`` is late or fails: within a millisecond or so. None: there is none."""
         return None
@@ -131,6 +139,8 @@ class Strategy(ABC):
     """Whether equal seeds and events give equal decisions (without a clock)."""
     needs_search_thread: ClassVar[bool] = False
     """Whether a decision occupies a core for its whole budget: admitted by ``limits.search_threads``."""
+    wants_events: ClassVar[bool] = False
+    """Whether its players are told events (``Player.observe``); views hold them anyway."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``options`` in a route, a frozen msgspec Struct that forbids unknown fields."""
 

@@ -31,6 +31,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
+    "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
     "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),
 }

@@ -78,7 +78,7 @@ def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
         yield f"{what}.levels is {strategy.levels!r}", 'a tuple of names, weakest first, for example: ("easy", "hard")'
     if strategy.execution not in get_args(Execution):
         yield f"{what}.execution is {strategy.execution!r}", f"one of {', '.join(get_args(Execution))}"
-    for flag in ("deterministic", "needs_search_thread"):
+    for flag in ("deterministic", "needs_search_thread", "wants_events"):
         if not isinstance(getattr(strategy, flag), bool):
             yield f"{what}.{flag} is {getattr(strategy, flag)!r}", "True or False"
     yield from options_problems(what, strategy.Options)

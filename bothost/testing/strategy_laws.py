@@ -156,6 +156,7 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
     """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision)."""
     state, others = game.new_state(seed), random.Random(seed)
     players: dict[int, Player] = {}
+    told: dict[int, int] = {}
     try:
         for _ in range(LONGEST_HAND):
             if state.terminal:
@@ -167,6 +168,10 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
                 continue
             if seat not in players:
                 players[seat] = run.call("player", strategy.player, table(game, seat, seed, str(seed)))
+            if strategy.wants_events:
+                events = state.events(seat, told.get(seat, 0))
+                told[seat] = told.get(seat, 0) + len(events)
+                run.call("observe", players[seat].observe, events)
             decision = run.decide(players[seat], state.view(seat))
             yield state, seat, decision
             state.apply(seat, decision.action)

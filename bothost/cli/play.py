@@ -1,0 +1,108 @@
+"""``bothost play STRATEGY --stdio``: any strategy as a program that speaks the exec protocol."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import msgspec
+import typer
+
+from bothost import exec_protocol as protocol
+from bothost.cli import options
+from bothost.errors import BothostError, ProtocolError, UsageError
+
+if TYPE_CHECKING:
+    from bothost.rules import Game
+    from bothost.strategy import Player, Strategy
+
+
+def command(
+    strategy: Annotated[str, typer.Argument(help="Address of the strategy: NAME or NAME:ALIAS.")],
+    stdio: Annotated[bool, typer.Option("--stdio", help="Speak the exec protocol on stdin and stdout.")] = False,
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", help="KEY=VALUE (JSON); repeatable.")] = None,
+    config_file: options.Config = None,
+) -> None:
+    """Run any strategy as a program that speaks the exec protocol (docs/exec-protocol.md)."""
+    if not stdio:
+        advice = f"bothost play {strategy} --stdio; to watch bots play: bothost demo"
+        raise UsageError("say where it should play", advice=advice)
+    resolved = options.plugins(config_file).resolve(strategy, _options(option or []))
+    out = sys.stdout.buffer
+    sys.stdout = sys.stderr  # what a strategy prints must not look like an answer
+    serve(resolved.make(), sys.stdin.buffer, out, name=resolved.address)
+
+
+def _options(pairs: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--option {pair!r} has no value", advice="write KEY=VALUE")
+        try:
+            found[key] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            found[key] = value
+    return found
+
+
+def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> None:
+    """Answer what comes on ``lines`` until it ends. Raises ProtocolError when the host says what it must not."""
+    tables: dict[str, tuple[Game, Player]] = {}
+
+    def say(message: protocol.Line) -> None:
+        out.write(protocol.encode(message))
+        out.flush()
+
+    try:
+        for line in lines:
+            try:
+                message = protocol.decode_for_program(line)
+            except msgspec.DecodeError as error:
+                text = line[:200].decode(errors="replace")
+                raise ProtocolError(f"the host said what is not in the protocol: {error}", frame=text) from error
+            if isinstance(message, protocol.HostHello):
+                say(protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games))
+            elif isinstance(message, protocol.Open):
+                tables[message.table] = _open(strategy, message)
+            elif isinstance(message, protocol.Decide):
+                say(_answer(tables, message))
+            elif isinstance(message, protocol.Close) and message.table in tables:
+                tables.pop(message.table)[1].close()
+    finally:
+        for _, player in tables.values():
+            player.close()
+        strategy.close()
+
+
+def _open(strategy: Strategy, message: protocol.Open) -> tuple[Game, Player]:
+    from bothost import rules
+    from bothost.strategy import Table
+
+    game = rules.game(message.game, **message.rules)
+    table = Table(lobby="exec", table=message.table, game=game, seat=message.seat, seed=message.seed)
+    return game, strategy.player(table)
+
+
+def _answer(tables: dict[str, tuple[Game, Player]], message: protocol.Decide) -> protocol.Line:
+    """The action, or an error that says what went wrong: the host falls back, and the program lives."""
+    from bothost.strategy import Budget
+
+    try:
+        game, player = tables[message.table]
+        view = game.view_from_json(message.view)
+        deadline = math.inf if message.ms is None else time.monotonic() + message.ms / 1000.0
+        decision = player.decide(view, view.legal(), Budget(deadline))
+        return protocol.Action(
+            id=message.id,
+            action=view.notation(decision.action),
+            policy=None if decision.policy is None else tuple(map(float, decision.policy)),
+            value=decision.value,
+            stats=None if decision.stats is None else dict(decision.stats),
+        )
+    except KeyError:
+        return protocol.Error(id=message.id, message=f"there is no table {message.table!r}")
+    except (Exception, BothostError) as error:
+        return protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}")

@@ -1,0 +1,271 @@
+"""One running program: started, spoken to, watched, killed and started again. Lives in the event loop of its thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections import deque
+
+import msgspec
+
+from bothost import PluginError, ProtocolError, __version__
+from bothost import exec_protocol as protocol
+from bothost_exec.options import Options
+
+_log = logging.getLogger("bothost.exec")
+
+_STRAY_LIMIT = 1000
+"""Answers that nobody waits for, in a row, after which a program counts as flooding."""
+_STDERR_LINES, _STDERR_WINDOW_S = 20, 10.0
+_SECRETS = ("TOKEN", "TOKENS", "PASSWORD", "SECRET")
+
+
+class Program:
+    """A process and the tables that it plays. Everything that it does wrong kills it, and costs its tables one move."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.name = os.path.basename(options.command[0])
+        self.tables: dict[str, protocol.Open] = {}
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._hello: asyncio.Future[protocol.ProgramHello] | None = None
+        self._asked: dict[int, asyncio.Future[protocol.Action]] = {}
+        self._starts: deque[float] = deque()
+        self._overdue: float | None = None
+        """Since when it owes an answer without having said a word."""
+        self._stray = 0
+        self._games: tuple[str, ...] = ("*",)
+        self._interrupted: set[str] = set()
+        """Tables that were open when it died."""
+        self._stopping = False
+
+    # ---------------------------------------------------------------------------------------------------- for players
+
+    async def open(self, table: protocol.Open) -> None:
+        """Begin a hand. Starts the program where it does not run; raises when it cannot, or does not play the game."""
+        self.tables[table.table] = table
+        if not await self._running():
+            self._require(table.game)
+            self._send(table)
+
+    def tell(self, events: list[protocol.Event]) -> None:
+        """Pass events on, where the program runs: one that starts later takes all from the view."""
+        for event in events:
+            if self._process is not None and self._starting is None and event.table in self.tables:
+                self._send(event)
+            else:
+                self._interrupted.add(event.table)
+
+    async def ask(self, question: protocol.Decide) -> protocol.Action:
+        """The answer. Raises PluginError or ProtocolError; cancel it when time is up."""
+        if self._overdue is not None and time.monotonic() - self._overdue > self.options.hang_ms / 1000.0:
+            self._die(f"it has said nothing for {self.options.hang_ms:.0f} ms")
+        await self._running()
+        answer: asyncio.Future[protocol.Action] = asyncio.get_running_loop().create_future()
+        self._asked[question.id] = answer
+        self._send(question)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._overdue = self._overdue or time.monotonic()
+            raise
+        finally:
+            self._asked.pop(question.id, None)
+
+    def close(self, table: str) -> None:
+        """A hand is over."""
+        if self.tables.pop(table, None) is not None and self._process is not None:
+            self._send(protocol.Close(table=table))
+
+    async def stop(self) -> None:
+        """Close its stdin, wait a little, then kill what is left."""
+        self._stopping = True
+        if self._starting is not None:
+            self._starting.cancel()
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), self.options.stop_ms / 1000.0)
+        self._die("", quiet=True)
+        if process is not None:
+            await process.wait()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------------------------------------------- the life
+
+    async def _running(self) -> bool:
+        """See that it runs. True: it was started just now, and knows its tables."""
+        if self._process is not None and self._starting is None:
+            return False
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+            self._starting.add_done_callback(self._started)
+        await asyncio.shield(self._starting)
+        return True
+
+    def _started(self, task: asyncio.Task[None]) -> None:
+        self._starting = None
+        if not task.cancelled():
+            task.exception()  # told to whoever waits for it; nobody may
+
+    async def _start(self) -> None:
+        self._admit()
+        options = self.options
+        environment = {k: v for k, v in os.environ.items() if not (k.startswith("BOTHOST_") and k.endswith(_SECRETS))}
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *options.command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                cwd=options.cwd,
+                env=environment,
+                limit=options.max_line_bytes,
+                start_new_session=True,  # Ctrl-C in the host's terminal is for the host: it drains first
+            )
+        except OSError as error:
+            advice = "install it, or write its whole path"
+            raise PluginError("exec", f"{options.command[0]}: {error.strerror}", advice=advice) from error
+        self._process, self._overdue, self._stray = process, None, 0
+        hello = self._hello = asyncio.get_running_loop().create_future()
+        for reader in (self._read(process), self._read_stderr(process)):
+            task = asyncio.get_running_loop().create_task(reader)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
+        try:
+            said = await asyncio.wait_for(hello, options.start_ms / 1000.0)
+            self._greet(said)
+        except TimeoutError:
+            reason = f"it has not said hello within {options.start_ms:.0f} ms"
+            self._die(reason)
+            raise PluginError("exec", f"{self.name}: {reason}", advice="see docs/exec-protocol.md") from None
+        except BaseException:
+            self._die("", quiet=True)
+            raise
+        for name, table in self.tables.items():
+            self._send(msgspec.structs.replace(table, resumed=True) if name in self._interrupted else table)
+
+    def _admit(self) -> None:
+        """Raise when it was started too often lately."""
+        now = time.monotonic()
+        while self._starts and now - self._starts[0] > self.options.restart_window_s:
+            self._starts.popleft()
+        if len(self._starts) > self.options.max_restarts:
+            message = f"{self.name} died {len(self._starts)} times in {self.options.restart_window_s:.0f} s"
+            raise PluginError("exec", message, advice="its stderr is in the log; try: bothost plugin check exec:…")
+        self._starts.append(now)
+
+    def _greet(self, said: protocol.ProgramHello) -> None:
+        self.name = said.name[:64] or self.name
+        if said.version != protocol.VERSION:
+            message = f"{self.name} speaks version {said.version}, bothost {protocol.VERSION}"
+            raise PluginError("exec", message, advice="see docs/exec-protocol.md")
+        self._games = said.games
+        for table in self.tables.values():
+            self._require(table.game)
+
+    def _require(self, game: str) -> None:
+        if "*" not in self._games and game not in self._games:
+            message = f"{self.name} does not play {game}; it plays {', '.join(self._games) or 'nothing'}"
+            raise PluginError("exec", message, advice="route the game to another strategy")
+
+    def _die(self, reason: str, *, quiet: bool = False) -> None:
+        """Kill it; every question that is open fails with ``reason``."""
+        process, self._process, self._overdue = self._process, None, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if process.stdin is not None:
+                process.stdin.close()
+        self._interrupted = set(self.tables)
+        if not quiet:
+            _log.warning("program %s was ended: %s", self.name, reason)
+        waiting, self._asked = list(self._asked.values()), {}
+        for answer in (*waiting, self._hello):
+            if answer is not None and not answer.done():
+                answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}"))
+                answer.exception()  # nobody may wait any more
+
+    # -------------------------------------------------------------------------------------------------- what is said
+
+    def _send(self, line: protocol.Line) -> None:
+        process = self._process
+        if process is None or process.stdin is None or process.stdin.is_closing():
+            return
+        process.stdin.write(protocol.encode(line))
+        if process.stdin.transport.get_write_buffer_size() > self.options.max_line_bytes:
+            self._die("it does not read its input")
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        reason = ""
+        try:
+            while line := await process.stdout.readline():
+                self._overdue = None
+                self._take(line)
+        except ValueError:
+            reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"
+        except msgspec.DecodeError as error:
+            reason = f"it wrote what is not in the protocol ({error}): {line[:80]!r}; debug output belongs on stderr"
+        except ProtocolError as error:
+            reason = str(error)
+        except OSError as error:
+            reason = str(error)
+        if process is not self._process or self._stopping:
+            return  # its end is known, and was told where it matters
+        if not reason:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), 1.0)
+            if process is not self._process or self._stopping:
+                return
+            reason = f"it ended with exit code {process.returncode}"
+        self._die(reason)
+
+    def _take(self, line: bytes) -> None:
+        message = protocol.decode_for_host(line)
+        if isinstance(message, protocol.ProgramHello):
+            if self._hello is None or self._hello.done():
+                raise ProtocolError("it said hello twice")
+            self._hello.set_result(message)
+            return
+        answer = self._asked.get(message.id)
+        if answer is None or answer.done():  # an answer that came too late
+            self._stray += 1
+            if self._stray > _STRAY_LIMIT:
+                raise ProtocolError(f"it answered {self._stray} times without being asked")
+            return
+        self._stray = 0
+        if isinstance(message, protocol.Error):
+            answer.set_exception(PluginError("exec", f"{self.name}: {message.message[:200]}"))
+        else:
+            answer.set_result(message)
+
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
+        """Log what it writes there, a limited amount of it."""
+        assert process.stderr is not None
+        window, lines, dropped, rest = time.monotonic(), 0, 0, b""
+        with contextlib.suppress(OSError):
+            while chunk := await process.stderr.read(65536):
+                *whole, rest = (rest + chunk).split(b"\n")
+                rest = rest[-4096:]
+                for line in whole:
+                    if time.monotonic() - window > _STDERR_WINDOW_S:
+                        if dropped:
+                            _log.info("%s: %d more lines", self.name, dropped)
+                        window, lines, dropped = time.monotonic(), 0, 0
+                    lines += 1
+                    if lines <= _STDERR_LINES:
+                        _log.info("%s: %s", self.name, line[:500].decode(errors="replace").rstrip())
+                    else:
+                        dropped += 1
+        if dropped:
+            _log.info("%s: %d more lines", self.name, dropped)

@@ -1,0 +1,212 @@
+"""The strategy ``exec``: players that ask programs."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import math
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Strategy, Table
+from bothost import exec_protocol as protocol
+from bothost.rules import ActionArray, View
+from bothost_exec.options import Options
+from bothost_exec.program import Program
+
+T = TypeVar("T")
+
+MARGIN_MS = 20.0
+"""An answer is given up this long before the deadline, so that the host still has time to fall back."""
+
+
+class IoThread:
+    """A thread with an event loop, in which all programs of a strategy live."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="exec-io", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def stop(self) -> None:
+        """After this nothing can be submitted."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(5.0)
+        if not self._thread.is_alive():
+            self.loop.close()
+
+
+class Exec(Strategy):
+    """Any program in any language, by JSON lines over its stdin and stdout: the address ``exec:COMMAND``."""
+
+    name = "exec"
+    version = "1"
+    games = ("*",)
+    execution = "thread"
+    deterministic = False
+    wants_events = True
+    Options = Options
+
+    def __init__(self, options: Options, model: Model | None = None) -> None:
+        super().__init__(options, model)
+        self._io = IoThread()
+        self._names = itertools.count(1)
+        self._ids = itertools.count(1)
+        self._pool = [Program(options) for _ in range(options.pool)]
+        self._own: set[Program] = set()
+
+    def player(self, table: Table) -> ExecPlayer:
+        """A player, whose program starts meanwhile: this does not wait."""
+        if self._pool:
+            program = min(self._pool, key=lambda program: len(program.tables))
+        else:
+            program = Program(self.options)
+            self._own.add(program)
+        return ExecPlayer(self, program, table, str(next(self._names)))
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """All programs think at the same time. Raises when one of them fails; the others keep their answers."""
+        asked = [request.player.ask(request.view, request.legal, request.budget) for request in requests]  # type: ignore[attr-defined]
+        failed: Exception | None = None
+        decisions: list[Decision] = []
+        for request, question in zip(requests, asked, strict=True):
+            try:
+                decisions.append(request.player.take(question, request.view, request.legal))  # type: ignore[attr-defined]
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return decisions
+
+    def leave(self, player: ExecPlayer) -> None:
+        """The player's hand is over: its own program ends with it."""
+        self._io.loop.call_soon_threadsafe(player.program.close, player.name)
+        if player.program in self._own:
+            self._own.discard(player.program)
+            self._io.submit(player.program.stop())
+
+    def close(self) -> None:
+        """End all programs, and wait for it."""
+
+        async def stop_all() -> None:
+            await asyncio.gather(*(program.stop() for program in (*self._pool, *self._own)), return_exceptions=True)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.wait(others, timeout=2.0) if others else None
+
+        if self._io.loop.is_closed():
+            return
+        try:
+            self._io.submit(stop_all()).result(self.options.stop_ms / 1000.0 + 5.0)
+        finally:
+            self._io.stop()
+
+    @property
+    def io(self) -> IoThread:
+        return self._io
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+
+class Question:
+    """A decision that was asked for: the answer to come, and until when."""
+
+    __slots__ = ("answer", "deadline", "known", "place")
+
+    def __init__(self, place: tuple[int, int], deadline: float) -> None:
+        self.place = place
+        self.deadline = deadline
+        self.answer: concurrent.futures.Future[protocol.Action] | None = None
+        self.known: Decision | None = None
+
+
+class ExecPlayer(Player):
+    """One seat for one hand, played by a program."""
+
+    def __init__(self, strategy: Exec, program: Program, table: Table, name: str) -> None:
+        self.strategy = strategy
+        self.program = program
+        self.name = name
+        self._last: tuple[tuple[int, int], Decision] | None = None
+        opening = protocol.Open(
+            table=name,
+            game=table.game.name,
+            rules=dict(table.game.rules),
+            seat=table.seat,
+            seats=table.game.num_seats,
+            seed=table.seed,
+        )
+        self._opening = strategy.io.submit(program.open(opening))
+
+    def observe(self, events: Sequence[str]) -> None:
+        tell = self.program.tell
+        self.strategy.io.loop.call_soon_threadsafe(tell, [protocol.Event(table=self.name, event=e) for e in events])
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        """The program's choice. Raises TimeoutError before the deadline, PluginError and ProtocolError."""
+        return self.take(self.ask(view, legal, budget), view, legal)
+
+    def ask(self, view: View, legal: ActionArray, budget: Budget) -> Question:
+        """Send the question; do not wait."""
+        left_ms = min(budget.left_ms(), self.strategy.options.unclocked_ms)
+        margin = min(MARGIN_MS, left_ms / 10.0)
+        place = (view.seq, view.hash())
+        question = Question(place, time.monotonic() + (left_ms - margin) / 1000.0)
+        if self._last is not None and self._last[0] == place:  # asked again, because another table's program failed
+            question.known = self._last[1]
+            return question
+        message = protocol.Decide(
+            table=self.name,
+            id=self.strategy.next_id(),
+            seq=view.seq,
+            phase=view.phase,
+            ms=round(left_ms - margin, 1) if math.isfinite(budget.deadline) else None,
+            legal=tuple(view.notation(int(action)) for action in legal),
+            view=view.to_json(),
+        )
+        question.answer = self.strategy.io.submit(self.program.ask(message))
+        return question
+
+    def take(self, question: Question, view: View, legal: ActionArray) -> Decision:
+        """Wait for the answer, and check it."""
+        if question.answer is None:
+            assert question.known is not None
+            return question.known
+        try:
+            action = question.answer.result(max(0.0, question.deadline - time.monotonic()))
+        except concurrent.futures.TimeoutError:
+            question.answer.cancel()
+            raise TimeoutError(f"{self.program.name} has not answered in time") from None
+        decision = _decision(action, view, legal, self.program.name)
+        self._last = (question.place, decision)
+        return decision
+
+    def close(self) -> None:
+        self._opening.cancel()
+        self.strategy.leave(self)
+
+
+def _decision(answer: protocol.Action, view: View, legal: ActionArray, name: str) -> Decision:
+    try:
+        action = view.parse(answer.action)
+        good = view.is_legal(action)
+    except ValueError:
+        good = False
+    if not good:
+        raise ProtocolError(f"{name} answered {answer.action[:40]!r}, which is not legal", frame=answer.action)
+    for numbers in (answer.policy or (), () if answer.value is None else (answer.value,)):
+        if not all(math.isfinite(number) for number in numbers):
+            raise ProtocolError(f"{name}: policy or value is not finite")
+    if answer.policy is not None and len(answer.policy) != len(legal):
+        raise ProtocolError(f"{name} sent a policy of {len(answer.policy)} for {len(legal)} legal actions")
+    return Decision(action=action, policy=answer.policy, value=answer.value, stats=answer.stats)

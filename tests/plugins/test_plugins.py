@@ -1,0 +1,221 @@
+"""Plugins: each failure stays with its plugin and is told with its cause; addresses mean what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bothost import Model
+from bothost.config import RouteSettings, Settings
+from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
+from bothost.plugins import Plugins, check_settings, model_sha256
+from bothost.testing import misbehaving
+
+GOOD = """
+import msgspec
+from bothost import Strategy, hookimpl, Player, Decision
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    patience: float = 0.5
+
+class Good(Strategy):
+    name = "good-{name}"
+    version = "2"
+    games = ("*",)
+    levels = ("easy",)
+    Options = Options
+    def player(self, table): ...
+
+@hookimpl
+def bothost_strategies():
+    return [Good]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forget_modules() -> Iterator[None]:
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if "bothost" not in name:
+            del sys.modules[name]
+
+
+def package(folder: Path, name: str, manifest: object = None, **files: bytes) -> Path:
+    root = folder / name
+    (root / "weights").mkdir(parents=True)
+    (root / "__init__.py").write_text(GOOD.format(name=name))
+    if manifest is not None:
+        (root / "weights" / "manifest.json").write_text(json.dumps(manifest))
+    for file, data in files.items():
+        (root / "weights" / f"{file}.onnx").write_bytes(data)
+    return root
+
+
+def test_what_comes_with_bothost_uses_the_public_door() -> None:
+    plugins = Plugins.load()
+    assert plugins.strategies["random"].__module__ == "bothost_baselines.random"
+    assert "baselines" in plugins.sources["baselines"].source
+    assert plugins.failures == []
+
+
+def test_every_broken_plugin_is_told_with_its_cause_and_costs_nothing_else(tmp_path: Path) -> None:
+    names = misbehaving.write_broken(tmp_path)
+    (tmp_path / "zz_good.py").write_text(GOOD.format(name="zz"))
+    plugins = Plugins.load(tmp_path)
+    assert {"random", "good-zz"} <= set(plugins.strategies)
+    assert plugins.strategies["random"].__module__ == "bothost_baselines.random"
+    failures = {name: [f for f in plugins.failures if f.plugin == name] for name in names}
+    assert all(failures.values()), failures
+    causes = {name: " | ".join(f"{f.cause} -> {f.advice}" for f in found) for name, found in failures.items()}
+    assert "there_is_no_such_module" in causes["import_error"] and "install" in causes["import_error"]
+    assert "line 1" in causes["syntax_error"]
+    assert "SystemExit: 3" in causes["exits"]
+    assert "misbehaving as announced (raises.py, line 1)" in causes["raises"]
+    assert "no hook" in causes["no_hooks"]
+    assert "did you mean 'bothost_strategies'?" in causes["misspelled_hook"]
+    assert "tabel" in causes["wrong_signature"]
+    assert "AttributeError" in causes["hook_raises"] and "line 4" in causes["hook_raises"]
+    assert "not a subclass" in causes["not_a_class"]
+    assert "upgrade bothost" in causes["newer_api"]
+    assert "already, from plugin baselines" in causes["duplicate"]
+    for word in ("Wrong.name", "version", "games", "levels", "execution", "Options", "API 99", "does not implement"):
+        assert word in causes["wrong_attributes"], word
+    assert all(f.source for f in plugins.failures)
+
+
+def test_loose_files_packages_and_projects(tmp_path: Path) -> None:
+    (tmp_path / "loose.py").write_text(GOOD.format(name="loose"))
+    (tmp_path / "_helper.py").write_text("raise RuntimeError")
+    package(tmp_path, "packed")
+    project = tmp_path / "bothost-project"
+    (project / "src" / "projected").mkdir(parents=True)
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "3"\n[project.entry-points.bothost]\np = "projected"\n'
+    )
+    (project / "src" / "projected" / "__init__.py").write_text("from projected.inner import *")
+    (project / "src" / "projected" / "inner.py").write_text(GOOD.format(name="projected"))
+    (tmp_path / "empty-project").mkdir()
+    (tmp_path / "empty-project" / "pyproject.toml").write_text("[project]\n")
+    plugins = Plugins.load(tmp_path)
+    assert {"good-loose", "good-packed", "good-projected"} <= set(plugins.strategies)
+    assert [failure.plugin for failure in plugins.failures] == ["empty-project"]
+    assert str(tmp_path) not in " ".join(sys.path)
+    again = Plugins.load(tmp_path)  # a reload in the same process finds the same
+    assert set(again.strategies) == set(plugins.strategies)
+
+
+def test_a_loose_plugin_cannot_take_the_name_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text(GOOD.format(name="json"))
+    (tmp_path / "not-a-name.py").write_text("")
+    causes = [failure.cause for failure in Plugins.load(tmp_path, entry_points=False).failures]
+    assert "another module named 'json'" in causes[0] and "cannot be a module name" in causes[1]
+    assert json.dumps([]) == "[]"
+
+
+def test_a_failing_listener_keeps_no_other_from_hearing(tmp_path: Path) -> None:
+    heard = "from bothost import hookimpl\nheard = []\n@hookimpl\ndef bothost_table_closed(event):\n    {}\n"
+    (tmp_path / "aa_fails.py").write_text(heard.format("1 / 0"))
+    (tmp_path / "bb_hears.py").write_text(heard.format("heard.append(event)"))
+    (tmp_path / "cc_fails.py").write_text(heard.format("raise ValueError"))
+    plugins, log = Plugins.load(tmp_path), []
+    plugins.notify("bothost_table_closed", log.append, event="closed")
+    assert sys.modules["bb_hears"].heard == ["closed"]  # type: ignore[attr-defined]
+    assert [failure.plugin for failure in log] == ["aa_fails", "cc_fails"]
+
+
+def test_addresses(tmp_path: Path) -> None:
+    (tmp_path / "addressed.py").write_text(GOOD.format(name="a"))
+    plugins = Plugins.load(tmp_path)
+    resolved = plugins.resolve("good-a:easy", {"patience": 1})
+    assert (resolved.level, resolved.model, resolved.options.patience) == ("easy", None, 1.0)
+    assert resolved.make().options.patience == 1.0
+    with pytest.raises(StrategyNotFound) as missing:
+        plugins.resolve("god-a")
+    assert missing.value.exit_code == 2 and "'good-a'" in missing.value.advice
+    with pytest.raises(ModelError, match="no version or level 'esy'") as level:
+        plugins.resolve("good-a:esy")
+    assert "'easy'" in level.value.advice
+    with pytest.raises(ConfigError, match="unknown key") as option:
+        plugins.resolve("good-a", {"patence": 1})
+    assert option.value.key == "options.patence" and "'patience'" in option.value.advice
+    with pytest.raises(ConfigErrors):
+        plugins.resolve("good-a", {"patence": 1, "patience": "much"})
+    with pytest.raises(ConfigError, match="takes no options|unknown key"):
+        plugins.resolve("random", {"x": 1})
+
+
+def test_a_strategy_whose_plugin_failed_is_explained(tmp_path: Path) -> None:
+    misbehaving.write_broken(tmp_path)
+    with pytest.raises(StrategyNotFound) as caught:
+        Plugins.load(tmp_path).resolve("import-error")
+    assert "failed to load: ModuleNotFoundError" in caught.value.advice
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_aliases_resolve_in_the_database_then_in_the_package(tmp_path: Path) -> None:
+    versions = {"v1": {"files": {"one.onnx": sha(b"one")}, "encoder_version": 7}, "v2": {"files": {"no.onnx": "00"}}}
+    package(tmp_path, "weighted", {"aliases": {"champion": "v1", "old": "v0"}, "versions": versions}, one=b"one")
+    plugins = Plugins.load(tmp_path)
+    for address in ("good-weighted", "good-weighted:champion", "good-weighted:v1"):
+        model = plugins.resolve(address).model
+        assert model is not None and model.version == "v1" and model.sha256 == sha(b"one")
+        assert model.encoder_version == 7 and model.path == str(tmp_path / "weighted" / "weights")
+    with pytest.raises(ModelError, match="No such file"):
+        plugins.resolve("good-weighted:v2")
+    with pytest.raises(ModelError, match="stands for 'v0'"):
+        plugins.resolve("good-weighted:old")
+    registered = Model("good-weighted", "v9", "ff", None)
+    plugins.aliases = lambda strategy, alias: registered if alias == "champion" else None
+    assert plugins.resolve("good-weighted").model is registered
+    model = plugins.resolve("good-weighted:v1").model
+    assert model is not None and model.version == "v1"
+
+
+@pytest.mark.parametrize("name", ["../x.onnx", "/etc/passwd", "a/../../x", "c:\\x", "", "link"])
+def test_model_files_stay_inside_the_package_and_are_verified(tmp_path: Path, name: str) -> None:
+    module = f"traversal{abs(hash(name))}"
+    root = package(tmp_path, module, {"versions": {"v1": {"files": {name: sha(b"x")}}}})
+    (tmp_path / "x.onnx").write_bytes(b"x")
+    (root / "weights" / "link").symlink_to(tmp_path / "x.onnx")
+    with pytest.raises(ModelError, match="not allowed|outside"):
+        Plugins.load(tmp_path).resolve(f"good-{module}:v1")
+
+
+def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
+    package(tmp_path, "changed", {"versions": {"v1": {"files": {"one.onnx": sha(b"one")}}}}, one=b"two")
+    package(tmp_path, "garbled", {"versions": 3})
+    plugins = Plugins.load(tmp_path)
+    with pytest.raises(ModelError, match=sha(b"two")):
+        plugins.resolve("good-changed:v1")
+    with pytest.raises(ModelError, match="cannot be read"):
+        plugins.resolve("good-garbled:v1")
+
+
+def test_the_sha256_of_a_model_of_several_files() -> None:
+    assert model_sha256({"a": "11"}) == "11"
+    assert model_sha256({"a": "11", "b": "22"}) == model_sha256({"b": "22", "a": "11"}) != "11"
+
+
+def test_settings_are_checked_against_plugins() -> None:
+    plugins = Plugins.load()
+    routes = (
+        RouteSettings(strategy="randm"),
+        RouteSettings(strategy="random", options={"x": 1}),
+        RouteSettings(strategy="random", game="chess", fallback="random:v1"),
+    )
+    with pytest.raises(ConfigErrors) as caught:
+        check_settings(msgspec.structs.replace(Settings(), routes=routes), plugins, file="c.toml")
+    found = {error.key: error for error in caught.value.errors}
+    assert set(found) == {"route[0].strategy", "route[1].options.x", "route[2].game", "route[2].fallback"}
+    assert "'random'" in found["route[0].strategy"].advice
+    assert all(error.file == "c.toml" and error.exit_code == 78 for error in found.values())
