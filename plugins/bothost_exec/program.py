@@ -9,6 +9,8 @@ import os
 import signal
 import time
 from collections import deque
+from collections.abc import Coroutine
+from typing import Any
 
 import msgspec
 
@@ -30,6 +32,8 @@ class Program:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.name = os.path.basename(options.command[0])
+        self.players = 0
+        """Players that it was given to; counted by the strategy, in its own thread."""
         self.tables: dict[str, protocol.Open] = {}
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -94,9 +98,8 @@ class Program:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), self.options.stop_ms / 1000.0)
         self._die("", quiet=True)
-        if process is not None:
-            await process.wait()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # ------------------------------------------------------------------------------------------------------- the life
 
@@ -136,10 +139,8 @@ class Program:
             raise PluginError("exec", f"{options.command[0]}: {error.strerror}", advice=advice) from error
         self._process, self._overdue, self._stray = process, None, 0
         hello = self._hello = asyncio.get_running_loop().create_future()
-        for reader in (self._read(process), self._read_stderr(process)):
-            task = asyncio.get_running_loop().create_task(reader)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._keep(self._read(process))
+        self._keep(self._read_stderr(process))
         self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
         try:
             said = await asyncio.wait_for(hello, options.start_ms / 1000.0)
@@ -153,6 +154,14 @@ class Program:
             raise
         for name, table in self.tables.items():
             self._send(msgspec.structs.replace(table, resumed=True) if name in self._interrupted else table)
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _bury(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
 
     def _admit(self) -> None:
         """Raise when it was started too often lately."""
@@ -186,6 +195,7 @@ class Program:
                 os.killpg(process.pid, signal.SIGKILL)
             if process.stdin is not None:
                 process.stdin.close()
+            self._keep(self._bury(process))
         self._interrupted = set(self.tables)
         if not quiet:
             _log.warning("program %s was ended: %s", self.name, reason)
@@ -212,10 +222,10 @@ class Program:
             while line := await process.stdout.readline():
                 self._overdue = None
                 self._take(line)
-        except ValueError:
-            reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"
         except msgspec.DecodeError as error:
             reason = f"it wrote what is not in the protocol ({error}): {line[:80]!r}; debug output belongs on stderr"
+        except ValueError:
+            reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"
         except ProtocolError as error:
             reason = str(error)
         except OSError as error:

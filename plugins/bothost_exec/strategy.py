@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Strategy, Table
 from bothost import exec_protocol as protocol
 from bothost.rules import ActionArray, View
-from bothost_exec.options import Options
+from bothost_exec.options import Options as ExecOptions
 from bothost_exec.program import Program
 
 T = TypeVar("T")
@@ -55,9 +55,9 @@ class Exec(Strategy):
     execution = "thread"
     deterministic = False
     wants_events = True
-    Options = Options
+    Options = ExecOptions
 
-    def __init__(self, options: Options, model: Model | None = None) -> None:
+    def __init__(self, options: ExecOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         self._io = IoThread()
         self._names = itertools.count(1)
@@ -68,7 +68,8 @@ class Exec(Strategy):
     def player(self, table: Table) -> ExecPlayer:
         """A player, whose program starts meanwhile: this does not wait."""
         if self._pool:
-            program = min(self._pool, key=lambda program: len(program.tables))
+            program = min(self._pool, key=lambda program: program.players)
+            program.players += 1
         else:
             program = Program(self.options)
             self._own.add(program)
@@ -94,6 +95,7 @@ class Exec(Strategy):
         if player.program in self._own:
             self._own.discard(player.program)
             self._io.submit(player.program.stop())
+        player.program.players -= 1
 
     def close(self) -> None:
         """End all programs, and wait for it."""

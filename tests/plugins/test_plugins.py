@@ -147,7 +147,7 @@ def test_addresses(tmp_path: Path) -> None:
     assert option.value.key == "options.patence" and "'patience'" in option.value.advice
     with pytest.raises(ConfigErrors):
         plugins.resolve("good-a", {"patence": 1, "patience": "much"})
-    with pytest.raises(ConfigError, match="takes no options|unknown key"):
+    with pytest.raises(ConfigError, match="unknown key"):
         plugins.resolve("random", {"x": 1})
 
 
@@ -187,7 +187,7 @@ def test_model_files_stay_inside_the_package_and_are_verified(tmp_path: Path, na
     root = package(tmp_path, module, {"versions": {"v1": {"files": {name: sha(b"x")}}}})
     (tmp_path / "x.onnx").write_bytes(b"x")
     (root / "weights" / "link").symlink_to(tmp_path / "x.onnx")
-    with pytest.raises(ModelError, match="not allowed|outside"):
+    with pytest.raises(ModelError, match=r"not allowed|outside"):
         Plugins.load(tmp_path).resolve(f"good-{module}:v1")
 
 

@@ -1,0 +1,279 @@
+"""Programs as strategies: they play whole games, and whatever they do wrong costs them one move."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
+from bothost.testing.check_strategy import check_strategy
+from bothost_exec.options import Options
+from bothost_exec.strategy import Exec
+
+ROOT = Path(__file__).parents[2]
+GAME = rules.game("claims")
+
+BOT = """
+import json, os, sys, time
+def say(**message):
+    print(json.dumps(message), flush=True)
+decisions = 0
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["type"] == "hello":
+        say(type="hello", version=1, name="bot", games={games})
+    elif m["type"] == "decide":
+        decisions += 1
+        {act}
+        say(type="action", id=m["id"], action=m["legal"][0])
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Exec]]:
+    made: list[Exec] = []
+
+    def make(act: str = "pass", games: str = '["*"]', **options: Any) -> Exec:
+        file = tmp_path / f"bot{len(made)}.py"
+        file.write_text(BOT.format(act=act, games=games))
+        made.append(Exec(Options(command=(sys.executable, "-S", str(file)), **options)))
+        return made[-1]
+
+    yield make
+    for strategy in made:
+        strategy.close()
+
+
+def table(seat: int = 0, seed: int = 1) -> Table:
+    return Table(lobby="l", table="t", game=GAME, seat=seat, seed=seed)
+
+
+def request(strategy: Exec, ms: float = 5000.0, player: Any = None) -> Request:
+    state = GAME.new_state(3)
+    seat = state.to_act[0]
+    view = state.view(seat)
+    player = player or strategy.player(table(seat))
+    return Request(player, view, view.legal(), Budget(time.monotonic() + ms / 1000.0))
+
+
+def decide(one: Request, ms: float = 5000.0) -> Any:
+    return one.player.decide(one.view, one.legal, Budget(time.monotonic() + ms / 1000.0))
+
+
+def test_a_strategy_played_as_a_program_plays_whole_games() -> None:
+    address = f"exec:{sys.executable} -m bothost play random --stdio"
+    report = check_strategy(address, games=[GAME], hands=5, budget_ms=20_000, options={"pool": 1})
+    report.require()
+    assert report.decisions > 20
+
+
+@pytest.mark.parametrize("game", ["claims", "pairing", "doudizhu"])
+def test_the_python_example_plays_whole_games(game: str) -> None:
+    file = ROOT / "examples" / "exec" / "random_bot.py"
+    address = f"exec:{sys.executable} -S {file}"
+    check_strategy(address, games=[game], hands=2, budget_ms=20_000, options={"pool": 1}).require()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_c_example_plays_whole_games(tmp_path: Path) -> None:
+    source, program = ROOT / "examples" / "exec" / "first_bot.c", tmp_path / "first_bot"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source)], check=True)
+    for game in ("claims", "pairing"):
+        check_strategy(f"exec:{program}", games=[game], hands=3, budget_ms=20_000).require()
+
+
+def test_the_documentation_shows_every_message() -> None:
+    text = (ROOT / "docs" / "exec-protocol.md").read_text()
+    seen = set()
+    for side, block in re.findall(r"```json (host|program)\n(.*?)\n```", text, flags=re.S):
+        decode = exec_protocol.decode_for_program if side == "host" else exec_protocol.decode_for_host
+        for line in block.splitlines():
+            message = decode(line)
+            seen.add(type(message))
+            assert set(json.loads(line)) - {"type"} <= set(message.__struct_fields__)
+    assert seen == set((exec_protocol.ToProgram | exec_protocol.ToHost).__args__)
+    for option in Options.__struct_fields__:
+        if option.endswith("_ms") and option != "unclocked_ms":
+            assert option in text
+
+
+def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
+    extra = "policy=[1.0] + [0.0] * (len(m['legal']) - 1), value=2.5, stats={'reason': 'first'}"
+    act = f"say(type='action', id=m['id'], action=m['legal'][0], {extra}); continue"
+    one = request(start(act))
+    decision = decide(one)
+    assert (decision.value, decision.stats, sum(decision.policy)) == (2.5, {"reason": "first"}, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        ("sys.exit(3)", "exit code 3"),
+        ("os.kill(os.getpid(), 9)", "exit code -9"),
+        ("print('thinking')", "debug output belongs on stderr"),
+        ("print('x' * 200_000)", "more than 65536 bytes"),
+        ("say(type='hello', version=1, name='b', games=[])", "hello twice"),
+        ("say(type='action', id='one', action='x')", "not in the protocol"),
+        ("[say(type='action', id=-n, action='x') for n in range(5000)]", "without being asked"),
+    ],
+)
+def test_a_program_that_dies_costs_one_move_and_starts_again(start: Callable[..., Exec], act: str, error: str) -> None:
+    """It misbehaves at the second decision of each process: every other decision fails."""
+    strategy = start(f"if decisions == 2: {act}", max_line_bytes=65536, pool=1)
+    one = request(strategy)
+    began = time.monotonic()
+    for _ in range(2):
+        assert decide(one).action in one.legal
+        one.player._last = None
+        with pytest.raises(PluginError, match=error):
+            decide(one)
+    assert time.monotonic() - began < 10
+
+
+def test_restarts_are_bounded(start: Callable[..., Exec]) -> None:
+    one = request(start("sys.exit(1)", max_restarts=1))
+    for error in ("exit code 1", "exit code 1", "died 2 times in 60 s", "died 2 times in 60 s"):
+        with pytest.raises(PluginError, match=error):
+            decide(one)
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        ("say(type='action', id=m['id'], action='nonsense'); continue", "not legal"),
+        ("say(type='error', id=m['id'], message='no idea'); continue", "no idea"),
+        ("say(type='action', id=m['id'], action=m['legal'][0], policy=[0.5]); continue", "policy of 1"),
+    ],
+)
+def test_a_bad_answer_does_not_end_the_program(start: Callable[..., Exec], act: str, error: str) -> None:
+    one = request(start(f"if decisions == 1: {act}"))
+    with pytest.raises(Exception, match=error):
+        decide(one)
+    assert decide(one).action in one.legal
+    assert len(one.player.program._starts) == 1
+
+
+def test_a_late_answer_is_dropped_and_the_next_one_counts(start: Callable[..., Exec]) -> None:
+    one = request(start("if decisions == 2: time.sleep(0.5)"))
+    decide(one)
+    one.player._last = None
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        decide(one, ms=200)
+    assert time.monotonic() - began < 0.2, "gives up before the deadline"
+    assert decide(one).action in one.legal
+    assert len(one.player.program._starts) == 1
+
+
+def test_a_program_that_hangs_is_killed_and_started_again(start: Callable[..., Exec]) -> None:
+    one = request(start("if decisions == 2: time.sleep(60)", hang_ms=100))
+    decide(one)
+    one.player._last = None
+    with pytest.raises(TimeoutError):
+        decide(one, ms=100)
+    time.sleep(0.2)
+    assert decide(one).action in one.legal
+    assert len(one.player.program._starts) == 2
+
+
+def test_a_program_that_never_says_hello(tmp_path: Path) -> None:
+    strategy = Exec(Options(command=("sleep", "60"), start_ms=200.0))
+    try:
+        with pytest.raises(PluginError, match="has not said hello"):
+            decide(request(strategy))
+    finally:
+        strategy.close()
+
+
+def test_a_program_that_does_not_exist_or_plays_other_games(start: Callable[..., Exec]) -> None:
+    strategy = Exec(Options(command=("/there/is/no/such/bot",)))
+    with pytest.raises(PluginError, match="No such file"):
+        decide(request(strategy))
+    strategy.close()
+    with pytest.raises(PluginError, match="does not play claims; it plays chess"):
+        decide(request(start(games='["chess"]')))
+
+
+def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> None:
+    strategy = start("time.sleep(60)", pool=1, max_line_bytes=4096)
+    one = request(strategy)
+    with pytest.raises(TimeoutError):
+        decide(one, ms=300)
+    for _ in range(200):
+        one.player.observe(["x" * 1000] * 4)
+    with pytest.raises((PluginError, TimeoutError)):
+        decide(one, ms=300)
+    assert len(one.player.program._starts) == 2
+
+
+def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[..., Exec]) -> None:
+    strategy = start("time.sleep(0.2)", pool=2)
+    requests = [request(strategy) for _ in range(4)]
+    assert len({one.player.program for one in requests}) == 2
+    assert len(strategy.decide_many(requests)) == 4
+    own = start("time.sleep(0.4)")
+    apart = [request(own) for _ in range(4)]
+    for one in apart:
+        one.player._opening.result(10)
+    began = time.monotonic()
+    own.decide_many(apart)
+    assert time.monotonic() - began < 1.2
+
+
+def test_one_bad_table_in_a_batch_keeps_no_other_from_its_answer(start: Callable[..., Exec]) -> None:
+    strategy = start("if m['table'] == '2': sys.exit(1)")
+    requests = [request(strategy) for _ in range(3)]
+    with pytest.raises(PluginError, match="exit code 1"):
+        strategy.decide_many(requests)
+    assert decide(requests[0]).action in requests[0].legal
+    assert decide(requests[2]).action in requests[2].legal
+
+
+def test_a_restarted_program_is_told_its_tables_again(start: Callable[..., Exec]) -> None:
+    seen = "print(line, file=sys.stderr, flush=True)"
+    strategy = start(f"{seen}\n        if decisions == 1 and m['id'] == 1: sys.exit(1)", pool=1)
+    one = request(strategy)
+    with pytest.raises(PluginError):
+        decide(one)
+    assert one.player.program._interrupted == {one.player.name}
+    assert decide(one).action in one.legal
+
+
+def test_stderr_is_logged_and_bounded(start: Callable[..., Exec], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "bothost.exec")
+    one = request(start("for n in range(20000): print('thinking', n, file=sys.stderr)"))
+    decide(one, ms=20_000)
+    deadline = time.monotonic() + 5
+    while not caplog.records and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert 1 <= len(caplog.records) <= 21 and "thinking 0" in caplog.text
+
+
+def test_programs_see_no_tokens_and_end_with_their_table(
+    start: Callable[..., Exec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOTHOST_HOME_TOKEN", "planted")
+    stats = "stats={'pid': os.getpid(), 'seen': 'planted' in str(os.environ)}"
+    one = request(start(f"say(type='action', id=m['id'], action=m['legal'][0], {stats}); continue"))
+    told = decide(one).stats
+    assert told["seen"] is False
+    one.player.close()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.kill(told["pid"], 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    pytest.fail("the program outlived its table")
