@@ -26,6 +26,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
     "status": ("bothost.cli.status", "Show what the running host does."),
     "bench": ("bothost.cli.bench", "Measure this machine."),
+    "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),

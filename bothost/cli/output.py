@@ -38,6 +38,11 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def printable(text: object) -> str:
+    """Text that a lobby or a player wrote, safe for the terminal: control characters become visible."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
 def report(error: Exception, *, as_json: bool = False) -> int:
     """Tell about an error on stderr, without traceback and without secrets, and return the exit code."""
     from bothost.logs import Redactor

@@ -61,7 +61,7 @@ def sqlite_path(url: str) -> Path | None:
 
 def shown(url: str) -> str:
     """The URL without its password, for messages."""
-    return parse_url(url).render_as_string(hide_password=True)
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def set_up_sqlite(connection: sqlite3.Connection, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:

@@ -246,6 +246,18 @@ class _Fold:
         self._view = self._game.view_from_snapshot(json.loads(self._snapshots.pop(0).view))
 
 
+def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, int]]:
+    """Live decisions of each hand, and how many of them were fallbacks."""
+    of_hand = (decisions.c.game_id, decisions.c.seat)
+    statement = (
+        sa.select(*of_hand, sa.func.count(), sa.func.count(decisions.c.fallback))
+        .where(decisions.c.game_id.in_(sorted({game_id for game_id, _ in keys})), decisions.c.role == "live")
+        .group_by(*of_hand)
+    )
+    with store.begin() as connection:
+        return {(row[0], row[1]): (row[2], row[3]) for row in connection.execute(statement)}
+
+
 def counts(store: Store) -> dict[str, int]:
     """Rows of the log's tables."""
     with store.begin() as connection:

@@ -1,0 +1,112 @@
+"""``bothost games``: the hands in the log, and what the bots thought in them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from bothost.cli import hand_query as hands
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+app = typer.Typer(no_args_is_help=True, help="The hands in the log.")
+
+
+@app.command("list")
+def list_(
+    since: hands.Since = None,
+    until: hands.Until = None,
+    lobby: hands.Lobby = None,
+    game: hands.GameName = None,
+    player: hands.PlayerName = None,
+    strategy: hands.StrategyName = None,
+    closed: Annotated[bool, typer.Option("--closed", help="Only hands that have ended.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, the newest first.")] = 20,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """List hands, the newest first."""
+    from bothost.store import Store
+    from bothost.store.reader import decision_counts, latest_hands
+
+    query = hands.hand_query(since, until, lobby, game, player, strategy, closed=closed)
+    with Store.open(options.settings(config).store) as store:
+        found = latest_hands(store, query, limit)
+        counted = decision_counts(store, [hand.key for hand in found])
+    listed = [_listed(hand, *counted.get(hand.key, (0, 0))) for hand in found]
+    rows = [
+        (
+            item["id"],
+            item["started"][:19].replace("T", " "),
+            item["game"],
+            f"{output.printable(item['lobby'])}/{output.printable(item['table'])}",
+            output.printable(item["account"]),
+            item["strategy"],
+            item["decisions"],
+            item["fallbacks"] or "",
+            item["state"] if item["score"] is None else f"{item['score']:+g}",
+        )
+        for item in listed
+    ]
+    header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
+    output.emit(listed, json, output.table(rows, header) if rows else "no hands")
+
+
+@app.command()
+def show(
+    game: Annotated[str, typer.Argument(help="Id of the game, or as much of its beginning as is unique.")],
+    top: Annotated[int, typer.Option(min=1, help="How many actions to list per decision.")] = 5,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Show a hand: what happened, what our seat decided and why."""
+    from bothost import rules
+    from bothost.cli.show_hand import render
+    from bothost.store import Store
+    from bothost.store.hand_report import report
+    from bothost.store.query import HandQuery, id_range
+    from bothost.store.reader import iter_hands, iter_timelines
+
+    try:
+        id_range(game)
+    except ValueError as error:
+        raise UsageError(str(error), advice="See: bothost games list") from error
+    _ = options.plugins(config).games  # the games of plugins are known from here on
+    with Store.open(options.settings(config).store) as store:
+        found = []
+        for hand in iter_hands(store, HandQuery(game_id=game), page=20):
+            found.append(hand)
+            if len({hand.game.game_id for hand in found}) > 1:
+                names = ", ".join(hand.game.game_id.hex() for hand in found)
+                raise UsageError(f"several games begin with {game}: {names}, …", advice="Give more of the id.")
+        if not found:
+            raise UsageError(f"no game begins with {game}", advice="See: bothost games list")
+        reports = [report(timeline, rules.game) for timeline in iter_timelines(store, iter(found))]
+    if json:
+        output.emit(reports, True)
+    else:
+        for item in reports:
+            render(item, top=top)
+
+
+def _listed(hand: Any, decisions: int, fallbacks: int) -> dict[str, Any]:
+    game, end, scores = hand.game, hand.end, hand.scores
+    seat: int = game.seat
+    return {
+        "id": game.game_id.hex(),
+        "started": datetime.fromtimestamp(game.started_us / 1e6, UTC).isoformat(),
+        "ended": None if end is None else datetime.fromtimestamp(end.ended_us / 1e6, UTC).isoformat(),
+        "game": game.game,
+        "lobby": game.lobby,
+        "table": game.table,
+        "hand": game.hand,
+        "account": game.account,
+        "seat": seat,
+        "strategy": game.strategy,
+        "decisions": decisions,
+        "fallbacks": fallbacks,
+        "state": "live" if end is None else end.reason,
+        "score": scores[seat] if scores is not None and seat < len(scores) else None,
+    }

@@ -1,0 +1,114 @@
+"""A hand in the terminal, as a person follows it: events as they came, and between them our decisions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from bothost.cli.output import printable
+
+Json = dict[str, Any]
+
+
+def render(report: Json, *, top: int = 5, console: Console | None = None) -> None:
+    """Print a report of :func:`bothost.store.hand_report.report`."""
+    out = console or Console(highlight=False, soft_wrap=True)
+    _head(report, out)
+    decisions = list(report["decisions"])
+    for event in report["events"]:
+        seq, line = event["seq"], event["event"]
+        while decisions and decisions[0]["seq"] <= seq:
+            _decision(decisions.pop(0), out, top)
+        out.print(Text(f"{seq:5}  {printable(line)}", style="dim" if not _is_own(line, report["seat"]) else ""))
+    for decision in decisions:
+        _decision(decision, out, top)
+    _tail(report, out)
+
+
+def _head(report: Json, out: Console) -> None:
+    out.print(Text(f"{report['game']}  {report['id']}", style="bold"))
+    table = f"{report['lobby']}/{report['table']}, hand {report['hand']}"
+    out.print(Text(printable(f"{table}, {report['started'][:19].replace('T', ' ')} UTC, {report['state']}")))
+    by = f"{report['strategy']} {report['strategy_version']}"
+    if report["model_sha256"]:
+        by += f", model {report['model_sha256'][:12]}"
+    out.print(Text(printable(f"{report['account']} at seat {report['seat']}, played by {by}")))
+    for player in report["players"]:
+        mark = "*" if player.get("seat") == report["seat"] else " "
+        named = player.get("name") or player.get("player")
+        out.print(Text(printable(f" {mark} seat {player.get('seat')}: {named}")))
+    if report["deal"]:
+        for name, value in report["deal"].items():
+            values = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for seat, item in values:
+                label = name if seat is None else f"{name} {seat}"
+                out.print(Text(printable(f"   {label}: {item if isinstance(item, str) else json.dumps(item)}")))
+    out.print()
+
+
+def _is_own(line: str, seat: int) -> bool:
+    words = line.split(" ", 2)
+    return len(words) > 1 and words[1] == str(seat)
+
+
+def _decision(decision: Json, out: Console, top: int) -> None:
+    style = "yellow" if decision["fallback"] else "green"
+    head = Text(f"       ▸ {printable(decision['notation'])}", style=f"bold {style}")
+    facts = [printable(decision["phase"]), f"{decision['legal']} legal", f"{decision['elapsed_ms']:.1f} ms"]
+    if decision["budget_ms"] is not None:
+        facts[-1] += f" of {decision['budget_ms']:.0f}"
+    if decision["value"] is not None:
+        facts.append(f"value {decision['value']:+.3f}")
+    facts.append(f"{decision['strategy']} {decision['strategy_version']}")
+    if decision["attempt"]:
+        facts.append(f"attempt {decision['attempt'] + 1}")
+    if decision["role"] != "live":
+        facts.append(decision["role"])
+    head.append("  " + ", ".join(facts), style=style)
+    out.print(head)
+    if decision["fallback"]:
+        out.print(Text(f"         fallback: {printable(decision['fallback'])}", style="yellow"))
+    if decision["legal"] > 1:
+        _actions(decision["actions"], out, top)
+    if decision["stats"]:
+        out.print(Text(f"         {printable(_reasons(decision['stats']))}", style="italic"))
+    for outcome in decision["outcomes"]:
+        if outcome["kind"] not in ("sent", "acknowledged"):
+            detail = f": {outcome['detail']}" if outcome["detail"] else ""
+            out.print(Text(f"         {outcome['kind']}{printable(detail)}", style="red"))
+
+
+def _actions(actions: list[Json], out: Console, top: int) -> None:
+    weighed = [a for a in actions if a["probability"] is not None or a["value"] is not None]
+    shown = weighed[:top] + [a for a in weighed[top:] if a["chosen"]]
+    for action in shown:
+        parts = [f"         {'→' if action['chosen'] else ' '} {printable(action['notation']):<16}"]
+        if action["probability"] is not None:
+            parts.append(f"{100 * action['probability']:6.2f} %  {'█' * round(20 * max(0.0, action['probability']))}")
+        if action["value"] is not None:
+            parts.append(f"value {action['value']:+.3f}")
+        out.print(Text("  ".join(parts).rstrip(), style="dim" if not action["chosen"] else ""))
+    if len(weighed) > len(shown):
+        out.print(Text(f"           … {len(weighed) - len(shown)} more", style="dim"))
+
+
+def _reasons(stats: Any) -> str:
+    if not isinstance(stats, dict):
+        return str(stats)
+    return ", ".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in stats.items()
+    )
+
+
+def _tail(report: Json, out: Console) -> None:
+    out.print()
+    if report["scores"] is not None:
+        scores = ", ".join(f"seat {seat} {score:+g}" for seat, score in enumerate(report["scores"]))
+        out.print(Text(f"{report['state']}: {scores}", style="bold"))
+    else:
+        out.print(Text(printable(report["state"]), style="bold"))
+    for problem in report["problems"]:
+        out.print(Text(f"warning: {printable(problem)}", style="red"))

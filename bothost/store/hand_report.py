@@ -1,0 +1,164 @@
+"""A logged hand as one piece of plain data: what happened, what was decided, and why. For any game."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from bothost.errors import StoreError
+from bothost.rules.game import Game, View
+from bothost.store.query import players_of
+from bothost.store.reader import Timeline, iter_views, join_events
+from bothost.store.records import DecisionRecord
+
+Json = dict[str, Any]
+
+
+def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
+    """Everything about a hand, in the words of its game where that is known here.
+
+    ``problems`` lists what is wrong with the log: a gap, or a logged view that the events do not lead to.
+    """
+    record, end = timeline.hand.game, timeline.hand.end
+    game = _game(make_game, record.game, record.rules)
+    problems: list[str] = [] if game is not None else [f"the game {record.game} is not installed here"]
+    return {
+        "id": record.game_id.hex(),
+        "game": record.game,
+        "rules": _parsed(record.rules),
+        "lobby": record.lobby,
+        "table": record.table,
+        "hand": record.hand,
+        "host": record.host,
+        "account": record.account,
+        "seat": record.seat,
+        "players": players_of(record.players),
+        "strategy": record.strategy,
+        "strategy_version": record.strategy_version,
+        "model_sha256": record.model_sha256,
+        "seed": record.seed,
+        "started": _time(record.started_us),
+        "ended": None if end is None else _time(end.ended_us),
+        "state": "live" if end is None else end.reason,
+        "scores": timeline.hand.scores,
+        "deal": _deal(timeline, game),
+        "events": [
+            {"seq": stretch.seq + i, "event": line}
+            for stretch in timeline.events
+            for i, line in enumerate(stretch.events.split("\n"))
+        ],
+        "decisions": [_decision(row, game, timeline) for row in timeline.decisions],
+        "problems": problems + (_check(timeline, game) if game is not None else []),
+    }
+
+
+def _decision(row: DecisionRecord, game: Game | None, timeline: Timeline) -> Json:
+    view = _view(row, game)
+    legal = np.frombuffer(row.legal, "<i4").tolist()
+    return {
+        "id": row.id.hex(),
+        "seq": row.seq,
+        "substep": row.substep,
+        "attempt": row.attempt,
+        "role": row.role,
+        "phase": row.phase,
+        "at": _time(row.at_us),
+        "strategy": row.strategy,
+        "strategy_version": row.strategy_version,
+        "model_sha256": row.model_sha256,
+        "legal": len(legal),
+        "action": row.action,
+        "notation": row.notation,
+        "actions": _weighed(row, legal, view),
+        "value": row.value,
+        "stats": None if row.stats is None else _parsed(row.stats),
+        "fallback": row.fallback,
+        "budget_ms": row.budget_ms,
+        "elapsed_ms": row.elapsed_ms,
+        "outcomes": [{"kind": o.kind, "detail": o.detail} for o in timeline.outcomes.get(row.id, [])],
+        "view": None if view is None else view.to_json(),
+    }
+
+
+def _weighed(row: DecisionRecord, legal: list[int], view: View | None) -> list[Json]:
+    """The legal actions, the likeliest (else the most valuable) first; the chosen one is among them."""
+    policy, values = _floats(row.policy, len(legal)), _floats(row.action_values, len(legal))
+    weights = policy if policy is not None else values
+    order = range(len(legal)) if weights is None else sorted(range(len(legal)), key=lambda i: -weights[i])
+    return [
+        {
+            "action": legal[i],
+            "notation": row.notation if legal[i] == row.action else _notation(view, legal[i]),
+            "probability": None if policy is None else policy[i],
+            "value": None if values is None else values[i],
+            "chosen": legal[i] == row.action,
+        }
+        for i in order
+    ]
+
+
+def _floats(blob: bytes | None, length: int) -> list[float] | None:
+    if blob is None or len(blob) != 4 * length:
+        return None
+    return [float(value) for value in np.frombuffer(blob, "<f4")]
+
+
+def _notation(view: View | None, action: int) -> str:
+    try:
+        return str(action) if view is None else view.notation(action)
+    except ValueError:
+        return str(action)
+
+
+def _view(row: DecisionRecord, game: Game | None) -> View | None:
+    try:
+        return None if game is None else game.view_from_bytes(row.view)
+    except ValueError:
+        return None
+
+
+def _deal(timeline: Timeline, game: Game | None) -> Json | None:
+    """What was dealt, once it was revealed."""
+    if game is None:
+        return None
+    view = game.new_view(timeline.hand.game.seat)
+    try:
+        view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+        whole = view.record()
+    except (StoreError, ValueError):
+        return None
+    return None if whole is None else whole[0]
+
+
+def _check(timeline: Timeline, game: Game) -> list[str]:
+    """Where folding the events does not lead to the logged views."""
+    found = []
+    try:
+        for row, view in iter_views(game, timeline):
+            if view.to_bytes() != row.view:
+                found.append(f"the view logged at event {row.seq} is not what the events lead to")
+    except (StoreError, ValueError) as error:
+        found.append(str(error))
+    return found
+
+
+def _game(make_game: Callable[..., Game], name: str, rules: str) -> Game | None:
+    try:
+        return make_game(name, **json.loads(rules))
+    except Exception:  # whatever is wrong with a plugin's game: the log can be read without it
+        return None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _time(us: int) -> str:
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat()

@@ -1,0 +1,111 @@
+"""``bothost games``: hands listed, and one shown so that a person can follow it."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from bothost import rules
+from bothost.cli import main
+from bothost.config import load
+from bothost.store import DecisionLog, DecisionRecord, EventsRecord
+from bothost.testing.sample_rows import played_hand
+
+
+@pytest.fixture(scope="module")
+def hands():
+    game = rules.game("doudizhu")
+    made = [
+        played_hand(game, seed, seat=seed % 3, started_us=1_700_000_000_000_000 + seed * 10**9) for seed in range(4)
+    ]
+    decisions = [row for row in made[3] if isinstance(row, DecisionRecord)]
+    decisions[0].fallback, decisions[0].strategy = "late", "random"
+    made[2][0].account = "evil\x1b[31m"
+    made[1].pop()
+    return made
+
+
+@pytest.fixture
+def config(hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.setenv("BOTHOST_CONFIG", str(path))
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["db", "upgrade"]) == 0
+
+    async def fill() -> None:
+        log = DecisionLog.open(load().store, "test", tmp_path / "spool")
+        for rows in hands:
+            await log.submit(rows)
+        await log.aclose()
+
+    asyncio.run(fill())
+    capsys.readouterr()
+    return path
+
+
+def test_hands_are_listed_the_newest_first(config, hands, capsys):
+    assert main(["games", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex() for rows in hands[::-1]]
+    assert "live" in lines[3]
+    assert "\x1b" not in "".join(lines)
+    assert main(["games", "list", "--closed", "-n", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [item["id"] for item in found] == [hands[3][0].game_id.hex(), hands[2][0].game_id.hex()]
+    assert found[0]["fallbacks"] == 1
+    assert found[0]["decisions"] == sum(isinstance(row, DecisionRecord) for row in hands[3])
+    assert main(["games", "list", "--game", "pairing"]) == 0
+    assert capsys.readouterr().out == "no hands\n"
+
+
+def test_a_hand_is_shown_with_deal_events_decisions_and_reasons(config, hands, capsys):
+    rows = hands[3]
+    assert main(["games", "show", rows[0].game_id.hex()[:20]]) == 0
+    text = capsys.readouterr().out
+    for row in rows:
+        if isinstance(row, EventsRecord):
+            assert all(line in text for line in row.events.split("\n"))
+        if isinstance(row, DecisionRecord):
+            assert f"▸ {row.notation}" in text
+    assert "fallback: late" in text
+    assert "reason: drawn at random" in text
+    assert "hands 0: " in text
+    assert "warning" not in text
+    assert text.index("deal 0") < text.index("▸") < text.index("reveal")
+
+
+def test_the_same_as_json(config, hands, capsys):
+    assert main(["games", "show", hands[0][0].game_id.hex(), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    logged = [row for row in hands[0] if isinstance(row, DecisionRecord)]
+    assert [item["id"] for item in found["decisions"]] == [row.id.hex() for row in logged]
+    assert all(sum(action["chosen"] for action in item["actions"]) == 1 for item in found["decisions"])
+    assert found["deal"]["hands"]
+    assert found["problems"] == []
+    assert found["decisions"][0]["outcomes"] == [{"kind": "sent", "detail": None}]
+
+
+def test_a_damaged_log_is_said_to_be_so(config, hands, capsys):
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(config.parent / "log.db")) as db:
+        db.execute("DELETE FROM events WHERE game_id = ? AND seq > 0", (hands[0][0].game_id,))
+        db.execute("UPDATE games SET game = 'unheard-of' WHERE game_id = ?", (hands[2][0].game_id,))
+        db.commit()
+    assert main(["games", "show", hands[0][0].game_id.hex()]) == 0
+    assert "is not logged" in capsys.readouterr().out
+    assert main(["games", "show", hands[2][0].game_id.hex()]) == 0
+    text = capsys.readouterr().out
+    assert "not installed" in text
+    assert "\x1b[31m" not in text
+
+
+@pytest.mark.parametrize(("prefix", "word"), [("ffff", "no game"), ("018", "several"), ("xyz", "no id"), ("", "no id")])
+def test_ids_that_name_no_hand_or_several(config, capsys, prefix, word):
+    assert main(["games", "show", prefix]) == 2
+    error = capsys.readouterr().err
+    assert word in error
+    assert "fix:" in error
