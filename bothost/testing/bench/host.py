@@ -1,0 +1,129 @@
+"""``bothost bench host``: what one host process does on one core, every decision logged in SQLite.
+
+Three processes: this one waits; the host has core 0, the load generator core 1. Three runs: the host under closed
+loop (most decisions per second), a bare echo of frames of the same sizes, and the host under open loop at half its
+closed-loop rate (latency).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+HOST_CORE, LOAD_CORE = 0, 1
+Durability = Literal["before_send", "async"]
+
+
+def command(
+    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 1000,
+    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 20,
+    seconds: Annotated[float, typer.Option(help="Length of each measurement.")] = 10.0,
+    durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
+    game: Annotated[str, typer.Option(help="What is played.")] = "doudizhu",
+) -> dict[str, Any]:
+    """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows are there."""
+    common = [f"--game={game}", f"--tables={tables}"]
+    closed = measure(common, accounts, durability, seconds, rate=0.0)
+    echo = measure_echo(tables, accounts, closed.pop("frames"), min(seconds, 5.0))
+    opened = measure(common, accounts, durability, seconds, rate=closed["per_s"] / 2)
+    return {
+        "decisions_per_s": round(closed["per_s"]),
+        "raw_echo_per_s": round(echo["per_s"]),
+        "ratio": round(closed["per_s"] / echo["per_s"], 3),
+        "tables": tables,
+        "p50_ms": round(opened["p50_ms"], 2),
+        "p99_ms": round(opened["p99_ms"], 2),
+        "rss_mb": round(max(closed["rss_mb"], opened["rss_mb"]), 1),
+        "rows_logged": closed["rows"] + opened["rows"],
+        "rows_expected": closed["answers"] + opened["answers"],
+        "accounts": accounts,
+        "durability": durability,
+        "open_loop_per_s": round(opened["per_s"]),
+        "bytes_to_host": round(closed["bytes_to_host"]),
+        "bytes_from_host": round(closed["bytes_from_host"]),
+        "fallbacks": sum(closed["fallbacks"].values()) + sum(opened["fallbacks"].values()),
+    }
+
+
+def measure(common: list[str], accounts: int, durability: str, seconds: float, rate: float) -> dict[str, Any]:
+    """One run of the host against the generator; ``rate`` 0 is closed loop."""
+    with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
+        load = start("load_generator", LOAD_CORE, *common, f"--rate={rate}", f"--seconds={seconds}")
+        try:
+            port = read(load)["port"]
+            subject = start(
+                "host_subject",
+                HOST_CORE,
+                *common,
+                f"--port={port}",
+                f"--folder={folder}",
+                f"--accounts={accounts}",
+                f"--durability={durability}",
+            )
+            try:
+                figures = read(load)
+                subject.send_signal(signal.SIGTERM)
+                figures |= read(subject)
+            finally:
+                end(subject)
+        finally:
+            end(load)
+        with sqlite3.connect(Path(folder) / "bench.db") as connection:
+            (figures["rows"],) = connection.execute("SELECT count(*) FROM decisions").fetchone()
+        connection.close()
+        return figures
+
+
+def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float) -> dict[str, Any]:
+    """The bare echo of such frames, as many in flight."""
+    load = start("load_generator", LOAD_CORE, f"--tables={tables}", f"--echo={accounts}", f"--seconds={seconds}")
+    try:
+        assert load.stdin is not None
+        load.stdin.write(json.dumps(frames).encode())
+        load.stdin.close()
+        subject = start(
+            "host_subject", HOST_CORE, "--echo", f"--port={read(load)['port']}", f"--accounts={accounts}"
+        )
+        try:
+            return read(load)
+        finally:
+            end(subject)
+    finally:
+        end(load)
+
+
+def start(module: str, core: int, *args: str) -> subprocess.Popen[bytes]:
+    core = core if len(os.sched_getaffinity(0)) > 1 else -1
+    line = [sys.executable, "-m", f"bothost.testing.bench.{module}", f"--core={core}", *args]
+    return subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def read(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The next line that it says."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"{process.args!r} ended with {process.wait()}")
+    result: dict[str, Any] = json.loads(line)
+    return result
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Let it end, or make it."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+    try:
+        process.wait(5 if process.poll() is None else 0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,98 @@
+"""The host of the host benchmark, a process of its own; or, with ``--echo``, a bare client that echoes.
+
+The echo is what websockets, uvloop and msgspec can do at best with frames of the same sizes: receive, decode, encode,
+send, and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+from pathlib import Path
+
+from bothost.lobbies import embedded_protocol as wire
+
+
+async def play(args: argparse.Namespace) -> None:
+    """A host as `bothost run` makes it, with as many accounts as asked for."""
+    from bothost import config
+    from bothost.host import launch
+    from bothost.plugins import Plugins
+    from bothost.store import schema
+
+    folder = Path(args.folder)
+    per_account = args.tables // args.accounts
+    accounts = tuple(
+        config.AccountSettings(
+            name=f"a{n}",
+            token=config.Secret(f"token-{n}", "bench"),
+            tables=per_account,
+            wishes=(config.WishSettings(game=args.game),),
+        )
+        for n in range(args.accounts)
+    )
+    url = f"ws://127.0.0.1:{args.port}/ws"
+    settings = config.Settings(
+        host=config.HostSettings(name="bench", data_dir=folder, drain_timeout_s=0.0),
+        store=config.StoreSettings(url=f"sqlite:///{folder}/bench.db", durability=args.durability),
+        limits=config.LimitSettings(tables=args.tables),
+        lobbies=(config.LobbySettings(name="bench", adapter="embedded", url=url, accounts=accounts),),
+        routes=(config.RouteSettings(strategy="random"),),
+    )
+    schema.upgrade(settings.store)
+    async with launch.opened(settings, Plugins.load(None)) as host:
+        await host.run()
+        fallbacks = dict(host.floor.tally.fallbacks)
+    print(json.dumps({"rss_mb": peak_rss_mb(), "fallbacks": fallbacks}), flush=True)
+
+
+def peak_rss_mb() -> float:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+async def echo(args: argparse.Namespace) -> None:
+    """As many bare connections, each in a task of its own."""
+    from websockets.asyncio.client import connect
+
+    answer = wire.Act("t123", "t123-123", args.answer)
+    decode, encode = wire.decode_server, wire.encode
+
+    async def one() -> None:
+        url = f"ws://127.0.0.1:{args.port}/ws"
+        async with connect(url, compression=None, ping_interval=None, max_size=None) as socket:
+            async for message in socket:
+                decode(message)
+                await socket.send(encode(answer), text=True)
+
+    await asyncio.gather(*(one() for _ in range(args.accounts)), return_exceptions=True)
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--folder", default="")
+    parser.add_argument("--game", default="doudizhu")
+    parser.add_argument("--tables", type=int, default=1000)
+    parser.add_argument("--accounts", type=int, default=20)
+    parser.add_argument("--durability", default="before_send")
+    parser.add_argument("--answer", default="333444555")
+    parser.add_argument("--echo", action="store_true")
+    parser.add_argument("--core", type=int, default=-1)
+    arguments = parser.parse_args()
+    if arguments.core >= 0:
+        os.sched_setaffinity(0, {arguments.core})
+    if arguments.echo:
+        gc.freeze()
+        uvloop.run(echo(arguments))
+    else:
+        from bothost import logs
+        from bothost.host import launch
+
+        logs.configure(level="error")
+        launch.run(play(arguments))

@@ -1,0 +1,309 @@
+"""The load of the host benchmark, a process of its own: a lobby that is much cheaper than a lobby.
+
+It speaks the embedded lobby's protocol to any number of accounts and plays real hands (native states; the other seats
+play at random), but it has no clocks, no checks and no frame parser but the one below: frames are small, whole and
+honest. Closed loop: a table is asked again as soon as it answered. Open loop: requests are due at a fixed rate, and
+their latency counts from the moment at which they were due.
+
+Prints ``{"port": …}`` when it listens, and one JSON object of figures when it is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import hashlib
+import json
+import random
+import struct
+import sys
+import time
+from collections import deque
+from typing import Any, cast
+
+from bothost import rules
+from bothost.lobbies import embedded_protocol as wire
+from bothost.rules.game import State
+
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+GRANT_MS = 30_000
+TICK_S = 0.0005
+
+
+class Table:
+    """One hand after another at which one seat is the host's."""
+
+    __slots__ = ("asked", "due", "hand", "name", "peer", "sent", "since", "state", "waiting")
+
+    def __init__(self, peer: Peer, name: str) -> None:
+        self.peer = peer
+        self.name = name
+        self.hand = 0
+        self.asked = 0
+        self.since = 0
+        self.due = 0.0
+        self.waiting = b""
+        """The next frame, in open loop kept until it is due."""
+        self.state: State
+
+
+class Load:
+    """What all connections share: the phase, the counters, the schedule."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.game = rules.game(args.game)
+        self.tables_wanted = args.tables
+        self.rate = args.rate
+        self.echo = args.echo
+        self.random = random.Random(1)
+        self.tables: dict[str, Table] = {}
+        self.ready: deque[Table] = deque()
+        self.late: deque[float] = deque()
+        """Moments that were due while no table was ready."""
+        self.answers = 0
+        self.in_flight = 0
+        self.stopped = False
+        self.latencies: list[float] = []
+        self.measuring = False
+        self.in_bytes = self.out_bytes = 0
+        self.frames: list[bytes] = []
+        """Some frames as they were sent, for the echo."""
+
+    # ---------------------------------------------------------------------------------------------------- the game
+
+    def open(self, peer: Peer, seek: str) -> None:
+        name = f"t{len(self.tables)}"
+        table = self.tables[name] = Table(peer, name)
+        frame = wire.Seated(name, self.game.name, self.game.rules, 0, (), {}, seek)
+        peer.send(wire.encode(frame))
+        self.deal(table, None)
+
+    def deal(self, table: Table, done: str | None) -> None:
+        """Begin a hand, and ask our seat."""
+        table.hand += 1
+        table.since = 0
+        table.state = self.game.new_state(self.random.getrandbits(63))
+        table.peer.send(wire.encode(wire.HandStarted(table.name, str(table.hand), 0, ())))
+        self.go_on(table, done)
+
+    def go_on(self, table: Table, done: str | None) -> None:
+        """The others move until seat 0 is asked; then the frame with all that happened, and the request."""
+        state = table.state
+        draw = self.random.random
+        while 0 not in (seats := state.to_act) and seats:
+            legal = state.legal(seats[0])
+            state.apply(seats[0], int(legal[int(draw() * len(legal))]))
+        events = tuple(state.events(0, table.since))
+        hand = str(table.hand)
+        seq, table.since = table.since, table.since + len(events)
+        if not seats:
+            table.peer.send(wire.encode(wire.Events(table.name, hand, seq, events, done)))
+            table.peer.send(wire.encode(wire.HandEnded(table.name, hand, tuple(state.returns))))
+            self.deal(table, None)
+            return
+        table.asked += 1
+        ask = wire.Ask(f"{table.name}-{table.asked}", GRANT_MS, 0)
+        frame = wire.encode(wire.Events(table.name, hand, seq, events, done, ask))
+        if len(self.frames) < 4096:
+            self.frames.append(frame)
+        if self.rate:
+            table.waiting = frame
+            if self.late:
+                self.ask(table, self.late.popleft())
+            else:
+                self.ready.append(table)
+        elif not self.stopped:
+            self.in_flight += 1
+            table.peer.send(frame)
+
+    def ask(self, table: Table, due: float) -> None:
+        self.in_flight += 1
+        table.due = due
+        table.peer.send(table.waiting)
+
+    def answered(self, act: wire.Act) -> None:
+        table = self.tables[act.table]
+        self.in_flight -= 1
+        self.answers += 1
+        if self.measuring and self.rate:
+            self.latencies.append(time.monotonic() - table.due)
+        table.state.apply(0, self.game.parse(act.action))
+        self.go_on(table, act.id)
+
+    # ------------------------------------------------------------------------------------------------------ phases
+
+    async def run(self, warm_s: float, seconds: float) -> dict[str, Any]:
+        while len(self.tables) < self.tables_wanted:  # noqa: ASYNC110 (tables come with frames)
+            await asyncio.sleep(0.05)
+        schedule = asyncio.create_task(self.schedule()) if self.rate else None
+        await asyncio.sleep(warm_s)
+        self.measuring = True
+        before, started, in_bytes, out_bytes = self.answers, time.monotonic(), self.in_bytes, self.out_bytes
+        await asyncio.sleep(seconds)
+        answers, elapsed = self.answers - before, time.monotonic() - started
+        self.measuring, self.stopped = False, True
+        in_bytes, out_bytes = self.in_bytes - in_bytes, self.out_bytes - out_bytes
+        if schedule is not None:
+            schedule.cancel()
+        while self.in_flight:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        self.latencies.sort()
+        return {
+            "per_s": answers / elapsed,
+            "answers": self.answers,
+            "p50_ms": self.quantile(0.5),
+            "p99_ms": self.quantile(0.99),
+            "bytes_to_host": out_bytes / max(1, answers),
+            "bytes_from_host": in_bytes / max(1, answers),
+            "never_ready": len(self.late),
+        }
+
+    def quantile(self, q: float) -> float | None:
+        return self.latencies[int(q * (len(self.latencies) - 1))] * 1000.0 if self.latencies else None
+
+    async def schedule(self) -> None:
+        """Open loop: every request at its moment, whatever became of the earlier ones."""
+        started, number = time.monotonic(), 0
+        while True:
+            due = started + number / self.rate
+            now = time.monotonic()
+            while due <= now:
+                if self.ready:
+                    self.ask(self.ready.popleft(), due)
+                else:
+                    self.late.append(due)
+                number += 1
+                due = started + number / self.rate
+            await asyncio.sleep(TICK_S)
+
+
+class Peer(asyncio.Protocol):
+    """One connection: the least of a websocket server that honest clients need."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.buffer = b""
+        self.open = False
+        self.out: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        data = self.buffer + data
+        if not self.open:
+            head, end, data = data.partition(b"\r\n\r\n")
+            if not end:
+                self.buffer = head
+                return
+            self.shake_hands(head)
+        position, size = 0, len(data)
+        while size - position >= 6:
+            length = data[position + 1] & 127
+            start = position + 2
+            if length == 126:
+                if size - position < 8:
+                    break
+                (length,) = struct.unpack_from(">H", data, start)
+                start += 2
+            end_of_frame = start + 4 + length
+            if end_of_frame > size:
+                break
+            mask = data[start : start + 4]
+            body = data[start + 4 : end_of_frame]
+            opcode = data[position] & 15
+            position = end_of_frame
+            if opcode == 1:
+                pad = -length % 4
+                key = int.from_bytes(mask * ((length + pad) // 4), "little")
+                text = (int.from_bytes(body + bytes(pad), "little") ^ key).to_bytes(length + pad, "little")[:length]
+                self.load.in_bytes += length
+                self.message(text)
+            elif opcode == 8:
+                self.transport.close()
+                return
+        self.buffer = data[position:]
+
+    def shake_hands(self, head: bytes) -> None:
+        key = next(line.split(b":", 1)[1].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key:"))
+        accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
+        self.transport.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
+        )
+        self.open = True
+        if self.load.echo:
+            for _ in range(self.load.tables_wanted // self.load.echo):
+                self.echo()
+
+    def message(self, text: bytes) -> None:
+        load = self.load
+        if load.echo:
+            load.answers += 1
+            load.in_flight -= 1
+            if not load.stopped:
+                self.echo()
+            return
+        message = wire.decode_client(text)
+        if type(message) is wire.Act:
+            load.answered(message)
+        elif type(message) is wire.Seek:
+            if len(load.tables) < load.tables_wanted:
+                load.open(self, message.seek)
+        elif type(message) is wire.Hello:
+            limits = wire.Limits(1 << 20, 1e6, 1_000_000, 1_000_000)
+            self.send(wire.encode(wire.Welcome(1, message.token, message.token, limits)))
+        elif type(message) is wire.Ping:
+            self.send(wire.encode(wire.Pong()))
+
+    def echo(self) -> None:
+        load = self.load
+        load.in_flight += 1
+        self.send(load.frames[load.answers % len(load.frames)])
+
+    def send(self, frame: bytes) -> None:
+        """Queue a text frame; it leaves with all others of this turn of the loop."""
+        length = len(frame)
+        self.load.out_bytes += length
+        if not self.out:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self.out.append(b"\x81" + (bytes([length]) if length < 126 else b"\x7e" + struct.pack(">H", length)))
+        self.out.append(frame)
+
+    def flush(self) -> None:
+        out, self.out = self.out, []
+        self.transport.write(b"".join(out))
+
+
+async def main(args: argparse.Namespace) -> None:
+    load = Load(args)
+    if args.echo:
+        load.frames = [bytes(line, "utf-8") for line in json.load(sys.stdin)]
+        load.tables = {str(n): None for n in range(args.tables)}  # type: ignore[misc]
+    server = await asyncio.get_running_loop().create_server(lambda: Peer(load), "127.0.0.1", 0)
+    print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
+    figures = await load.run(args.warm, args.seconds)
+    print(json.dumps({**figures, "frames": [frame.decode() for frame in load.frames[:1000]]}), flush=True)
+    if not args.echo:
+        await asyncio.to_thread(sys.stdin.read)  # the connections stay until the parent has seen the host end
+    server.close()
+
+
+if __name__ == "__main__":
+    import os
+
+    import uvloop
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--game", default="doudizhu")
+    parser.add_argument("--tables", type=int, required=True)
+    parser.add_argument("--rate", type=float, default=0.0)
+    parser.add_argument("--echo", type=int, default=0, help="number of echoing connections")
+    parser.add_argument("--warm", type=float, default=2.0)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--core", type=int, default=-1)
+    arguments = parser.parse_args()
+    if arguments.core >= 0:
+        os.sched_setaffinity(0, {arguments.core})
+    uvloop.run(main(arguments))
