@@ -7,7 +7,7 @@ the workers → their results are checked and their rows collected → one submi
 from __future__ import annotations
 
 import asyncio
-import os
+import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -99,6 +99,7 @@ class Floor:
         self.fatal: Callable[[BaseException], None] = lambda error: None
         self._find = find
         self._loop = asyncio.get_running_loop()
+        self._random = random.Random()  # seeded by the system once: asking it for every hand costs a system call
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -223,7 +224,7 @@ class Floor:
 
     def _opened(self, session: Session, hand: Hand, found: Found | None) -> None:
         lobby, _, table = session.key
-        seed = found.seed if found is not None else int.from_bytes(os.urandom(8), "little") >> 1
+        seed = found.seed if found is not None else self._random.getrandbits(63)
         hand.table = Table(
             lobby=lobby,
             table=table,

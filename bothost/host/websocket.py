@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import ssl as tls
 from collections.abc import Callable
 from typing import Any, cast
@@ -18,6 +19,11 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # where websockets has no C extension
+    from websockets.utils import apply_mask
 
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
@@ -55,6 +61,10 @@ class WebSocket(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._text = True
         self._flushing = False
+        self._out: list[bytes] = []
+        """Messages on their way. They are framed here, not by the protocol, which asks the system for every mask."""
+        self._masks = b""
+        self._masks_at = 0
         self._closed = False
         self.closed: tuple[int, str] | None = None
         """Code and reason, once it is closed."""
@@ -178,16 +188,23 @@ class WebSocket(asyncio.Protocol):
 
     def send(self, data: str | bytes) -> None:
         """Queue a message; it leaves at the end of this turn of the event loop. Nothing happens once it is closed."""
-        protocol = self._protocol
-        if self._closed or protocol.state is not OPEN:
+        if self._closed or self._protocol.state is not OPEN:
             return
         if isinstance(data, str):
-            protocol.send_text(data.encode())
+            self._out.append(_whole_frame(0x81, data.encode(), self._mask()))
         else:
-            protocol.send_binary(data)
+            self._out.append(_whole_frame(0x82, data, self._mask()))
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
+
+    def _mask(self) -> bytes:
+        """Four unpredictable bytes, a thousand times for one system call."""
+        at = self._masks_at
+        if at == len(self._masks):
+            self._masks, at = os.urandom(4096), 0
+        self._masks_at = at + 4
+        return self._masks[at : at + 4]
 
     def ping(self) -> None:
         """Send a protocol ping; its answer counts in ``pongs``."""
@@ -197,12 +214,13 @@ class WebSocket(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flushing = False
+        frames, self._out = self._out, []
         chunks = self._protocol.data_to_send()
         transport = self._transport
-        if not chunks or transport is None or transport.is_closing():
+        if not (frames or chunks) or transport is None or transport.is_closing():
             return
-        end = chunks[-1] == b""  # the protocol's way to say: half-close
-        data = b"".join(chunks)
+        end = bool(chunks) and chunks[-1] == b""  # the protocol's way to say: half-close
+        data = b"".join(frames + chunks)  # our frames come first: a closing frame is the last
         if data:
             transport.write(data)
         if end and transport.can_write_eof():
@@ -242,3 +260,15 @@ class WebSocket(asyncio.Protocol):
         self._closed = True
         self.closed = (self._protocol.close_code or 1006, self._protocol.close_reason or "")
         self._on_close(*self.closed)
+
+
+def _whole_frame(head: int, payload: bytes, mask: bytes) -> bytes:
+    """One unfragmented, masked frame (RFC 6455, 5.2). ``head``: FIN and opcode."""
+    length = len(payload)
+    if length < 126:
+        size = bytes((head, 0x80 | length))
+    elif length < 65536:
+        size = bytes((head, 0xFE)) + length.to_bytes(2, "big")
+    else:
+        size = bytes((head, 0xFF)) + length.to_bytes(8, "big")
+    return size + mask + apply_mask(payload, mask)

@@ -161,20 +161,21 @@ class Session:
             self._distrust(hand, f"event: {error}", out)
             return
         hand.unlogged.extend(events)
-        answer = hand.answer
-        if answer is not None and answer.sent_in >= 0 and hand.due_at != NEVER and hand.job is None:
-            self._see_echo(hand, answer, events, out)
+        if not self.conduct.acks_moves:
+            self._see_echo(hand, events, out)
         if hand.job is not None and not view.asked:
             self._drop_job(hand)
         if hand.held is not None:
             self._take_held(hand, now, out)
 
-    def _see_echo(self, hand: Hand, answer: Answer, events: Sequence[str], out: list[Output]) -> None:
-        seat = str(hand.seat)
+    def _see_echo(self, hand: Hand, events: Sequence[str], out: list[Output]) -> None:
+        """The echo of our own move is the acknowledgement, where the lobby sends no other."""
+        answer, seat = hand.answer, str(hand.seat)
+        if answer is None or answer.sent_in < 0 or hand.due_at == NEVER or hand.job is not None:
+            return
         if any(event.split(" ", 2)[1:2] == [seat] for event in events):
             hand.due_at = NEVER
-            if not self.conduct.acks_moves:
-                out.append(Outcome(answer, "acknowledged"))
+            out.append(Outcome(answer, "acknowledged"))
 
     def _hand_ended(self, event: HandEnded, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
@@ -290,6 +291,8 @@ class Session:
             answer.request_id = request_id
             out.append(answer)
             return True
+        if not hand.logged:
+            return False
         moves = [move for move in hand.logged.values() if move.seq == seq]
         if not moves:
             return False

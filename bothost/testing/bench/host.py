@@ -30,7 +30,7 @@ def command(
     durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
     game: Annotated[str, typer.Option(help="What is played.")] = "doudizhu",
 ) -> dict[str, Any]:
-    """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows are there."""
+    """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows came."""
     common = [f"--game={game}", f"--tables={tables}"]
     closed = measure(common, accounts, durability, seconds, rate=0.0)
     echo = measure_echo(tables, accounts, closed.pop("frames"), min(seconds, 5.0))
@@ -50,7 +50,8 @@ def command(
         "open_loop_per_s": round(opened["per_s"]),
         "bytes_to_host": round(closed["bytes_to_host"]),
         "bytes_from_host": round(closed["bytes_from_host"]),
-        "fallbacks": sum(closed["fallbacks"].values()) + sum(opened["fallbacks"].values()),
+        "cpu_us_per_decision": round(closed["cpu_us"], 1),
+        "fallbacks": closed["fallbacks"] + opened["fallbacks"],
     }
 
 
@@ -90,9 +91,7 @@ def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float) 
         assert load.stdin is not None
         load.stdin.write(json.dumps(frames).encode())
         load.stdin.close()
-        subject = start(
-            "host_subject", HOST_CORE, "--echo", f"--port={read(load)['port']}", f"--accounts={accounts}"
-        )
+        subject = start("host_subject", HOST_CORE, "--echo", f"--port={read(load)['port']}", f"--accounts={accounts}")
         try:
             return read(load)
         finally:

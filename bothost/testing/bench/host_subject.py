@@ -11,6 +11,7 @@ import asyncio
 import gc
 import json
 import os
+import time
 from pathlib import Path
 
 from bothost.lobbies import embedded_protocol as wire
@@ -44,9 +45,16 @@ async def play(args: argparse.Namespace) -> None:
     )
     schema.upgrade(settings.store)
     async with launch.opened(settings, Plugins.load(None)) as host:
+        before = time.process_time()
         await host.run()
-        fallbacks = dict(host.floor.tally.fallbacks)
-    print(json.dumps({"rss_mb": peak_rss_mb(), "fallbacks": fallbacks}), flush=True)
+        cpu_s = time.process_time() - before
+        tally = host.floor.tally
+    figures = {
+        "rss_mb": peak_rss_mb(),
+        "fallbacks": sum(tally.fallbacks.values()),
+        "cpu_us": cpu_s * 1e6 / max(1, tally.decisions),
+    }
+    print(json.dumps(figures), flush=True)
 
 
 def peak_rss_mb() -> float:

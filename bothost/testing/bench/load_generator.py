@@ -226,7 +226,11 @@ class Peer(asyncio.Protocol):
         self.buffer = data[position:]
 
     def shake_hands(self, head: bytes) -> None:
-        key = next(line.split(b":", 1)[1].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key:"))
+        key = next(
+            line.split(b":", 1)[1].strip()
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"sec-websocket-key:")
+        )
         accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
         self.transport.write(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
