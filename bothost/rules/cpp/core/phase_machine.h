@@ -9,7 +9,8 @@
 // where nothing matches" is a row, not a branch). A phase without rows is a hub: it selects nothing and leads
 // to every phase that has a row which applies.
 //
-// Source: the "decision phases" of patent CN 113827946 A (2021), there as steps 1 to 7 of a turn.
+// Source: the decision phases of the patent application "Game match decision method and device, electronic
+// equipment and storage medium" (Hong, Lin, Zeng, Lin; filed 2021-09-10), steps 1 to 7 of a turn.
 #pragma once
 #include <array>
 #include <bit>

@@ -77,6 +77,7 @@ struct Pairing {
 
   class View;
   class Sampler;
+  class Rebuilder;
 
   class State {
    public:
@@ -186,6 +187,7 @@ struct Pairing {
    private:
     friend class State;
     friend class Sampler;
+    friend class Rebuilder;
     /// closed: ended without a record.
     enum class Stage : std::uint8_t { undealt, running, revealed, closed };
 

@@ -378,10 +378,9 @@ std::vector<Step> steps_of(const Pairing::Rules& rules, Seat viewer, const Deal&
     else if (theirs)
       out.push_back({.kind = Step::Kind::leave, .card = a});
     now.execute(rules, row, a, b, scratch);
-    if (next == log.settled && final_position.owes()) {
-      // draws that the view has not seen yet: those to come follow from the sampled deck
-      if (final_position.owed_hand) break;
-    }
+    // draws that the view has not seen yet follow from the sampled deck
+    const bool last = next == log.settled;
+    if (last && final_position.owed_hand) break;
     while (now.owed_hand) {
       if (theirs)
         out.push_back({.kind = Step::Kind::draw, .card = deal.queue[now.head], .entry = now.head});
@@ -389,7 +388,7 @@ std::vector<Step> steps_of(const Pairing::Rules& rules, Seat viewer, const Deal&
         entry_seen(now.head);
       now.draw_to_hand(kHidden);
     }
-    if (next == log.settled && final_position.owes()) break;
+    if (last && final_position.owed_pool) break;
     while (now.owed_pool) {
       entry_seen(now.head);
       now.draw_to_pool(deal.queue[now.head]);
@@ -397,6 +396,56 @@ std::vector<Step> steps_of(const Pairing::Rules& rules, Seat viewer, const Deal&
     now.settle();
   }
   return out;
+}
+
+/// Draws a last node, and the choices that lead to it, each in proportion to the deals behind it.
+std::pair<std::size_t, std::vector<Choice>> draw_path(const std::vector<Layer>& layers, ColourCounts unseen,
+                                                      Rng& rng) {
+  std::vector<double> weights;
+  double total = 0;
+  for (const Weighted& last : layers.back())
+    total += weights.emplace_back(last.weight * ways(last.node, unseen));
+  if (total <= 0) throw InvalidInput("pairing: no deal fits what this view has seen");
+  const std::size_t end = pick(weights, total, rng);
+  std::vector<Choice> path(layers.size() - 1);
+  for (std::size_t i = path.size(), node = end; i-- > 0;) {
+    const Weighted& here = layers[i + 1][node];
+    weights.clear();
+    for (const Edge& edge : here.edges) weights.push_back(edge.weight);
+    const Edge& edge = here.edges[pick(weights, here.weight, rng)];
+    path[i] = edge.choice;
+    node = edge.parent;
+  }
+  return {end, path};
+}
+
+/// Completes the deal and the log of a running hand with what its seat did not see.
+void complete(const Pairing::Rules& rules, Seat viewer, const Position& now, CardSet unseen, Deal& deal,
+              Log& log, Rng& rng) {
+  const std::size_t them = at(other(viewer));
+  const auto steps = steps_of(rules, viewer, deal, log, now);
+  Node first;
+  first.fixed = deal.start.hand[them];
+  first.held[0] = static_cast<std::uint8_t>(deal.start.hand_count[them] - size(first.fixed));
+  std::vector<Layer> layers(1);
+  layers[0].push_back({first, 1.0, {}});
+  for (const Step& step : steps) layers.push_back(follow(layers.back(), step));
+
+  const auto [end, path] = draw_path(layers, count_colours(unseen), rng);
+  Walk walk(first.held[0], first.fixed, rng);
+  for (std::size_t i = 0; i < steps.size(); ++i) walk.step(steps[i], path[i]);
+  walk.fill(layers.back()[end].node, unseen);
+  for (const Slot& slot : walk.slots())
+    if (slot.origin == kInHand)
+      deal.start.hand[them] |= bit(slot.card);
+    else
+      deal.queue[slot.origin] = slot.card;
+  walk.for_each_under([&](std::uint8_t place, Card card) {
+    log.entries[place] = static_cast<std::uint8_t>(Log::seat(log.entries[place]) << 7 | card);
+  });
+  for (std::size_t i = 0; i < deal.start.tail; ++i)
+    if (deal.queue[i] == kHidden) deal.queue[i] = take_random(unseen, kAllCards, rng);
+  deal.aside = unseen;
 }
 
 }  // namespace
@@ -408,55 +457,12 @@ Pairing::State Pairing::Sampler::sample(const View& view, Rng& rng) {
     throw InvalidInput("pairing: the hand ended without telling its deal");
   Deal deal = view.deal_;
   Log log = view.log_;
-  const std::size_t them = at(other(view.seat_));
-  if (view.stage_ == View::Stage::running) {
-    const auto steps = steps_of(rules, view.seat_, deal, log, view.now_);
-    const CardSet known = deal.start.hand[them];
-    const int initial = deal.start.hand_count[them] - size(known);
-    std::vector<Layer> layers(1);
-    Node first;
-    first.held[0] = static_cast<std::uint8_t>(initial);
-    first.fixed = known;
-    layers[0].push_back({first, 1.0, {}});
-    for (const Step& step : steps) layers.push_back(follow(layers.back(), step));
-
-    CardSet unseen = view.unseen();
-    std::vector<double> weights;
-    double total = 0;
-    for (const Weighted& last : layers.back()) {
-      ColourCounts left = count_colours(unseen);
-      total += weights.emplace_back(last.weight * ways(last.node, left));
-    }
-    if (total <= 0) throw InvalidInput("pairing: no deal fits what this view has seen");
-    const std::size_t end = pick(weights, total, rng);
-    std::vector<Choice> path(steps.size());
-    for (std::size_t i = steps.size(), at_node = end; i-- > 0;) {
-      const auto& edges = layers[i + 1][at_node].edges;
-      std::vector<double> by_edge;
-      for (const Edge& edge : edges) by_edge.push_back(edge.weight);
-      const Edge& edge = edges[pick(by_edge, layers[i + 1][at_node].weight, rng)];
-      path[i] = edge.choice;
-      at_node = edge.parent;
-    }
-    Walk walk(initial, known, rng);
-    for (std::size_t i = 0; i < steps.size(); ++i) walk.step(steps[i], path[i]);
-    walk.fill(layers.back()[end].node, unseen);
-    for (const Slot& slot : walk.slots())
-      if (slot.origin == kInHand)
-        deal.start.hand[them] |= bit(slot.card);
-      else
-        deal.queue[slot.origin] = slot.card;
-    walk.for_each_under([&](std::uint8_t place, Card card) {
-      log.entries[place] = static_cast<std::uint8_t>(Log::seat(log.entries[place]) << 7 | card);
-    });
-    for (std::size_t i = 0; i < deal.start.tail; ++i)
-      if (deal.queue[i] == kHidden) deal.queue[i] = take_random(unseen, kAllCards, rng);
-    deal.aside = unseen;
-  }
+  const bool running = view.stage_ == View::Stage::running;
+  if (running) complete(rules, view.seat_, view.now_, view.unseen(), deal, log, rng);
   for (std::size_t i = deal.start.tail; i < kQueue; ++i) deal.queue[i] = kHidden;
   State state = State::replay(rules, deal, {log.entries.data(), log.size});
-  state.seq_[at(view.seat_)] = view.seq_ + (view.now_.owed_hand != 0) + (view.now_.owed_pool != 0) +
-                               (view.stage_ == View::Stage::running && state.terminal());
+  state.seq_[at(view.seat_)] =
+      view.seq_ + (view.now_.owed_hand != 0) + (view.now_.owed_pool != 0) + (running && state.terminal());
   return state;
 }
 

@@ -132,30 +132,53 @@ Pairing::View Pairing::View::read(const Rules& rules, ByteReader& in) {
   return rebuild(raw);
 }
 
-Pairing::View Pairing::View::rebuild(const View& raw) {
-  View view(*raw.rules_, raw.seat_);
-  view.seq_ = raw.seq_;
-  if (raw.stage_ == Stage::undealt) {
-    if (raw.seq_) throw InvalidInput("pairing: events without a deal");
-    return view;
-  }
-  auto deal = std::make_shared<Deal>(raw.deal_);
-  const CardSet known = deal->known[at(raw.seat_)];
-  deal->start.hand[at(other(raw.seat_))] &= known;
-  deal->known[at(other(raw.seat_))] = 0;
-  for (std::size_t i = 0; i < kQueue; ++i)
-    if (i >= deal->start.tail || !(known & bit(deal->queue[i]))) deal->queue[i] = kHidden;
-  view.fold(Event{Event::Kind::deal, raw.seat_, 0, {}, deal, {}});
+/// Folds a decoded view anew, event by event.
+class Pairing::Rebuilder {
+ public:
+  explicit Rebuilder(const View& raw) : raw_(raw), view_(*raw.rules_, raw.seat_) {}
 
-  const Machine& machine = raw.rules_->phases();
-  std::size_t next = 0;
-  const auto take = [&](Seat seat) {
-    if (next >= raw.log_.settled || Log::seat(raw.log_.entries[next]) != seat)
+  View run() {
+    using Stage = View::Stage;
+    if (raw_.stage_ == Stage::undealt) {
+      if (raw_.seq_) throw InvalidInput("pairing: events without a deal");
+      return view_;
+    }
+    fold_deal();
+    while (next_ < raw_.log_.settled) fold_effect();
+    if (view_.now_.owed_hand != raw_.now_.owed_hand || view_.now_.owed_pool != raw_.now_.owed_pool ||
+        view_.now_.tail != raw_.now_.tail)
+      throw InvalidInput("pairing: draws that the history does not owe");
+    fold_open();
+    if (raw_.stage_ == Stage::revealed) fold_reveal();
+    if (raw_.stage_ == Stage::closed) {
+      if (!view_.terminal()) throw InvalidInput("pairing: closed before its end");
+      view_.stage_ = Stage::closed;
+    }
+    view_.seq_ = raw_.seq_;
+    return view_;
+  }
+
+ private:
+  /// The deal as the seat saw it then, without what it learnt later.
+  void fold_deal() {
+    auto deal = std::make_shared<Deal>(raw_.deal_);
+    const CardSet known = deal->known[at(raw_.seat_)];
+    deal->start.hand[at(other(raw_.seat_))] &= known;
+    deal->known[at(other(raw_.seat_))] = 0;
+    for (std::size_t i = 0; i < kQueue; ++i)
+      if (i >= deal->start.tail || !(known & bit(deal->queue[i]))) deal->queue[i] = kHidden;
+    view_.fold(Event{Event::Kind::deal, raw_.seat_, 0, {}, deal, {}});
+  }
+
+  std::uint8_t take(Seat seat) {
+    if (next_ >= raw_.log_.settled || Log::seat(raw_.log_.entries[next_]) != seat)
       throw InvalidInput("pairing: a history that breaks off within an effect");
-    return Log::what(raw.log_.entries[next++]);
-  };
-  while (next < raw.log_.settled) {
-    const Position& now = view.now_;
+    return Log::what(raw_.log_.entries[next_++]);
+  }
+
+  void fold_effect() {
+    const Position& now = view_.now_;
+    const Machine& machine = raw_.rules_->phases();
     if (now.mover == kNobody) throw InvalidInput("pairing: a history that goes on behind the end");
     const Seat mover = now.mover;
     Phase phase = now.phase;
@@ -167,59 +190,65 @@ Pairing::View Pairing::View::rebuild(const View& raw) {
     }
     Card first = take(mover);
     const bool match = first < kCards && (now.pool & of_colour(colour_of(first)));
-    const Row* row = machine.row(phase, now.conditions(*raw.rules_, match));
+    const Row* row = machine.row(phase, now.conditions(*raw_.rules_, match));
     if (!row) throw InvalidInput("pairing: a history that enters a closed phase");
-    if (mover != raw.seat_ && row->effect == Effect::replace) first = kHidden;
+    if (mover != raw_.seat_ && row->effect == Effect::replace) first = kHidden;  // until the reveal
     Event event{static_cast<Event::Kind>(row->effect), mover, row->quota, {first}, {}, {}};
     if (row->quota == 2) event.cards[1] = take(mover);
-    view.fold(event);
-    const bool last = next == raw.log_.settled;
-    while (now.owes()) {
-      const bool to_hand = now.owed_hand != 0;
-      if (last && (to_hand ? now.owed_hand == raw.now_.owed_hand && now.owed_pool == raw.now_.owed_pool
-                           : now.owed_pool == raw.now_.owed_pool))
-        break;
-      Event draw{to_hand ? Event::Kind::draw : Event::Kind::refill,
-                 to_hand ? mover : kNobody,
-                 to_hand ? now.owed_hand : now.owed_pool,
-                 {},
-                 {},
-                 {}};
-      for (std::size_t i = 0; i < draw.count; ++i)
-        draw.cards[i] = to_hand && mover != raw.seat_ ? kHidden : raw.deal_.queue[now.head + i];
-      view.fold(draw);
+    view_.fold(event);
+    while (now.owes() && !stops_here()) fold_draw(mover);
+  }
+
+  /// Whether the decoded view had not seen the draws that are owed now.
+  bool stops_here() const {
+    const Position& now = view_.now_;
+    return next_ == raw_.log_.settled && now.owed_hand == raw_.now_.owed_hand &&
+           now.owed_pool == raw_.now_.owed_pool;
+  }
+
+  void fold_draw(Seat mover) {
+    const Position& now = view_.now_;
+    const bool to_hand = now.owed_hand != 0;
+    Event draw{to_hand ? Event::Kind::draw : Event::Kind::refill,
+               to_hand ? mover : kNobody,
+               to_hand ? now.owed_hand : now.owed_pool,
+               {},
+               {},
+               {}};
+    for (std::size_t i = 0; i < draw.count; ++i)
+      draw.cards[i] = to_hand && mover != raw_.seat_ ? kHidden : raw_.deal_.queue[now.head + i];
+    view_.fold(draw);
+  }
+
+  /// What the seat itself entered and selected since.
+  void fold_open() {
+    for (; next_ < raw_.log_.size; ++next_) {
+      const std::uint8_t what = Log::what(raw_.log_.entries[next_]);
+      if (Log::seat(raw_.log_.entries[next_]) != raw_.seat_ || what >= kNumActions)
+        throw InvalidInput("pairing: open selections of another seat");
+      const bool enters = what >= kCards;
+      const std::uint8_t card = enters ? entered_phase(what) : what;
+      view_.fold_own(Event{enters ? Event::Kind::enter : Event::Kind::select, raw_.seat_, 1, {card}, {}, {}});
     }
   }
-  if (view.now_.owed_hand != raw.now_.owed_hand || view.now_.owed_pool != raw.now_.owed_pool ||
-      view.now_.tail != raw.now_.tail)
-    throw InvalidInput("pairing: draws that the history does not owe");
-  for (; next < raw.log_.size; ++next) {
-    const std::uint8_t what = Log::what(raw.log_.entries[next]);
-    if (Log::seat(raw.log_.entries[next]) != raw.seat_ || what >= kNumActions)
-      throw InvalidInput("pairing: open selections of another seat");
-    const bool enters = what >= kCards;
-    view.fold_own(Event{enters ? Event::Kind::enter : Event::Kind::select,
-                        raw.seat_,
-                        1,
-                        {enters ? entered_phase(what) : what},
-                        {},
-                        {}});
-  }
-  if (raw.stage_ == Stage::closed) {
-    if (!view.terminal()) throw InvalidInput("pairing: closed before its end");
-    view.stage_ = Stage::closed;
-  } else if (raw.stage_ == Stage::revealed) {
+
+  void fold_reveal() {
     auto reveal = std::make_shared<Reveal>();
-    reveal->deal = raw.deal_;
-    for (std::size_t i = raw.deal_.start.tail; i < view.now_.tail; ++i) {
-      reveal->replaced.push_back(raw.deal_.queue[i]);
+    reveal->deal = raw_.deal_;
+    for (std::size_t i = raw_.deal_.start.tail; i < view_.now_.tail; ++i) {
+      reveal->replaced.push_back(raw_.deal_.queue[i]);
       reveal->deal.queue[i] = kHidden;
     }
-    view.fold_reveal(Event{Event::Kind::reveal, kNobody, 0, {}, {}, reveal});
+    view_.fold_reveal(Event{Event::Kind::reveal, kNobody, 0, {}, {}, reveal});
   }
-  view.seq_ = raw.seq_;
-  return view;
-}
+
+  const View& raw_;
+  View view_;
+  /// The next entry of the log to fold.
+  std::size_t next_ = 0;
+};
+
+Pairing::View Pairing::View::rebuild(const View& raw) { return Rebuilder(raw).run(); }
 
 JsonObject Pairing::View::current_json() const {
   const Position& p = now_;
