@@ -204,7 +204,7 @@ State View::replay(State s, const Hidden& hidden) const {
 
 State View::sample_from_snapshot(const Hidden& hidden) const {
   State s(*rules_);
-  s.dealt_known_ = false;
+  s.log_ = log_;
   s.table_ = table_;
   s.hands_ = hidden.hands;
   s.drawn_ = drawn_;
@@ -219,7 +219,6 @@ State View::sample_from_snapshot(const Hidden& hidden) const {
       if (s.hands_[at(table_.actor)][at(t)]) s.drawn_ = static_cast<Tile>(t);
   }
   s.wall_ = Wall(*rules_, table_.wall_left, hidden.rest);
-  if (table_.phase == Phase::drawing) s.next_turn(table_.actor);
   if (table_.phase == Phase::claims || table_.phase == Phase::robbing) {
     for (Seat q = 0; q < kSeats; ++q)
       if (q != table_.actor && has_claim(*rules_, table_, q, s.hands_[at(q)])) s.asked_ |= SeatMask{1} << q;
@@ -230,6 +229,19 @@ State View::sample_from_snapshot(const Hidden& hidden) const {
         if (e.kind == Kind::answer) s.answers_[at(seat_)] = e.tile;
     }
   }
+  s.seq_[at(seat_)] = seq_;
+  BySeat<State::Beginning> beginnings;
+  for (Seat q = 0; q < kSeats; ++q) {
+    if (q == seat_) {
+      beginnings[at(q)] = {base_, 0};
+    } else {
+      Snapshot seen = s.view(q).now();
+      for (int other = 0; other < kSeats; ++other) seen.discards[at(other)] = discards(other);
+      beginnings[at(q)] = {std::make_shared<const Snapshot>(std::move(seen)), log_.size};
+    }
+  }
+  s.beginnings_ = std::make_shared<const BySeat<State::Beginning>>(std::move(beginnings));
+  if (table_.phase == Phase::drawing) s.next_turn(table_.actor);
   return s;
 }
 

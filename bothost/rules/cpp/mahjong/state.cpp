@@ -78,7 +78,7 @@ State State::from_deal(const Rules& rules, const Json& deal) {
 }
 
 Json State::deal() const {
-  if (!dealt_known_) throw InvalidInput("how this hand began is unknown: it was sampled from a snapshot");
+  if (beginnings_) throw InvalidInput("how this hand began is unknown: it was sampled from a snapshot");
   JsonArray wall;
   for (const auto t : wall_.deal()) wall.emplace_back(tile_name(t));
   return JsonObject{{"prevalent_wind", kWindNames[table_.wind]}, {"wall", std::move(wall)}};
@@ -291,18 +291,24 @@ View State::view(Seat seat) const {
   v.fans_ = fans_;
   if (seat == table_.actor) v.drawn_ = drawn_;
   v.answered_ = (asked_ & ~pending_) >> seat & 1;
-  if (dealt_known_) v.dealt_ = dealt_[at(seat)];
+  int log_from = 0;
+  if (beginnings_) {
+    v.base_ = (*beginnings_)[at(seat)].snapshot;
+    log_from = (*beginnings_)[at(seat)].log_from;
+  } else {
+    v.dealt_ = dealt_[at(seat)];
+  }
   for (Seat s = 0; s < kSeats; ++s)
     if (s != seat)
       for (auto& m : v.table_.melds[at(s)])
         if (m.concealed) m.tile = kHidden;
-  for (auto entry : log_.entries()) {
+  for (auto entry : log_.entries().subspan(at(log_from))) {
     const bool own = entry.seat == seat;
     if (entry.kind == Event::Kind::answer && !own) continue;
     if ((entry.kind == Event::Kind::draw || entry.kind == Event::Kind::angang) && !own) entry.tile = kHidden;
     v.log_.add(entry);
   }
-  if (terminal() && dealt_known_) v.reveal_ = reveal();
+  if (terminal() && !beginnings_) v.reveal_ = reveal();
   return v;
 }
 

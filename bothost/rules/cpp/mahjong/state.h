@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <bit>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -104,7 +105,13 @@ class State {
   Table table_;
   Log log_;
   Wall wall_;
-  bool dealt_known_ = true;
+  /// Of a state that was sampled from a snapshot: where each seat's view begins. How the hand began is
+  /// unknown then.
+  struct Beginning {
+    std::shared_ptr<const Snapshot> snapshot;
+    int log_from = 0;
+  };
+  std::shared_ptr<const BySeat<Beginning>> beginnings_;
   BySeat<Counts> hands_{};
   BySeat<std::array<Tile, kDealt>> dealt_{};
   /// What the actor has drawn; kHidden when it has not, or has discarded since.
@@ -151,10 +158,10 @@ void State::apply_legal(Seat seat, Action action, Sink&& sink) {
   }
   if (!terminal()) return;
   if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) {
-    if (dealt_known_)
+    if (!beginnings_)
       for (Seat s = 0; s < kSeats; ++s) sink(s, reveal());
   }
-  if (dealt_known_)
+  if (!beginnings_)
     for (auto& n : seq_) ++n;
 }
 

@@ -97,6 +97,17 @@ struct Table {
   void add_meld(Seat seat, TableMeld meld) { melds[at(seat)][num_melds[at(seat)]++] = meld; }
 };
 
+/// What one seat knows of a position, without its past.
+struct Snapshot {
+  Table table;
+  Counts hand{};
+  Tile drawn = kHidden;
+  std::uint32_t seq = 0;
+  /// Discards known of each seat, oldest first, with those that were claimed.
+  BySeat<std::vector<Tile>> discards;
+  bool operator==(const Snapshot&) const = default;
+};
+
 /// How `seat` would win now: with the tile it has just drawn, or with the last tile of another seat.
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn);
 /// Fans of the standing tiles (without the tile of another seat); empty when they are not complete.

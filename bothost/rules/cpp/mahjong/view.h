@@ -49,17 +49,6 @@ class View {
  private:
   friend class State;
 
-  /// A position without its past: where the fold began when it was not the deal.
-  struct Base {
-    Table table;
-    Counts hand{};
-    Tile drawn = kHidden;
-    std::uint32_t seq = 0;
-    /// Discards known of each seat, oldest first, with those that were claimed.
-    BySeat<std::vector<Tile>> discards;
-    bool operator==(const Base&) const = default;
-  };
-
   void fold(const Event& e);
   void fold_deal(const Event& e);
   void fold_draw(const Event& e);
@@ -85,15 +74,15 @@ class View {
   std::vector<Tile> tiles_drawn(Rng& rng, int seat, const Hidden& hidden) const;
   State replay(State start, const Hidden& hidden) const;
 
-  /// The base as it stands now.
-  Base now() const;
-  static Json base_json(const Base& base);
-  static Base base_from_json(const Rules& rules, Seat seat, const Json& json);
-  static void write_base(const Base& base, ByteWriter& out);
-  static Base read_base(ByteReader& in);
+  /// The position as it stands now, without its past.
+  Snapshot now() const;
+  static Json snapshot_json(const Snapshot& base);
+  static Snapshot snapshot_from_json(const Rules& rules, Seat seat, const Json& json);
+  static void write_snapshot(const Snapshot& base, ByteWriter& out);
+  static Snapshot read_snapshot(ByteReader& in);
   /// Fills in what follows from the rest, and refuses what cannot be.
-  static void check_base(const Rules& rules, Seat seat, Base& base);
-  void start_from(const Rules& rules, Base base);
+  static void check_snapshot(const Rules& rules, Seat seat, Snapshot& base);
+  void start_from(const Rules& rules, Snapshot base);
 
   const Rules* rules_;
   Seat seat_;
@@ -107,7 +96,8 @@ class View {
   Log log_;
   Result result_;
   FanCounts fans_;
-  std::shared_ptr<const Base> base_;
+  /// Where the fold began when it was not the deal.
+  std::shared_ptr<const Snapshot> base_;
   std::optional<Event> reveal_;
 };
 

@@ -95,13 +95,13 @@ Counts read_counts(ByteReader& in) {
 
 }  // namespace
 
-View::Base View::now() const {
-  Base b{table_, hand_, drawn_, seq_, {}};
+Snapshot View::now() const {
+  Snapshot b{table_, hand_, drawn_, seq_, {}};
   for (int s = 0; s < kSeats; ++s) b.discards[at(s)] = discards(s);
   return b;
 }
 
-Json View::base_json(const Base& b) {
+Json View::snapshot_json(const Snapshot& b) {
   const auto& t = b.table;
   JsonArray melds, discards;
   for (int s = 0; s < kSeats; ++s) {
@@ -131,9 +131,9 @@ Json View::base_json(const Base& b) {
 
 Json View::to_json() const {
   JsonObject out{{"seat", static_cast<int>(seat_)}};
-  const Json summary = base_json(now());
+  const Json summary = snapshot_json(now());
   for (const auto& member : summary.object("view")) out.push_back(member);
-  if (base_) out.emplace_back("base", base_json(*base_));
+  if (base_) out.emplace_back("base", snapshot_json(*base_));
   JsonArray events;
   if (!base_ && table_.phase != Phase::start) {
     Event deal{.kind = Kind::deal, .seat = seat_, .wind = table_.wind};
@@ -148,7 +148,7 @@ Json View::to_json() const {
 
 View View::from_json(const Rules& rules, const Json& json) {
   View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
-  if (const Json* base = json.find("base")) v.start_from(rules, base_from_json(rules, v.seat_, *base));
+  if (const Json* base = json.find("base")) v.start_from(rules, snapshot_from_json(rules, v.seat_, *base));
   for (const auto& e : json.at("events").array("events")) v.observe(Event::parse(rules, e.text("an event")));
   require(same(v.to_json(), json), "the view does not follow from its events");
   return v;
@@ -160,16 +160,16 @@ View View::from_snapshot(const Rules& rules, const Json& json) {
   for (const auto& member : json.object("snapshot"))
     if (member.first != "seat") rest.push_back(member);
   View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
-  v.start_from(rules, base_from_json(rules, v.seat_, rest));
+  v.start_from(rules, snapshot_from_json(rules, v.seat_, rest));
   return v;
 }
 
-View::Base View::base_from_json(const Rules& rules, Seat seat, const Json& json) {
+Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& json) {
   constexpr std::array<std::string_view, 13> known = {
       "seq",        "prevalent_wind", "phase",   "actor",     "hand",  "drawn",   "last_tile",
       "after_kong", "hand_sizes",     "flowers", "wall_left", "melds", "discards"};
   for (const auto& [key, value] : json.object("snapshot")) index_of(key, "snapshot", known);
-  Base b;
+  Snapshot b;
   auto& t = b.table;
   const auto optional = [&](std::string_view key) {
     const Json* v = json.find(key);
@@ -230,7 +230,7 @@ View::Base View::base_from_json(const Rules& rules, Seat seat, const Json& json)
   return b;
 }
 
-void View::check_base(const Rules& rules, Seat seat, Base& b) {
+void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
   auto& t = b.table;
   const bool asks = t.phase == Phase::claims || t.phase == Phase::robbing;
   require(asks || t.phase == Phase::turn || t.phase == Phase::discard || t.phase == Phase::drawing,
@@ -290,16 +290,16 @@ void View::check_base(const Rules& rules, Seat seat, Base& b) {
   require(!asks || t.shown[t.last_tile] > 0, "the last tile is not among the discards");
 }
 
-void View::start_from(const Rules& rules, Base base) {
-  check_base(rules, seat_, base);
+void View::start_from(const Rules& rules, Snapshot base) {
+  check_snapshot(rules, seat_, base);
   table_ = base.table;
   hand_ = base.hand;
   drawn_ = base.drawn;
   seq_ = base.seq;
-  base_ = std::make_shared<const Base>(std::move(base));
+  base_ = std::make_shared<const Snapshot>(std::move(base));
 }
 
-void View::write_base(const Base& b, ByteWriter& out) {
+void View::write_snapshot(const Snapshot& b, ByteWriter& out) {
   const auto& t = b.table;
   out.varint(b.seq);
   out.u8(t.wind);
@@ -324,8 +324,8 @@ void View::write_base(const Base& b, ByteWriter& out) {
   }
 }
 
-View::Base View::read_base(ByteReader& in) {
-  Base b;
+Snapshot View::read_snapshot(ByteReader& in) {
+  Snapshot b;
   auto& t = b.table;
   b.seq = static_cast<std::uint32_t>(in.count(1'000'000));
   t.wind = in.u8();
@@ -363,7 +363,7 @@ View::Base View::read_base(ByteReader& in) {
 void View::write(ByteWriter& out) const {
   const bool dealt = !base_ && table_.phase != Phase::start;
   out.u8(static_cast<std::uint8_t>(seat_ | (base_ ? 4 : 0) | (dealt ? 8 : 0) | (reveal_ ? 16 : 0)));
-  if (base_) write_base(*base_, out);
+  if (base_) write_snapshot(*base_, out);
   if (dealt) {
     out.u8(table_.wind);
     for (const auto t : dealt_) out.u8(t);
@@ -393,7 +393,7 @@ View View::read(const Rules& rules, ByteReader& in) {
   const auto head = in.u8();
   require(head < 32 && (head & 12) != 12, "there is no such view");
   View v(rules, static_cast<Seat>(head & 3));
-  if (head & 4) v.start_from(rules, read_base(in));
+  if (head & 4) v.start_from(rules, read_snapshot(in));
   if (head & 8) {
     Event deal{.kind = Kind::deal, .seat = v.seat_, .wind = in.u8()};
     for (int i = 0; i < kDealt; ++i) deal.tiles.push_back(in.u8());
