@@ -281,13 +281,14 @@ class EmbeddedLobby(LobbyAdapter):
     def _error(self, frame: wire.Error) -> list[m.Output]:
         self._last_error = frame
         text = f"{frame.message} ({frame.code})"
+        out: list[m.Output] = []
         if frame.code == "rate_limited":
-            return [m.Throttled(max(frame.retry_ms, 100) / 1000.0)]
-        if frame.seek:
-            known = frame.seek in self._seeks
-            if frame.code not in ("seek_exists", "unknown_seek"):
-                self._seeks.discard(frame.seek)
-            return [m.SeekEnded(frame.seek, text)] if known and frame.seek not in self._seeks else []
+            out.append(m.Throttled(max(frame.retry_ms, 100) / 1000.0))
+        if frame.seek in self._seeks and frame.code not in ("seek_exists", "unknown_seek"):
+            self._seeks.discard(frame.seek)
+            out.append(m.SeekEnded(frame.seek, text))
+        if out or frame.seek:
+            return out
         table = self._tables.get(frame.table)
         if frame.code == "unknown_table" and table is not None:
             del self._tables[frame.table]

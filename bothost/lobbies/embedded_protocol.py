@@ -10,7 +10,7 @@ Durations are whole milliseconds. Seats are 0-based. Table ids are unique over r
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -379,7 +379,23 @@ _server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(Serv
 encode = _encoder.encode
 """Any frame as UTF-8 JSON."""
 
-Frame = TypeVar("Frame")
+
+class Subject(msgspec.Struct):
+    """What a frame that cannot be read as a whole is about, as far as that can be told."""
+
+    seek: str = ""
+    table: str = ""
+
+
+_subject_decoder = msgspec.json.Decoder(Subject)
+
+
+def subject_of(data: str | bytes) -> Subject:
+    """For the error frame that answers ``data``."""
+    try:
+        return _subject_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return Subject()
 
 
 def decode_client(data: str | bytes) -> ClientMessage:

@@ -137,14 +137,16 @@ class Lobby:
         try:
             message = wire.decode_client(data)
         except wire.BadFrame as error:
-            self._refuse(connection, wire.Error(error.code, str(error), error.field), now)
+            about = wire.subject_of(data)
+            refusal = wire.Error(error.code, str(error), error.field, about.seek[:100], about.table[:100])
+            self._refuse(connection, refusal, now)
             return
         try:
             if connection.player is None:
                 self._first(connection, message, now)
             elif type(message) is wire.Act:
                 self._act(connection, connection.player, message, now)
-            elif self._admit(connection, now):
+            elif self._admit(connection, now, getattr(message, "seek", "")):
                 self._dispatch(connection, self.players[connection.player], message, now)
         except Exception:
             log.exception("a message failed", player=connection.player, message=type(message).__name__)
@@ -375,8 +377,9 @@ class Lobby:
                 infos.append(wire.TableInfo(table.name, rules.game_name, rules.game.rules, rules.attributes, seats))
         return infos
 
-    def _admit(self, connection: Connection, now: float) -> bool:
-        """Take a token from the connection's bucket; when it is empty say so, and at last close."""
+    def _admit(self, connection: Connection, now: float, seek: str = "") -> bool:
+        """Take a token from the connection's bucket. When it is empty say so, for every seek that is not heard, and at
+        last close."""
         s = self.settings
         connection.bucket = min(float(s.burst), connection.bucket + (now - connection.filled) * s.messages_per_s)
         connection.filled = now
@@ -386,9 +389,9 @@ class Lobby:
             return True
         connection.refused += 1
         retry = int(1000.0 / s.messages_per_s) + 1
-        if connection.refused == 1:
+        if (connection.refused == 1 or seek) and connection.refused <= s.burst:
             text = f"at most {s.messages_per_s:g} messages a second; this one was dropped"
-            self._say(connection, wire.Error("rate_limited", text, retry_ms=retry))
+            self._say(connection, wire.Error("rate_limited", text, seek=seek[:100], retry_ms=retry))
         elif connection.refused > s.burst:
             log.warning("rate limited", player=connection.player, conn=connection.number)
             self._close(connection, wire.CLOSE_RATE, "too many messages")

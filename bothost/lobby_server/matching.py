@@ -79,6 +79,8 @@ class WaitingList:
 
     def _sought(self, player: str, wish: wire.Seek) -> WaitingTable | None:
         """The oldest waiting public table that this wish fits."""
+        if wish.attributes.get("private"):
+            raise BadWish("bad_attributes", "a private table is opened with `create`", "$.attributes.private")
         key = wish_key(self.shelf.get(wish.game, wish.rules), wish.game)
         for table in self._by_key.get(key, {}).values():
             fits = table.free and not table.password and table.meets(wish.attributes)

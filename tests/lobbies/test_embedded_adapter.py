@@ -237,6 +237,13 @@ def test_a_refused_seek_has_ended():
     assert adapter.feed(frame(error)) == []
 
 
+def test_a_seek_that_came_too_fast_has_ended_too():
+    adapter = ready()
+    adapter.feed(m.Seek("s", m.Wish("claims")))
+    told = adapter.feed(frame(wire.Error("rate_limited", "slow down", seek="s", retry_ms=700)))
+    assert told == [m.Throttled(0.7), m.SeekEnded("s", "slow down (rate_limited)")]
+
+
 @given(st.one_of(st.text(max_size=50), st.binary(max_size=50), st.just("[" * 100_000)))
 def test_garbage_is_unknown_and_never_fatal(data):
     (event,) = playing().feed(m.Frame(1, data))

@@ -227,7 +227,8 @@ def test_nobody_comes():
         (seek(hands="3"), ("bad_attributes", "$.attributes.hands")),
         (seek(grant_ms=-1), ("bad_attributes", "$.attributes.grant_ms")),
         (seek(level=1.5), ("bad_attributes", "$.attributes.level")),
-        (seek(private="yes"), ("bad_attributes", "$.attributes.private")),
+        (seek(private=True), ("bad_attributes", "$.attributes.private")),
+        (wire.Create("s", "claims", {}, {"private": 1}), ("bad_attributes", "$.attributes.private")),
         (seek(**{"x" * 65: 1}), ("bad_attributes", "$.attributes")),
         (seek(x="y" * 257), ("bad_attributes", "$.attributes")),
         (seek(**{str(n): n for n in range(17)}), ("bad_attributes", "$.attributes")),
@@ -258,6 +259,12 @@ def test_a_bad_frame_is_an_error_that_names_the_field(frame, error):
     assert not house.core.waiting.tables
 
 
+def test_the_error_of_an_unreadable_frame_names_its_seek():
+    house = House()
+    (error,) = house.say("ada", '{"type":"seek","seek":"s7","game":"claims","attributes":{"nested":{}}}')
+    assert (error.code, error.seek) == ("bad_message", "s7")
+
+
 def test_an_account_has_so_many_tables_and_the_lobby_too():
     house = House(tables_per_account=2, tables=3)
     assert not errors(house.say("ada", seek("a"), seek("b")))
@@ -277,6 +284,12 @@ def test_too_many_messages_are_dropped_with_a_word_and_then_the_line_is_cut():
     assert house.say("ada", *[wire.Ping()] * 20)[-1] == wire.CLOSE_RATE
     assert house.say("ada", wire.Ping()) == []
     assert house.say("bob", wire.Ping()) == [wire.Pong()]
+
+
+def test_every_seek_that_is_not_heard_is_told():
+    house = House(messages_per_s=0.001, burst=3)
+    answers = house.say("ada", *[seek(f"s{n}") for n in range(6)])
+    assert [(f.code, f.seek) for f in answers[3:]] == [("rate_limited", f"s{n}") for n in (3, 4, 5)]
 
 
 def test_answers_to_questions_are_never_counted():
