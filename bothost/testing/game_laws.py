@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost.rules import Game, State, View
+from bothost.rules import Game, Oracle, State, View, _native
 
 LONGEST_HAND = 20_000
 """Actions after which a hand of random play counts as endless."""
@@ -169,7 +169,16 @@ def views_read_back(at: Position) -> None:
             hold(same(at.game.view_from_bytes(data), view), f"seat {seat}: bytes {data.hex()}")
             hold(same(at.game.view_from_json(tree), view), f"seat {seat}: JSON {tree}")
             hold(same(at.game.view_from_snapshot(tree), view), f"seat {seat}: snapshot {tree}")
+            other_order = backwards(tree)
+            hold(same(at.game.view_from_json(other_order), view), f"seat {seat}: JSON with keys in another order")
             hold(fnv1a(data) == view.hash(), f"seat {seat}: hash() is not the FNV-1a of the bytes")
+
+
+def backwards(tree: Any) -> Any:
+    """The same JSON with the keys of all objects in the opposite order, which must not matter."""
+    if isinstance(tree, dict):
+        return {key: backwards(tree[key]) for key in reversed(tree)}
+    return [backwards(item) for item in tree] if isinstance(tree, list) else tree
 
 
 def samples_fit_the_view(at: Position) -> None:
@@ -249,6 +258,7 @@ def blocks_encode(at: Position) -> None:
             again, legal = at.game.view_from_bytes(view.to_bytes()), view.legal()[:20]
             for name, block in at.game.blocks.items():
                 if block.of == "oracle":
+                    _oracle_encodes(at, seat, name, block.shape, hold)
                     continue
                 shape = block.shape if block.of == "view" else (len(legal), *block.shape)
                 out = np.full(shape, np.nan, np.float32)
@@ -261,6 +271,13 @@ def blocks_encode(at: Position) -> None:
                 hold(np.array_equal(made, out), f"{name}: out was not filled with the same values")
                 hold(bool(np.isfinite(made).all()), f"{name}: not finite")
                 hold(np.array_equal(made, values), f"{name}: differs after a round trip through bytes")
+
+
+def _oracle_encodes(at: Position, seat: int, name: str, shape: tuple[int, ...], hold: Hold) -> None:
+    if isinstance(at.state, _native.State):
+        made = Oracle(at.state, seat).encode(name)
+        hold(made.shape == shape and bool(np.isfinite(made).all()), f"{name}: {made.shape}, or not finite")
+        hold(refused(at.state.view(seat).encode, name), f"{name}: a view gave an oracle block")
 
 
 def events_are_lines(at: Position) -> None:
@@ -380,7 +397,7 @@ def the_record_is_the_hand(at: Position) -> None:
 
 def deals_replay(at: Position) -> None:
     with law("replay(state.deal, state.actions) gives the same hand, with the same events.") as hold:
-        deal = msgspec.json.decode(msgspec.json.encode(at.state.deal))
+        deal = backwards(msgspec.json.decode(msgspec.json.encode(at.state.deal)))
         _replay_is_the_hand(at, at.game.replay(deal, at.state.actions), hold)
 
 

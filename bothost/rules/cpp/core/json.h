@@ -66,8 +66,16 @@ class Json {
   using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>;
   const Value& value() const { return v_; }
 
-  /// Objects are equal when their members are, in the same order.
-  friend bool operator==(const Json& a, const Json& b) { return a.v_ == b.v_; }
+  /// Objects are equal when their members are, in whatever order.
+  friend bool operator==(const Json& a, const Json& b) {
+    const auto* x = std::get_if<JsonObject>(&a.v_);
+    const auto* y = std::get_if<JsonObject>(&b.v_);
+    if (!x || !y) return a.v_ == b.v_;
+    if (x->size() != y->size()) return false;
+    for (const auto& [key, value] : *x)
+      if (const Json* other = b.find(key); !other || !(value == *other)) return false;
+    return true;
+  }
 
  private:
   template <class T>
