@@ -7,7 +7,7 @@ intervals are taken over deals, never over hands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult, HandResult
@@ -168,6 +168,53 @@ def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     return {"agents": agents, **common(deals, contestants)}
 
 
+# --------------------------------------------------------------------------------------------------------- mahjong
+
+
+class Settlement(NamedTuple):
+    """How a hand of Chinese Official mahjong ended, read off its scores."""
+
+    winner: int
+    discarder: int | None
+    """None: self-drawn."""
+    fan: int
+
+
+def settlement(returns: Sequence[float]) -> Settlement | None:
+    """Winner, discarder and fan of a hand, None where nobody won.
+
+    A self-drawn win of f fan takes 8 + f from each; a win on a discard takes 8 + f from the discarder and 8 from the
+    others, so that the scores tell which it was. A false win (one pays 10 to each) is nobody's.
+    """
+    winner = max(range(len(returns)), key=lambda seat: returns[seat])
+    losers = [seat for seat in range(len(returns)) if seat != winner]
+    if returns[winner] <= 0 or any(returns[seat] >= 0 for seat in losers):
+        return None
+    most = min(losers, key=lambda seat: returns[seat])
+    if all(returns[seat] == returns[most] for seat in losers):
+        return Settlement(winner, None, round(-returns[most] - 8))
+    return Settlement(winner, most, round(-returns[most] - 8))
+
+
+def mahjong_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
+    """As ``table_figures``; ``win_rate`` and ``deal_in_rate`` per hand, and ``fan_per_win``."""
+    figures = table_figures(deals, seats)
+    ended = [
+        (lineup, settlement(hand.returns)) for deal in deals for hand, lineup in zip(deal.hands, seats, strict=True)
+    ]
+    for who, (name, agent) in enumerate(figures["agents"].items()):
+        hands = sum(lineup.count(who) for lineup, _ in ended)
+        won = [end.fan for lineup, end in ended if end is not None and lineup[end.winner] == who]
+        dealt_in = sum(
+            end is not None and end.discarder is not None and lineup[end.discarder] == who for lineup, end in ended
+        )
+        agent["win_rate"] = len(won) / hands
+        agent["deal_in_rate"] = dealt_in / hands
+        agent["fan_per_win"] = _mean(won)
+        agent["illegal"] = figures["illegal"][name]
+    return figures
+
+
 Score = Callable[[DealResult, Sequence[Lineup]], float]
 Figures = Callable[[Sequence[DealResult], Sequence[Lineup]], Json]
 
@@ -176,6 +223,8 @@ def figures_for(game: str, seats: Sequence[Lineup]) -> tuple[Score, Figures]:
     """How deals of a game are scored for the sequential test, and what a match of it reports."""
     if game == "doudizhu":
         return doudizhu_score, doudizhu_figures
+    if game == "mahjong":
+        return table_score, mahjong_figures
     if len(seats[0]) == 2:
         return duel_score, duel_figures
     return table_score, table_figures

@@ -114,6 +114,9 @@ def _readable(figures: dict[str, Any]) -> str:
     for name, agent in figures.get("agents", {}).items():
         rows.append((f"{name}'s score a hand", _interval(agent["score"], agent["ci95"])))
         rows.append((f"{name}'s win rate", f"{agent['win_rate']:.3f}"))
+        if agent.get("fan_per_win") is not None:
+            rows.append((f"{name}'s deal-in rate", f"{agent['deal_in_rate']:.3f}"))
+            rows.append((f"{name}'s fan a win", f"{agent['fan_per_win']:.1f}"))
     for name, value in figures["ms_per_move"].items():
         rows.append((f"{name}'s ms a move", f"{value:.3f}" if value is not None else "-"))
     if any(figures["illegal"].values()):
