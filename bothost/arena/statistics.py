@@ -27,17 +27,17 @@ def t975(degrees: int) -> float:
     return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
-def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
+def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
     """Mean of independent values and its 95 % confidence interval (Student's t).
 
-    One value has an unbounded interval; no value raises ValueError.
+    One value has no interval (None); no value raises ValueError.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("no deals were played")
     mean = float(array.mean())
     if array.size == 1:
-        return mean, (-math.inf, math.inf)
+        return mean, None
     half = t975(array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
     return mean, (mean - half, mean + half)
 

@@ -127,5 +127,7 @@ def _readable(figures: dict[str, Any]) -> str:
     return output.table(rows)
 
 
-def _interval(mean: float, ci95: Sequence[float]) -> str:
+def _interval(mean: float, ci95: Sequence[float] | None) -> str:
+    if ci95 is None:
+        return f"{mean:.3f}"
     return f"{mean:.3f}  (95 % {ci95[0]:.3f} … {ci95[1]:.3f})"
