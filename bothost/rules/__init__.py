@@ -51,8 +51,9 @@ class GameFactory:
     """Unique among all games."""
     make: Callable[..., Game]
     """Called with the rules' options as keywords. Raises ValueError on an option or a value that it does not know."""
-    presets: tuple[str, ...] = ("default",)
-    """Accepted as ``make(preset=…)``, the default first."""
+    presets: tuple[str, ...] = ()
+    """Accepted as ``make(preset=…)``, the default first. Without any, the game has one, ``default``, that ``make``
+    never hears of."""
 
 
 # The games that plugins brought, by name: the only state of this module. It fills while plugins load.
@@ -75,7 +76,7 @@ def games(*, testing: bool = False) -> tuple[str, ...]:
 def presets(name: str) -> tuple[str, ...]:
     """Names of a game's presets, the default first. Raises UsageError for an unknown game."""
     if name in _factories:
-        return _factories[name].presets
+        return _factories[name].presets or ("default",)
     _require_native(name)
     return tuple(_native.presets(name))
 
@@ -86,8 +87,10 @@ def game(name: str, /, **options: Any) -> Game:
     ``game(g.name, **g.rules)`` gives an equal game back. Raises UsageError for an unknown game, ValueError for an
     unknown option or a value out of range.
     """
-    if name in _factories:
-        return _factories[name].make(**options)
+    if factory := _factories.get(name):
+        if not factory.presets and options.get("preset") == "default":
+            del options["preset"]
+        return factory.make(**options)
     _require_native(name)
     return _native.make_game(name, options)
 

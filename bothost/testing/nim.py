@@ -289,9 +289,8 @@ class NimView:
 
 
 def make_nim(**options: Any) -> Nim:
-    unknown = set(options) - {"preset", "stones"}
-    _require(not unknown, f"nim has no option {', '.join(sorted(unknown))}; it has: preset, stones")
-    _require(options.get("preset", "default") == "default", "nim has the preset default alone")
+    unknown = set(options) - {"stones"}
+    _require(not unknown, f"nim has no option {', '.join(sorted(unknown))}; it has: stones")
     return Nim(stones=_whole(options.get("stones", 10), 1, MOST_STONES))
 
 

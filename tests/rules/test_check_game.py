@@ -159,6 +159,9 @@ def registered() -> Iterator[None]:
 def test_a_registered_game_is_found_by_name(registered: None):
     assert "nim" in rules.games()
     assert rules.presets("nim") == ("default",)
+    assert rules.game("nim", preset="default") == rules.game("nim") == Nim()
+    with pytest.raises(ValueError, match="preset"):
+        rules.game("nim", preset="other")
     game = rules.game("nim", stones=4)
     assert game.rules == {"stones": 4}
     assert isinstance(game, Nim)
