@@ -1,9 +1,11 @@
 #include "doudizhu/policy.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "doudizhu/analysis.h"
 
@@ -108,13 +110,14 @@ class Thinker {
     if (!stands && size <= 2 && enemy_holds(size)) score += size == 1 ? -120 + 4 * m.rank : -60 + 2 * m.rank;
     if (!stands && size > 2 && enemy_holds(size)) score -= 20;
     if (!stands && size == 1 && least_ == 2) score += m.rank;
+    if (landlord_) score += size;
     if (partner_ != kNobody) {
       const int held = s_.table.counts[at(partner_)];
       const bool before_partner = next_seat(s_.seat) == partner_;
       if (held == size && held <= 2 && (before_partner || stands))
         score += held == 1 ? 80 - 4 * m.rank : 40 - 2 * m.rank;
       // Before the landlord: no cheap card for him to unload on.
-      if (!before_partner && size <= 2 && m.kind != Kind::rocket) score += std::min<int>(m.rank, 9);
+      if (!before_partner && size <= 2 && m.kind != Kind::rocket) score += std::min<int>(m.rank, 13);
     }
     return score;
   }
@@ -131,32 +134,33 @@ class Thinker {
     if (next_seat(s_.seat) != s_.table.landlord) return true;
     const Move& m = u_[s_.table.last];
     if (s_.table.counts[at(partner_)] <= 3 || !beats_us(m)) return true;
-    return size_of(m.cards) > 2 || m.rank >= 7;
+    return size_of(m.cards) > 2 || m.rank >= 11;
   }
 
+  /// The weights of answers were tuned on 20,000 deals played by both sides (half points, see play_value).
   int follow_score(const Move& m) const {
     const bool partners = s_.table.last_seat == partner_;
+    if (m.kind == Kind::pass) return hand_value(s_.hand) - (partners ? 0 : landlord_ ? 4 : 12);
     const Cards rest = s_.hand - m.cards;
-    if (m.kind == Kind::pass) return hand_value(s_.hand) + (partners ? 6 : 0);
     int score = hand_value(rest);
     const bool big = m.kind == Kind::bomb || m.kind == Kind::rocket;
     if (partners) return big || m.rank > 10 ? std::numeric_limits<int>::min() + 1 : score;
-    const int threat = s_.table.counts[at(s_.table.last_seat)];
-    if (threat <= 1)
-      score += 200;
-    else if (threat <= 2)
-      score += 60;
-    else if (threat <= 4)
-      score += 24;
-    else if (threat <= 6)
-      score += 8;
-    const bool stands = !beats_us(m);
-    if (stands) score += 6;
-    if (!stands && enemy_holds(size_of(m.cards)) && size_of(m.cards) <= 2) score += 4 * m.rank - 40;
+    score += urgency(s_.table.counts[at(s_.table.last_seat)]);
+    const int size = size_of(m.cards);
+    if (size <= 2 && enemy_holds(size) && beats_us(m)) score += 4 * m.rank - 40;
     const int left = fewest_plays_bound(rest);
-    if (left <= 2) score += stands ? 30 : 10;
-    if (big) score += left <= 3 ? 10 : -6;
+    if (left <= 2) score += 8;
+    if (big && left > 3) score -= 6;
     return score;
+  }
+
+  /// What answering an enemy with so many cards left is worth.
+  static int urgency(int cards) {
+    constexpr std::array<std::pair<int, int>, 6> kUpTo = {
+        {{1, 200}, {2, 70}, {4, 34}, {6, 28}, {8, 20}, {11, 10}}};
+    for (const auto& [most, worth] : kUpTo)
+      if (cards <= most) return worth;
+    return 0;
   }
 
   const Sight& s_;
@@ -179,11 +183,11 @@ Choice call(const Sight& s, std::span<const Action> legal) {
 
 }  // namespace
 
-/// Logistic regression on 60,000 hands of this policy against itself (landlords won 46.6 % of them).
+/// Logistic regression on 100,000 hands of this policy against itself (landlords won 43.9 % of them).
 double landlord_win_probability(Cards dealt) {
-  const double x = -0.0045 + 0.01098 * hand_value(dealt) + 0.2774 * count_of(dealt, kTwo) +
-                   0.6489 * count_of(dealt, kSmallJoker) + 0.8580 * count_of(dealt, kBigJoker) +
-                   0.3897 * std::popcount(Ranks(dealt).four);
+  const double x = -0.4124 + 0.01138 * hand_value(dealt) + 0.3960 * count_of(dealt, kTwo) +
+                   0.8526 * count_of(dealt, kSmallJoker) + 1.1804 * count_of(dealt, kBigJoker) +
+                   0.3883 * std::popcount(Ranks(dealt).four);
   return 1 / (1 + std::exp(-x));
 }
 

@@ -33,7 +33,7 @@ Cards parse_cards(std::string_view word, int size) {
 
 std::string Event::text() const {
   const std::string who = seat == kNobody ? "-" : std::to_string(seat);
-  if (kind == Kind::play && action == kPass) return "pass " + who;
+  if (kind == Kind::play && action == kPass) return std::string("pass ").append(who);
   std::string out = std::string(kKinds[static_cast<std::size_t>(kind)]) + " " + who;
   switch (kind) {
     case Kind::deal:
