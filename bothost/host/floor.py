@@ -252,6 +252,7 @@ class Floor:
     def _close_hand(self, session: Session, event: HandClosed) -> None:
         hand = event.hand
         self._early.pop(hand, None)
+        self._deadlines.forget(hand)
         if hand.game_id:
             self.recorder.hand_closed(event)
             self.tally.hands += 1

@@ -75,19 +75,22 @@ class Due(Protocol):
 
 
 NEVER = math.inf
+SWEEP = 16
+"""Forgotten items that are not worth sweeping."""
 
 
 class Deadlines:
     """The tables that wait for a moment, nearest first, for thousands of tables at little cost.
 
     A table whose deadline moves later keeps its one entry, which is moved only when it comes up: as each request of a
-    table has a later deadline than the one before, asking and answering touch nothing here, and a table that is gone
-    is held no longer than its last deadline.
+    table has a later deadline than the one before, asking and answering touch nothing here. Items that are gone are
+    told to ``forget``; they are swept out when they are as many as the others.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Due]] = []
         self._count = 0
+        self._forgotten = 0
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -102,6 +105,27 @@ class Deadlines:
         self._count += 1
         heapq.heappush(self._heap, (at, self._count, item))
         return nearer
+
+    def forget(self, item: Due) -> None:
+        """The item waits for nothing any more."""
+        item.due_at = NEVER
+        if item.wake_at == NEVER:
+            return
+        self._forgotten += 1
+        if self._forgotten > SWEEP and self._forgotten * 2 > len(self._heap):
+            self._sweep()
+
+    def _sweep(self) -> None:
+        kept = []
+        for entry in self._heap:
+            at, _, item = entry
+            if at == item.wake_at and item.due_at == NEVER:
+                item.wake_at = NEVER  # should it wait again, it comes back
+            elif at == item.wake_at:
+                kept.append(entry)
+        heapq.heapify(kept)
+        self._heap = kept
+        self._forgotten = 0
 
     def next(self) -> float:
         """The moment at which ``due`` should be called, infinity when there is none."""

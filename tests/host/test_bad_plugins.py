@@ -1,0 +1,160 @@
+"""A bad plugin costs its own tables a fallback move, and nobody else anything."""
+
+import threading
+import time
+
+import pytest
+
+from bothost.config import RouteSettings
+from bothost.testing import misbehaving
+
+BAD = "misbehaving-"
+
+
+def routes(bad, **options):
+    """One account plays the bad strategy, the others a sound one."""
+    return (
+        RouteSettings(account="ada", strategy=BAD + bad, fallback="test-random", options=options),
+        RouteSettings(strategy="test-random"),
+    )
+
+
+async def play(kit, bad, *, decisions=40, grant_ms=600, game="doudizhu", options=None, **settings):
+    """Three accounts at several tables until the bad one had to answer often enough; returns the host."""
+    async with kit.lobby(grant_ms=grant_ms, bank_ms=0):
+        made = kit.settings(wishes=(game,), routes=routes(bad, **(options or {})), **settings)
+        async with kit.running(made, misbehaving) as host:
+            await kit.until(lambda: host.floor.tally.decisions >= decisions, 20)
+    return host
+
+
+def rows_by_strategy(kit):
+    return dict(kit.rows("SELECT strategy, count(*) FROM decisions GROUP BY strategy"))
+
+
+def never_missed_a_deadline(kit):
+    assert kit.count("outcomes WHERE kind IN ('server_acted', 'rejected')") == 0
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("crash", "error"),
+        ("player", "error"),
+        ("init", "error"),
+        ("illegal", "illegal"),
+        ("no-decision", "error"),
+    ],
+)
+async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined_for_new_tables(kit, bad, reason):
+    host = await play(kit, bad)
+    fallbacks = host.floor.tally.fallbacks
+    assert fallbacks[reason] >= 3
+    assert set(fallbacks) <= {reason, "quarantined"}
+    assert any(loaded.quarantined_until for loaded in host.plans.loaded if loaded.name == BAD + bad)
+    assert kit.count(f"decisions WHERE strategy = '{BAD}{bad}'") == 0
+    assert kit.count("decisions WHERE strategy = 'test-random' AND fallback IS NULL") > 0
+    never_missed_a_deadline(kit)
+
+
+async def test_a_strategy_that_hangs_costs_its_tables_a_fallback_and_its_thread(kit):
+    host = await play(kit, "hang", decisions=60, options={"seconds": 3.0}, tables=2)
+    assert host.floor.tally.fallbacks["late"] >= 1
+    assert len(host.floor.workers.abandoned) <= 2, "a strategy that hangs must not eat a thread per decision"
+    never_missed_a_deadline(kit)
+
+
+async def test_a_strategy_that_hangs_in_the_shared_worker_delays_nobody_else(kit):
+    """poke-env#590: a synchronous policy blocked every battle."""
+
+    class Blocks(misbehaving.Hang):
+        name = BAD + "inline"
+        execution = "inline"
+
+    plugin = kit.module("blocking", Blocks)
+    async with kit.lobby(grant_ms=800, bank_ms=0):
+        made = kit.settings(routes=routes("inline", seconds=3.0), tables=2)
+        async with kit.running(made, misbehaving, plugin) as host:
+            await kit.until(lambda: host.floor.tally.decisions >= 60, 20)
+    assert host.floor.tally.fallbacks["late"] >= 1
+    assert kit.count("decisions WHERE strategy = 'test-random' AND fallback IS NOT NULL AND fallback NOT IN "
+                     "('late', 'quarantined')") == 0
+    never_missed_a_deadline(kit)
+    for_others = kit.rows("SELECT max(elapsed_ms) FROM decisions WHERE fallback IS NULL")[0][0]
+    assert for_others < 500
+
+
+async def test_a_slow_inline_strategy_gets_a_thread_of_its_own(kit):
+    class Sleeps(misbehaving.Slow):
+        name = BAD + "sleeps"
+        execution = "inline"
+
+    plugin = kit.module("sleeping", Sleeps)
+    async with kit.lobby(grant_ms=3000, bank_ms=0):
+        made = kit.settings(routes=routes("sleeps", seconds=0.2), tables=2, accounts=4, wishes=("pairing",))
+        async with kit.running(made, misbehaving, plugin) as host:
+            await kit.until(lambda: host.floor.tally.decisions >= 60, 20)
+            assert [loaded.name for loaded in host.floor.workers._own] == [BAD + "sleeps"]
+    never_missed_a_deadline(kit)
+    waited = kit.rows("SELECT elapsed_ms FROM decisions WHERE strategy = 'test-random' ORDER BY elapsed_ms DESC")
+    assert waited[len(waited) // 10][0] < 150
+
+
+async def test_a_policy_that_changes_its_view_or_returns_nonsense_arrays_does_no_harm(kit):
+    await play(kit, "policy", decisions=30)
+    assert kit.count("decisions WHERE length(policy) % 4 != 0") == 0
+    never_missed_a_deadline(kit)
+
+
+async def test_a_thread_that_comes_back_is_counted_out(kit):
+    host = await play(kit, "hang", decisions=30, options={"seconds": 1.0})
+    assert host.floor.tally.fallbacks["late"] >= 1
+    loaded = next(item for item in host.plans.loaded if item.name == BAD + "hang")
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and loaded.hung:
+        await kit.until(lambda: not loaded.hung, 5)
+    assert loaded.hung == 0
+
+
+async def test_hooks_hear_of_tables_and_decisions_and_their_failures_cost_nothing(kit):
+    heard = []
+
+    def bothost_table_opened(table):
+        heard.append(("opened", table.seat, threading.current_thread().name))
+
+    def bothost_decision_made(event):
+        heard.append(("decision", event.seq, None))
+        raise RuntimeError("a bad listener")
+
+    def bothost_table_closed(event):
+        heard.append(("closed", event.scores, None))
+
+    listener = kit.module(
+        "listener",
+        bothost_table_opened=bothost_table_opened,
+        bothost_decision_made=bothost_decision_made,
+        bothost_table_closed=bothost_table_closed,
+    )
+    async with kit.lobby(), kit.running(kit.settings(), listener) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 3)
+    kinds = [kind for kind, *_ in heard]
+    assert kinds.count("decision") == host.floor.tally.decisions
+    assert kinds.count("opened") == kinds.count("closed") == host.floor.tally.hands
+    assert kinds[0] == "opened"
+    assert {thread for kind, _, thread in heard if kind == "opened"} == {"hooks"}
+
+
+async def test_finished_games_are_released(kit):
+    """poke-env#590: finished games leaked."""
+    import gc
+
+    from bothost.tables.hand import Hand
+    from bothost.tables.session import Session
+
+    async with kit.lobby(), kit.running(kit.settings(tables=2)) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 40, 40)
+        gc.collect()
+        alive = [item for item in gc.get_objects() if isinstance(item, Hand | Session)]
+        live = sum(len(account.sessions) for account in host.accounts)
+        for kind in (Session, Hand):
+            assert len([item for item in alive if isinstance(item, kind)]) <= 2 * live + 20
