@@ -45,6 +45,8 @@ _log = structlog.get_logger("bothost.host")
 
 SEEK_S = 60.0
 """A seek that found no table after so long is cancelled; the next wish has its turn."""
+SETTLE_S = 0.3
+"""After resuming the lobby has so long to name our tables before we ask for others."""
 CONFIRM_S = 10.0
 """After connecting the lobby has so long to name the tables that live; those that it does not name are aborted."""
 
@@ -149,6 +151,8 @@ class Account:
         if other is not None and not self.lobby.allow_same_table:
             self._decline_seat(event, "another account of ours sits there")
             return
+        if not asked and self.slots.used >= self.slots.cap and self.slots.reserved:
+            self._cancel(next(iter(self.slots.reserved)))  # a table that we have goes before one that we want
         if not self.slots.seat(event.table, event.seek):
             self._decline_seat(event, "no free slot")
             return
@@ -184,7 +188,9 @@ class Account:
         self._stop_confirm()
         self._confirm = self._loop.call_later(CONFIRM_S, self._abort_unconfirmed)
         self._house.account_changed(self)
-        self._loop.call_soon(lambda: self.seek_more(time.monotonic()))
+        wait = SETTLE_S if event.resumed else 0.0
+        self._seek_at = max(self._seek_at, now + wait)
+        self._loop.call_later(wait, lambda: self.seek_more(time.monotonic()))
 
     def _abort_unconfirmed(self) -> None:
         self._confirm = None
@@ -241,6 +247,10 @@ class Account:
         for seek in self.slots.expire(now):
             self.connection.feed(CancelSeek(seek))
         self.seek_more(now)
+
+    def _cancel(self, seek: str) -> None:
+        self.slots.cancel(seek)
+        self.connection.feed(CancelSeek(seek))
 
     def seek_more(self, now: float) -> None:
         """Ask for tables, by the wishes in turn, up to the slots."""
@@ -322,8 +332,7 @@ class Account:
             return
         self.draining = True
         for seek in self.slots.reserved:
-            self.slots.cancel(seek)
-            self.connection.feed(CancelSeek(seek))
+            self._cancel(seek)
         for table, session in list(self.sessions.items()):
             if session.hand is None and session.fresh:
                 self.leave_table(table, "draining")

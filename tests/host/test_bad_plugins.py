@@ -77,8 +77,13 @@ async def test_a_strategy_that_hangs_in_the_shared_worker_delays_nobody_else(kit
         async with kit.running(made, misbehaving, plugin) as host:
             await kit.until(lambda: host.floor.tally.decisions >= 60, 20)
     assert host.floor.tally.fallbacks["late"] >= 1
-    assert kit.count("decisions WHERE strategy = 'test-random' AND fallback IS NOT NULL AND fallback NOT IN "
-                     "('late', 'quarantined')") == 0
+    assert (
+        kit.count(
+            "decisions WHERE strategy = 'test-random' AND fallback IS NOT NULL AND fallback NOT IN "
+            "('late', 'quarantined')"
+        )
+        == 0
+    )
     never_missed_a_deadline(kit)
     for_others = kit.rows("SELECT max(elapsed_ms) FROM decisions WHERE fallback IS NULL")[0][0]
     assert for_others < 500

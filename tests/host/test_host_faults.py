@@ -1,0 +1,166 @@
+"""Bad nights at the lobby: dead sockets, restarts, lost frames, a clock of 0. No illegal move, no lost row."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from bothost.errors import AuthError, LobbyUnreachable
+from bothost.lobbies import embedded_protocol as wire
+from bothost.lobby_server import ServerSettings, serve
+from bothost.testing.fault_lobby import FaultLobby, Faults
+
+TOKENS = {name: name * 3 for name in ("ada", "bob", "cyd")}
+
+
+@contextlib.asynccontextmanager
+async def faulty(kit, faults, *, accounts=3, game="doudizhu", tables=1, **lobby):
+    async with FaultLobby(TOKENS, faults=faults, games=("doudizhu", "othello", "claims"), **lobby) as server:
+        kit.url = server.url
+        async with kit.running(kit.settings(accounts=accounts, wishes=(game,), tables=tables)) as host:
+            yield server, host
+
+
+def every_move_has_its_row_and_none_was_illegal(kit, server):
+    """What the lobby heard is what the log says, once."""
+    heard = [act for name in TOKENS for act in server.said_by(name, wire.Act)]
+    logged = {(request, notation) for request, notation in kit.rows("SELECT request_id, notation FROM decisions")}
+    assert {(act.id, act.action) for act in heard} <= logged
+    illegal = [r for name in TOKENS for r in server.told_to(name, wire.Rejected) if r.reason == "illegal"]
+    assert illegal == []
+    assert kit.count("decisions") == kit.count("(SELECT DISTINCT game_id, seat, seq, substep, attempt FROM decisions)")
+
+
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [
+        ("drop_after", Faults(drop_after=8)),
+        ("oversize_after", Faults(oversize_after=8)),
+        ("silence_after", Faults(silence_after=8)),
+        ("dead_after", Faults(dead_after=8)),
+        ("restart_after", Faults(restart_after=8)),
+    ],
+)
+async def test_a_connection_that_fails_in_the_middle_of_a_hand(kit, name, faults):
+    async with faulty(kit, faults, grant_ms=3000) as (server, host):
+        await kit.until(lambda: name in server.struck and host.floor.tally.hands >= 6)
+        assert sum(account.connection.reconnects for account in host.accounts) >= 1
+        assert all(account.connection.connected for account in host.accounts)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+@pytest.mark.parametrize("game", ["doudizhu", "claims", "othello"])
+async def test_frames_that_are_lost_doubled_swapped_and_garbage(kit, game):
+    faults = Faults(lose=0.02, duplicate=0.1, reorder=0.05, garbage=0.1)
+    accounts = 3 if game == "doudizhu" else 2
+    async with faulty(kit, faults, grant_ms=1500, bank_ms=0, game=game, accounts=accounts, robots=True) as (
+        server,
+        host,
+    ):
+        await kit.until(lambda: host.floor.tally.decisions >= 60, 40)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_time_0_after_a_reconnect_is_no_reason_for_an_illegal_move(kit):
+    """lichess-bot#1053."""
+    async with faulty(kit, Faults(zero_clock=True, drop_after=8), grant_ms=3000) as (server, host):
+        await kit.until(lambda: "drop_after" in server.struck and host.floor.tally.hands >= 6)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_the_end_of_a_table_of_another_evening_is_ignored(kit):
+    async with faulty(kit, Faults(stale_game_over=True, drop_after=8), grant_ms=3000) as (server, host):
+        await kit.until(lambda: "drop_after" in server.struck and host.floor.tally.hands >= 6)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_a_lobby_restarted_mid_game_aborts_its_tables_and_play_goes_on(kit):
+    """lichess-bot#222: silently offline after a server restart."""
+    tokens = dict(TOKENS)
+    settings = ServerSettings(tokens=tokens, port=0, grant_ms=3000)
+    async with serve(settings) as first:
+        port, kit.url = first.port, first.url
+        task_settings = kit.settings(accounts=3)
+        host = kit.host(task_settings)
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 20)
+    await asyncio.sleep(0.3)
+    assert not any(account.connection.connected for account in host.accounts)
+    before = host.floor.tally.decisions
+    async with serve(ServerSettings(tokens=tokens, port=port, grant_ms=3000)):
+        await kit.until(lambda: host.floor.tally.decisions >= before + 40)
+        host.drain()
+        await asyncio.wait_for(running, 20)
+    aborted = kit.rows("SELECT scores FROM game_ends WHERE reason = 'aborted'")
+    assert all(scores is None for (scores,) in aborted), "a lost lobby is no lost game"
+    assert kit.count("decisions") == host.floor.tally.decisions
+
+
+async def test_a_drain_finishes_the_open_hands_and_loses_no_move(kit):
+    """lichess-bot#1155: moves lost in a soft shutdown."""
+    async with kit.lobby(grant_ms=3000) as server:
+        host = kit.host(kit.settings(min_move_ms=10.0))
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 10)
+        host.interrupt()
+        await asyncio.wait_for(running, 20)
+        assert not server.lobby.tables
+    assert kit.count("game_ends") == kit.count("games")
+    assert kit.count("game_ends WHERE reason = 'normal'") >= 3
+    assert kit.count("outcomes WHERE kind = 'sent'") == kit.count("decisions")
+    assert kit.count("outcomes WHERE kind = 'acknowledged'") == kit.count("decisions")
+
+
+async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resumed(kit):
+    async with kit.lobby(grant_ms=60_000) as server:
+        host = kit.host(kit.settings(min_move_ms=30.0))
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        host.interrupt()
+        host.interrupt()
+        await asyncio.wait_for(running, 5)
+        open_hands = kit.count("games") - kit.count("game_ends")
+        assert open_hands >= 1
+        async with kit.running(kit.settings()) as again:
+            await kit.until(lambda: again.floor.tally.hands >= 3)
+    assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
+    assert server.lobby.hands_played >= 1
+
+
+async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):
+    """lichess-bot#1163: a game started beyond the cap."""
+    most = 0
+    faults = Faults(lose=0.02, duplicate=0.1)
+    async with faulty(kit, faults, tables=2, grant_ms=1000, bank_ms=0, robots=True) as (server, host):
+        while host.floor.tally.decisions < 150:
+            await asyncio.sleep(0.002)
+            for account in host.accounts:
+                assert account.slots.used <= 2
+                most = max(most, len(account.sessions))
+    assert most == 2
+
+
+async def test_a_refused_token_is_told_once_and_not_tried_again(kit):
+    async with serve(ServerSettings(tokens={"ada": "another token"}, port=0)) as server:
+        kit.url = server.url
+        with pytest.raises(AuthError, match="home/ada"):
+            await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(), 10)
+
+
+async def test_an_unreachable_lobby_ends_a_host_only_when_it_is_told_to_fail_fast(kit):
+    kit.url = "ws://127.0.0.1:9/ws"
+    with pytest.raises(LobbyUnreachable):
+        await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(fail_fast=True), 10)
+    host = kit.host(kit.settings(accounts=1))
+    running = asyncio.create_task(host.run())
+    await asyncio.sleep(0.5)
+    assert not running.done()
+    host.drain()
+    await asyncio.wait_for(running, 5)
+
+
+async def test_no_secret_in_the_log_of_a_night_of_failures(kit, capsys):
+    async with faulty(kit, Faults(drop_after=8), grant_ms=3000) as (server, host):
+        await kit.until(lambda: server.struck and host.floor.tally.hands >= 3)
+    printed = "".join(capsys.readouterr())
+    assert "adaadaada" not in printed and "bobbobbob" not in printed
