@@ -33,7 +33,9 @@ CLOSE_RATE = 4429
 CLOSE_FULL = 4503
 """The server has no room for another connection."""
 
+HandEndReason = Literal["normal", "resigned", "void"]
 TableEndReason = Literal["normal", "left", "aborted", "kicked"]
+ServerActedReason = Literal["timeout", "rejects"]
 ErrorCode = Literal[
     "bad_json",
     "bad_message",
@@ -323,7 +325,7 @@ class ServerActed(ServerFrame, frozen=True):
     table: str
     id: str
     action: str
-    reason: Literal["timeout", "rejects"]
+    reason: ServerActedReason
 
 
 class Presence(ServerFrame, frozen=True):
@@ -338,7 +340,7 @@ class HandEnded(ServerFrame, frozen=True):
     hand: str
     scores: tuple[float, ...] | None
     """Per seat of this hand; null when the hand was void."""
-    reason: Literal["normal", "resigned", "void"] = "normal"
+    reason: HandEndReason = "normal"
 
 
 class TableEnded(ServerFrame, frozen=True):

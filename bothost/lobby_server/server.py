@@ -8,7 +8,6 @@ import itertools
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any
 
 import structlog
 import uvicorn
@@ -117,6 +116,19 @@ class LobbyServer:
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
+        self._uvicorn = _Uvicorn(
+            uvicorn.Config(
+                self.app,
+                ws=_Protocol,
+                ws_max_size=settings.frame_bytes,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
 
     @property
     def url(self) -> str:
@@ -208,20 +220,13 @@ class LobbyServer:
     # -------------------------------------------------------------------------------------------------------- running
 
     async def run(self, listening: socket.socket) -> None:
-        """Serve on this socket until cancelled or told to ``stop``."""
-        config = uvicorn.Config(
-            self.app,
-            ws=_Protocol,
-            ws_max_size=self.settings.frame_bytes,
-            ws_per_message_deflate=False,
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=3,
-        )
-        self._uvicorn = _Uvicorn(config)
+        """Serve on this socket until told to ``stop``."""
         await self._uvicorn.serve(sockets=[listening])
+
+    @property
+    def accepting(self) -> bool:
+        """Whether connections are taken."""
+        return self._uvicorn.started
 
     def stop(self) -> None:
         """Close every connection and end ``run``."""
@@ -274,10 +279,10 @@ async def serve(
         log.info("lobby is closed", hands=server.lobby.hands_played)
 
 
-async def _accepting(server: LobbyServer, running: asyncio.Task[Any]) -> None:
+async def _accepting(server: LobbyServer, running: asyncio.Task[None]) -> None:
     """Wait until connections are taken; what keeps the server from starting is raised here."""
-    while not running.done():
+    while not server.accepting:
+        if running.done():
+            await running
+            raise RuntimeError("the server stopped before it took connections")
         await asyncio.sleep(0.005)
-        if getattr(server, "_uvicorn", None) is not None and server._uvicorn.started:
-            return
-    await running

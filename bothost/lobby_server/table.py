@@ -88,7 +88,7 @@ class Hand:
         self.banks = [bank_ms] * len(seats)
         self.asks: dict[int, Ask] = {}
         self.scores: tuple[float, ...] | None = None
-        self.reason: str = "normal"
+        self.reason: wire.HandEndReason = "normal"
         self.over = False
 
     def seat_of(self, player: str) -> int:
@@ -260,7 +260,7 @@ class Table:
             self.next_hand_at = now + self.rules.pause_ms / 1000.0
 
     def _hand_ended(self, hand: Hand) -> wire.HandEnded:
-        return wire.HandEnded(table=self.name, hand=hand.number, scores=hand.scores, reason=hand.reason)  # type: ignore[arg-type]
+        return wire.HandEnded(table=self.name, hand=hand.number, scores=hand.scores, reason=hand.reason)
 
     def _withdraw(self, hand: Hand, reason: str) -> None:
         for seat, ask in hand.asks.items():
@@ -342,13 +342,13 @@ class Table:
         hand.asks[seat] = again
         self.audience.send(player, wire.Rejected(self.name, ask.id, "illegal", why[:300], self._wire_ask(again, now)))
 
-    def _act_for(self, hand: Hand, seat: int, reason: str, now: float) -> None:
+    def _act_for(self, hand: Hand, seat: int, reason: wire.ServerActedReason, now: float) -> None:
         ask = hand.asks.pop(seat)
         hand.banks[seat] = ask.left(now)[1]
         action = self._play_for(hand, seat)
         player, notation = hand.seats[seat].player, self.rules.game.notation(action)
         log.info("server acted", table=self.name, player=player, ask=ask.id, action=notation, reason=reason)
-        frame = wire.ServerActed(self.name, ask.id, notation, reason)  # type: ignore[arg-type]
+        frame = wire.ServerActed(self.name, ask.id, notation, reason)
         self.audience.send(player, frame)
         self._advance(hand, now)
 
