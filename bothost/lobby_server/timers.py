@@ -29,8 +29,12 @@ class Timers:
             heapq.heappush(self._heap, (when, key))
 
     def cancel(self, key: str) -> None:
-        """Forget ``key``; its heap entry goes when it comes up."""
+        """Forget ``key``; its heap entry goes when it comes up, or when too many have gathered."""
         self._due.pop(key, None)
+        if len(self._heap) > 2 * len(self._due) + 64:
+            self._queued = dict(self._due)
+            self._heap = [(when, key) for key, when in self._due.items()]
+            heapq.heapify(self._heap)
 
     def wake_at(self) -> float | None:
         """When to call :meth:`due` next; None: never. May be too early, never too late."""

@@ -42,3 +42,13 @@ def test_the_heap_does_not_grow_while_a_deadline_moves_on():
     for when in range(10_000):
         timers.set("table", float(when))
     assert len(timers._heap) == 1
+
+
+def test_the_heap_does_not_grow_with_what_was_forgotten():
+    timers = Timers()
+    for number in range(10_000):
+        timers.set(f"table {number}", 1e9)
+        if number >= 10:
+            timers.cancel(f"table {number - 10}")
+    assert len(timers._heap) < 200
+    assert len(timers.due(1e9)) == 10
