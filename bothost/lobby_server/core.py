@@ -92,6 +92,7 @@ class Lobby:
         self.hands_played = 0
         self._digests = {name: hashlib.sha256(token.encode()).digest() for name, token in settings.tokens.items()}
         self._remembered: OrderedDict[str, tuple[Table, wire.TableEnded]] = OrderedDict()
+        self._strangers: set[int] = set()
         self._out: list[Output] = []
         self._ids = 0
 
@@ -110,7 +111,8 @@ class Lobby:
         """A socket was accepted."""
         connection = Connection(conn, float(self.settings.burst), now)
         self.connections[conn] = connection
-        if len(self.connections) > self.settings.connections:
+        self._strangers.add(conn)
+        if len(self.connections) > self.settings.connections or len(self._strangers) > self.settings.strangers:
             self._close(connection, wire.CLOSE_FULL, "too many connections")
             return
         self.timers.set(f"hello {conn}", now + self.settings.hello_s)
@@ -118,6 +120,7 @@ class Lobby:
     def closed(self, conn: int, now: float) -> None:
         """A socket is gone, whoever closed it."""
         connection = self.connections.pop(conn, None)
+        self._strangers.discard(conn)
         self.timers.cancel(f"hello {conn}")
         player = self.players.get(connection.player or "") if connection is not None else None
         if player is None or player.conn is not connection:
@@ -251,6 +254,7 @@ class Lobby:
         if player.conn is not None:
             self._supersede(player, now)
         connection.player, player.conn = name, connection
+        self._strangers.discard(connection.number)
         resumed = hmac.compare_digest(hello.session.encode("utf-8", "surrogatepass"), player.session.encode())
         log.info("hello", player=name, conn=connection.number, resumed=resumed, agent=hello.agent[:80])
         s = self.settings

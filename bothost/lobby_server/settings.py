@@ -64,6 +64,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     hello_s: float = 10.0
     """How long a connection may stay without saying hello."""
     connections: int = 1_000
+    strangers: int = 100
+    """Of these, connections that have not said hello: they cannot keep the accounts out."""
     tables: int = 10_000
     """Tables of the whole server, waiting and playing."""
     tables_per_account: int = 2_000

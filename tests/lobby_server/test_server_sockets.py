@@ -150,6 +150,18 @@ async def test_too_many_connections_are_turned_away():
         assert closed.value.rcvd.code == wire.CLOSE_FULL
 
 
+async def test_strangers_do_not_keep_accounts_out():
+    async with lobby(strangers=2) as server, connect(server.url), connect(server.url) as second:
+        async with connect(server.url) as third:
+            with pytest.raises(ConnectionClosed) as closed:
+                await hear(third)
+            assert closed.value.rcvd.code == wire.CLOSE_FULL
+        await say(second, wire.Hello(1, TOKENS["ada"]))
+        await hear(second, wire.Welcome)
+        async with client(server, "bob"):
+            assert len(server.lobby.connections) == 3
+
+
 async def test_an_oversize_frame_closes_that_connection_only():
     async with lobby(frame_bytes=10_000) as server, client(server, "bob") as good:
         async with client(server) as bad:
