@@ -31,6 +31,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
+    "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to mend what is wrong."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
     "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),

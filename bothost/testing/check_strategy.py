@@ -166,6 +166,7 @@ def _guarded(
     while thread.is_alive():
         thread.join(0.05)
         if run.call_started is not None and time.monotonic() - run.call_started > limit:
+            run.given_up = True
             detail = f"{run.calling} has not returned after {limit:.0f} s"
             advice = "watch budget.left_ms(); a host gives such a strategy up"
             return Finding(name, game.name, False, detail, advice), True

@@ -58,6 +58,8 @@ class Run:
         self.call_started: float | None = None
         """Monotonic time at which the call in progress began; what a watchdog looks at."""
         self.calling = ""
+        self.given_up = False
+        """Set by the watchdog: a call that comes back after all is the last."""
 
     def add(self, other: Run) -> None:
         self.hands += other.hands
@@ -77,6 +79,8 @@ class Run:
             raise Broken(message, "a host plays a fallback move for this, and gives the strategy up soon") from error
         finally:
             self.call_started = None
+            if self.given_up:
+                raise Broken(f"{what} came back too late")
 
     def decide(self, player: Player, view: View) -> Decision:
         """Ask for a decision as a host does, and check it, and that the view is as it was."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bothost import Model
+from bothost import Model, rules
 from bothost.config import RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
 from bothost.plugins import Plugins, check_settings, model_sha256
@@ -117,6 +117,48 @@ def test_a_loose_plugin_cannot_take_the_name_of_a_module(tmp_path: Path) -> None
     causes = [failure.cause for failure in Plugins.load(tmp_path, entry_points=False).failures]
     assert "another module named 'json'" in causes[0] and "cannot be a module name" in causes[1]
     assert json.dumps([]) == "[]"
+
+
+BRINGS = """
+import msgspec
+from bothost import hookimpl, rules
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): ...
+class Lobby:
+    name = "brought"
+    capabilities = Options()
+    Options = Options
+    def feed(self, item): return []
+class Exporter:
+    name = "brought"
+class Nameless: ...
+
+@hookimpl
+def bothost_games(): return [("brought", lambda **o: rules.game("claims", **o)), ("pairing", print), 3]
+@hookimpl
+def bothost_lobbies(): return [Lobby, Nameless]
+@hookimpl
+def bothost_exporters(): return [Exporter, "csv"]
+@hookimpl
+def bothost_commands(): return [("brought", print), ("Bad Name", print)]
+"""
+
+
+def test_games_lobbies_exporters_and_commands(tmp_path: Path) -> None:
+    (tmp_path / "brings.py").write_text(BRINGS)
+    plugins = Plugins.load(tmp_path)
+    for named in (plugins.games, plugins.lobbies, plugins.exporters, plugins.commands):
+        assert "brought" in named
+    assert rules.game("brought", seats=4).num_seats == 4
+    causes = " | ".join(failure.cause for failure in plugins.failures)
+    for words in (
+        "'pairing'",
+        "3 is not a pair",
+        "Nameless does not implement feed",
+        "'csv' is not a class",
+        "Bad Name",
+    ):
+        assert words in causes, words
 
 
 def test_a_failing_listener_keeps_no_other_from_hearing(tmp_path: Path) -> None:

@@ -1,0 +1,188 @@
+"""``bothost doctor``: is this machine ready to run this configuration? Each answer with its fix."""
+
+from __future__ import annotations
+
+import email.utils
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import typer
+
+from bothost import config
+from bothost.cli import options, output
+from bothost.cli.config import missing_secrets
+from bothost.errors import BothostError, ConfigErrors
+
+Status = Literal["ok", "warning", "failed"]
+
+LOW_DISK, NO_DISK = 2 * 10**9, 2 * 10**8
+"""Free bytes below which to warn, and to fail: an hour of full logging is some 10^9."""
+CLOCK_S = 5.0
+"""Difference to a lobby's clock that is worth a warning."""
+REACH_S = 5.0
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One question and its answer."""
+
+    name: str
+    status: Status
+    detail: str
+    fix: str = ""
+    exit_code: int = 1
+
+    def __str__(self) -> str:
+        text = f"{self.status:8}{self.name}: {self.detail}"
+        return f"{text}\n{'':8}  fix: {self.fix}" if self.fix and self.status != "ok" else text
+
+
+def command(config_file: options.Config = None, json: options.Json = False) -> None:
+    """Check this machine and configuration; say how to mend what is wrong."""
+    checks = list(diagnose(config_file))
+    failed = [check for check in checks if check.status == "failed"]
+    summary = f"{len(failed)} of {len(checks)} checks failed" if failed else "ready: bothost run"
+    output.emit({"ok": not failed, "checks": checks}, json, "\n".join([*map(str, checks), "", summary]))
+    if failed:
+        raise typer.Exit(failed[0].exit_code)
+
+
+def diagnose(config_file: Path | None) -> Iterator[Check]:
+    """All checks, in the order in which to mend what they find."""
+    yield Check("python", "ok", f"{'.'.join(map(str, sys.version_info[:3]))} in {sys.prefix}")
+    yield from _guarded("native core", _native)
+    try:
+        loaded = config.read(config_file)
+    except BothostError as error:
+        yield from _failed("configuration", error)
+        return
+    settings = loaded.settings
+    yield Check("configuration", "ok", f"{loaded.path} (hash {config.config_hash(settings)})")
+    for text in loaded.warnings:
+        yield Check("configuration", "warning", text)
+    yield from _guarded("plugins", lambda: _plugins(settings, str(loaded.path)))
+    for text in missing_secrets(settings):
+        yield Check("secrets", "failed", text, "set it, or name a file: token = { file = … }", 78)
+    yield from _data_dir(settings.host.data_dir)
+    yield _open_files(settings)
+    yield from _guarded("database", lambda: _database(settings))
+    yield from _clock()
+    for lobby in settings.lobbies:
+        yield from _lobby(lobby)
+
+
+def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+    """A check that may raise: what it raises is its answer."""
+    try:
+        yield from list(check())
+    except BothostError as error:
+        yield from _failed(name, error)
+    except Exception as error:
+        yield Check(name, "failed", f"{type(error).__name__}: {error}", "this is a bug in bothost; please report it")
+
+
+def _failed(name: str, error: BothostError) -> Iterator[Check]:
+    for part in error.errors if isinstance(error, ConfigErrors) else (error,):
+        yield Check(name, "failed", str(part), part.advice, error.exit_code)
+
+
+def _native() -> Iterator[Check]:
+    try:
+        from bothost import rules
+    except ImportError as error:
+        yield Check("native core", "failed", str(error), "build it: make install (or: pip install bothost)")
+        return
+    yield Check("native core", "ok", f"games: {', '.join(rules.games())}")
+
+
+def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
+    from bothost.plugins import Plugins, check_settings
+
+    plugins = Plugins.load(settings.host.plugins_dir)
+    for failure in plugins.failures:
+        yield Check("plugins", "warning", f"{failure.plugin}: {failure.cause}", failure.advice)
+    yield Check("plugins", "ok", f"{len(plugins.sources)} loaded, {len(plugins.strategies)} strategies")
+    try:
+        check_settings(settings, plugins, file=file)
+    except BothostError as error:
+        yield from _failed("routes", error)
+    else:
+        yield Check("routes", "ok", f"{len(settings.routes)} routes, all strategies resolve")
+
+
+def _data_dir(folder: Path) -> Iterator[Check]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"bothost")
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        fix = f"let this user write to {folder}, or set another [host] data_dir"
+        yield Check("data_dir", "failed", f"{folder}: {error.strerror}", fix, 78)
+        return
+    status: Status = "failed" if free < NO_DISK else "warning" if free < LOW_DISK else "ok"
+    yield Check("data_dir", status, f"{folder}, {free / 1e9:.1f} GB free", "make room, or move data_dir and database")
+
+
+def _open_files(settings: config.Settings) -> Check:
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError):
+        return Check("open files", "ok", "unlimited")
+    needed = 64 + 4 * settings.limits.tables
+    if 0 <= soft < needed:
+        return Check("open files", "warning", f"{soft} allowed, up to {needed} needed", f"ulimit -n {needed}")
+    return Check("open files", "ok", f"{soft} allowed")
+
+
+def _database(settings: config.Settings) -> Iterator[Check]:
+    from bothost.store import schema
+    from bothost.store.engine import shown
+
+    schema.check_database(settings.store)
+    yield Check("database", "ok", f"{shown(settings.store.url)}, schema up to date")
+
+
+def _clock() -> Iterator[Check]:
+    built = Path(__file__).stat().st_mtime
+    if time.time() < built - 86400:
+        yield Check("clock", "failed", f"{time.ctime()} is before bothost was installed", "set the clock; use NTP")
+    else:
+        yield Check("clock", "ok", f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}")
+
+
+def _lobby(lobby: config.LobbySettings) -> Iterator[Check]:
+    """One plain HTTP request: says whether the host resolves, answers, has a valid certificate, and what time it is."""
+    import httpx
+
+    name = f"lobby {lobby.name}"
+    url = "http" + lobby.url.removeprefix("ws") if lobby.url.startswith("ws") else lobby.url
+    try:
+        response = httpx.get(url, timeout=REACH_S, follow_redirects=False, headers={"User-Agent": lobby.user_agent})
+    except httpx.RemoteProtocolError:
+        yield Check(name, "ok", f"{lobby.url} answers")  # a websocket server that speaks nothing else
+        return
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        local = "127.0.0.1" in lobby.url or "localhost" in lobby.url
+        fix = "start it: bothost lobby serve" if local and lobby.adapter == "embedded" else "check url and network"
+        yield Check(name, "failed", f"{lobby.url}: {error or type(error).__name__}", fix, 75)
+        return
+    yield Check(name, "ok", f"{lobby.url} answers")
+    said = response.headers.get("date")
+    if said:
+        try:
+            behind = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return
+        if abs(behind) > CLOCK_S:
+            detail = (
+                f"this machine's clock is {abs(behind):.0f} s {'behind' if behind > 0 else 'ahead of'} {lobby.name}"
+            )
+            yield Check("clock", "warning", detail, "set the clock; use NTP")

@@ -1,0 +1,282 @@
+"""The command line: fast, never a traceback, one message with its fix, the right exit code; plugins cannot break it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import bothost
+from bothost import cli
+from bothost.cli import output
+from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable, SchemaOutdated
+from bothost.testing import misbehaving
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def command(*argv: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in argv])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return command
+
+
+def python(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *argv], capture_output=True, text=True, timeout=120, env={**os.environ, **env}, check=False
+    )
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    heavy = ("torch", "pyarrow", "sqlalchemy", "ray", "structlog", "httpx", "starlette", "websockets", "onnxruntime")
+    code = f"""
+import sys
+from bothost.cli import main
+assert main(["--help"]) == 0
+print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = python("-c", code)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stderr.strip() == "[]"
+    assert all(noun in done.stdout for noun in cli.NOUNS)
+    assert after.ru_utime - before.ru_utime < 1.0  # about 0.3 s; CPU time, for the machine may be busy
+
+
+def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:
+    done = python("-c", "import sys, bothost; print([m for m in ('torch', 'typer', 'sqlalchemy') if m in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("noun", list(cli.NOUNS))
+def test_every_noun_loads_and_explains_itself(noun: str, run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = run(noun, "--help")
+    assert code == 0 and "Usage: bothost " + noun in out
+
+
+def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
+    assert run("--version") == (0, f"bothost {bothost.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["plugn"], "did you mean 'plugin'?"),
+        (["config", "lin"], "lint"),
+        (["config", "lint", "--jsno"], "--json"),
+        (["plugin", "check"], "'name'"),
+        (["plugin", "check", "random", "--games", "0"], "--games"),
+        (["play", "random"], "--stdio"),
+    ],
+)
+def test_usage_errors_are_two_lines_and_exit_code_2(
+    argv: list[str], words: str, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "") and words in err and "fix: " in err
+
+
+class Hidden(BothostError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("is wrong", file="config.toml", key="host.name", advice="mend it"), 78),
+        (AuthError("refused"), 77),
+        (LobbyUnreachable("not there"), 75),
+        (SchemaOutdated("old", advice="bothost db upgrade"), 78),
+        (BothostError("no"), 1),
+        (ZeroDivisionError("a bug"), 1),
+        (PermissionError(13, "Permission denied", "secret.db"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_errors_have_exit_codes_and_no_traceback(
+    error: BaseException, code: int, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("bothost.config.find", fail)
+    found, out, err = run("config", "path")
+    assert (found, out) == (code, "")
+    assert isinstance(error, KeyboardInterrupt) or err.startswith("error: ")
+    if getattr(error, "advice", ""):
+        assert f"fix: {error.advice}" in err  # type: ignore[attr-defined]
+
+
+def test_errors_under_json_are_json(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("config.toml").write_text('[host]\nnmae = "x"\n[log]\nlevel = "inf"\n')
+    code, out, err = run("config", "lint", "--json")
+    assert (code, out) == (78, "")
+    said = json.loads(err)
+    assert said["exit_code"] == 78 and [e["key"] for e in said["errors"]] == ["host.nmae", "log.level"]
+
+
+def test_a_secret_in_an_error_is_redacted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOTHOST_HOME_TOKEN", "planted-1234")
+    monkeypatch.setenv("BOTHOST_DEBUG", "1")
+    for as_json in (False, True):
+        try:
+            raise ValueError("wss://x/?q=planted-1234&token=other-5678")
+        except ValueError as error:
+            output.report(error, as_json=as_json)
+    err = capsys.readouterr().err
+    assert "planted" not in err and "5678" not in err and "Traceback" in err
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m bothost plugin list --json | head -c 1", shell=True, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+COMMAND = """
+import typer
+from bothost import hookimpl
+app = typer.Typer()
+@app.command()
+def hello():
+    print("hello from a plugin")
+@app.command()
+def other(): ...
+@hookimpl
+def bothost_commands():
+    return [("greet", app), ("config", app), ("broken", lambda: 3)]
+"""
+
+
+def test_plugins_add_commands_and_cannot_break_or_take_others(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    misbehaving.write_broken(tmp_path / "plugins.d")
+    (tmp_path / "plugins.d" / "greets.py").write_text(COMMAND)
+    Path("config.toml").write_text("")
+    try:
+        code, out, _ = run("--help")
+        assert code == 0 and "greet" in out
+        assert run("greet", "hello") == (0, "hello from a plugin\n", "")
+        assert run("config", "path")[0] == 0
+        code, _, err = run("nothing")
+        assert code == 2 and "no command 'nothing'" in err
+    finally:
+        sys.modules.pop("greets", None)
+
+
+def test_a_bad_configuration_does_not_keep_help_from_working(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("config.toml").write_text("[[[")
+    assert run("--help")[0] == 0
+    assert run("run")[0] == 78
+
+
+def test_what_init_writes_is_good_and_is_not_overwritten(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = run("init")
+    assert code == 0 and "bothost doctor" in out
+    code, out, _ = run("config", "lint")
+    assert code == 0 and "good" in out and "BOTHOST_HOME_BOT_TOKEN" in out
+    before = Path("config.toml").read_text()
+    code, _, err = run("init")
+    assert code == 78 and "there already" in err and Path("config.toml").read_text() == before
+    assert run("init", "no/such/folder/config.toml")[0] == 78
+    code, out, _ = run("init", "second.toml", "--json")
+    assert json.loads(out)["next"][0] == "bothost doctor"
+
+
+def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    run("init")
+    monkeypatch.setenv("BOTHOST_HOME_TOKEN", "planted-1234")
+    assert run("config", "path")[1] == f"{Path.cwd() / 'config.toml'}\n"
+    code, text, _ = run("config", "show")
+    assert code == 0 and "frame_bytes = 1048576" in text and "planted" not in text
+    said = json.loads(run("config", "show", "--json")[1])
+    assert said["settings"]["lobby"][0]["account"][0]["token"] == {"env": "BOTHOST_HOME_TOKEN"}
+    assert len(said["config_hash"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("[limits]", "[limts]"), "did you mean 'limits'?"),
+        (('strategy = "random"', 'strategy = "randm"'), "'random'"),
+        (('strategy = "random"', 'strategy = "exec:/no/such/bot"'), "there is no program"),
+        (('strategy = "random"', 'strategy = "random"\noptions = { x = 1 }'), "takes no options"),
+        (('game = "doudizhu"', 'game = "doudizu"'), "doudizhu"),
+        (('game = "doudizhu"', 'game = "doudizhu"\n    rules = { biding = 1 }'), "biding"),
+        (('adapter = "embedded"', 'adapter = "embeded"'), "'embedded'"),
+        (("tables = 2", 'token = "planted-1234"'), "must not stand in the file"),
+        (('"ws://127.0.0.1:8765/ws"', '"127.0.0.1:8765"'), "url"),
+    ],
+)
+def test_lint_names_file_key_and_fix(
+    change: tuple[str, str], words: str, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    run("init")
+    text = Path("config.toml").read_text()
+    assert change[0] in text
+    Path("config.toml").write_text(text.replace(*change, 1))
+    code, out, err = run("config", "lint")
+    assert (code, out) == (78, "") and words in err and "config.toml: " in err and "planted" not in err
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, _, _ = run("doctor")
+    assert code == 78
+    run("init")
+    text = Path("config.toml").read_text().replace("127.0.0.1:8765", "127.0.0.1:9")
+    Path("config.toml").write_text(text)
+    code, out, _ = run("doctor", "--json")
+    assert code == 78
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert checks["native core"]["status"] == checks["routes"]["status"] == checks["data_dir"]["status"] == "ok"
+    assert "bothost db upgrade" in checks["database"]["fix"]
+    assert "bothost lobby serve" in checks["lobby home"]["fix"] and checks["lobby home"]["exit_code"] == 75
+    assert checks["secrets"]["status"] == "failed"
+
+
+def test_doctor_notices_a_folder_that_it_cannot_use(run: Callable[..., tuple[int, str, str]]) -> None:
+    run("init")
+    Path("var").write_text("a file in the way")
+    code, out, _ = run("doctor")
+    assert code == 78 and "data_dir" in out and "fix: let this user write" in out
+
+
+def test_output_helpers() -> None:
+    assert output.table([("a", 1), ("bbb", 22)], ("X", "YY")) == "X    YY\na    1\nbbb  22"
+    assert output.table([]) == ""
+    assert json.loads(output.to_json({"p": Path("x"), "e": "é"})) == {"p": "x", "e": "é"}
+
+
+def test_exit_codes_of_verbs_pass_through(run: Callable[..., tuple[int, str, str]]) -> None:
+    @cli.app.command("seven")
+    def seven() -> None:
+        raise typer.Exit(7)
+
+    try:
+        cli.NOUNS["seven"] = ("tests_seven", "x")
+        module = type(sys)("tests_seven")
+        module.command = seven  # type: ignore[attr-defined]
+        sys.modules["tests_seven"] = module
+        assert run("seven")[0] == 7
+    finally:
+        del cli.NOUNS["seven"], sys.modules["tests_seven"]
+        cli.app.registered_commands.pop()

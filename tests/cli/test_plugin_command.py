@@ -1,0 +1,97 @@
+"""``bothost plugin``: what there is, a scaffold that works as written, a check that says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bothost import cli
+from bothost.testing import misbehaving
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def command(*argv: object) -> tuple[int, str, str]:
+        code = cli.main([str(argument) for argument in argv])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return command
+
+
+def test_list_shows_strategies_and_failures_with_their_cause(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    Path("config.toml").write_text("")
+    misbehaving.write_broken(tmp_path / "plugins.d")
+    code, out, _ = run("plugin", "list")
+    assert code == 0 and "random" in out and "entry point baselines" in out
+    assert "import_error" in out and "there_is_no_such_module" in out and "fix: " in out
+    said = json.loads(run("plugin", "list", "--json")[1])
+    assert {"random", "exec"} <= {strategy["name"] for strategy in said["strategies"]}
+    assert any(failure["plugin"] == "misspelled_hook" for failure in said["failures"])
+    code, out, _ = run("plugin", "list", "raises")
+    assert code == 0 and "misbehaving as announced" in out and "raises.py" in out
+    code, out, _ = run("plugin", "list", "exec")
+    assert "hang_ms: float >= 1" in out and "default 5000.0" in out and "command: " in out and "required" in out
+    code, _, err = run("plugin", "list", "randm")
+    assert code == 2 and "'random'" in err
+
+
+def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    Path("config.toml").write_text("")
+    target = tmp_path / "plugins.d" / "bothost-my-bot"
+    code, out, _ = run("plugin", "new", "my-bot", "--dir", target, "--game", "pairing")
+    assert code == 0 and "bothost plugin check my-bot" in out
+    try:
+        code, out, _ = run("plugin", "list", "my-bot")
+        assert code == 0 and "games: pairing" in out and "patience: float, default 0.0" in out
+        code, out, _ = run("plugin", "check", "my-bot", "--games", 5, "--json")
+        said = json.loads(out)
+        assert code == 0 and said["ok"] and said["hands"] == 5
+    finally:
+        for name in [name for name in sys.modules if name.startswith("bothost_my_bot")]:
+            del sys.modules[name]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), *filter(None, sys.path)])}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+    code, _, err = run("plugin", "new", "my-bot", "--dir", target)
+    assert code == 2 and "there already" in err
+
+
+@pytest.mark.parametrize("name", ["My Bot", "../x", "1bot", "bot_x", ""])
+def test_scaffold_refuses_names_that_cannot_be(name: str, run: Callable[..., tuple[int, str, str]]) -> None:
+    code, _, err = run("plugin", "new", name)
+    assert code == 2 and "fix: lower-case words" in err
+    assert run("plugin", "new", "fine", "--game", "chess")[0] == 2
+    assert list(Path().iterdir()) == []
+
+
+def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    Path("config.toml").write_text("")
+    folder = tmp_path / "plugins.d"
+    folder.mkdir()
+    (folder / "bad_bots.py").write_text("from bothost.testing.misbehaving import bothost_strategies\n")
+    (folder / "gone.py").write_text("import there_is_no_such_module")
+    code, out, _ = run("plugin", "check", "random", "--game", "claims", "--games", 20)
+    assert code == 0 and "conforms" in out and "FAIL" not in out
+    code, out, _ = run("plugin", "check", "misbehaving-illegal", "--game", "claims", "--games", 3)
+    assert code == 1 and "FAIL  legal (claims): decide answered -1" in out and "does not conform" in out
+    code, _, err = run("plugin", "check", "gone")
+    assert code != 0 and "there_is_no_such_module" in err
+    code, _, err = run("plugin", "check", "randm")
+    assert code == 2 and "'random'" in err

@@ -1,0 +1,123 @@
+"""What is there is written down: every hook, every command, every public module, every option of config.toml."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import typer
+
+from bothost import cli, config, hookspecs
+
+ROOT = Path(__file__).parents[1]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = [
+    path
+    for folder in ("bothost", "plugins")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "__pycache__" not in path.parts
+]
+
+
+@pytest.mark.parametrize("name", hookspecs.specs())
+def test_every_hook_says_what_it_is_and_when_it_fires(name: str) -> None:
+    hook = hookspecs.specs()[name]
+    assert hook.__doc__ and "Fires " in hook.__doc__
+    assert "return" in inspect.get_annotations(hook)
+
+
+def test_there_are_eight_hooks_and_each_has_a_test() -> None:
+    """Registering hooks are asked by ``Plugins``, notifying ones fired by the host."""
+    assert len(hookspecs.specs()) == 8
+    sources = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)}
+    for name in hookspecs.specs():
+        assert any(name in source for source in sources.values()), f"no test speaks of {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_it_is(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    assert docstring and len(docstring) > 20, f"{path} has no docstring"
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """(words, command) of everything that the command line offers."""
+    for noun, (module_name, _) in cli.NOUNS.items():
+        module = importlib.import_module(module_name)
+        if not hasattr(module, "app"):
+            yield noun, module.command
+            continue
+        group = typer.main.get_group(module.app)
+        for verb in group.commands:
+            yield f"{noun} {verb}", group.commands[verb]
+
+
+def test_every_noun_and_verb_has_a_line_of_help() -> None:
+    for noun, (_, line) in cli.NOUNS.items():
+        assert line.endswith(".") and line[0].isupper(), noun
+    for words, command in commands():
+        text = command.help if hasattr(command, "help") else command.__doc__
+        assert text and text.strip(), f"bothost {words} has no help"
+
+
+def test_every_option_has_help() -> None:
+    for words, command in commands():
+        if not hasattr(command, "params"):
+            app = typer.Typer()
+            app.command()(command)
+            command = typer.main.get_command(app)
+        for parameter in command.params:
+            undocumented = not getattr(parameter, "help", "x") and parameter.name not in ("help",)
+            assert not undocumented, f"bothost {words}: {parameter.name} has no help"
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    found = []
+    for path in DOCS:
+        if not path.exists():
+            continue
+        for block in re.findall(r"^```(?:sh|bash|console)?\n(.*?)^```", path.read_text(), flags=re.M | re.S):
+            found += [(path.name, line) for line in re.findall(r"^(?:\$ )?(bothost [a-z].*)$", block, flags=re.M)]
+        for line in re.findall(r"`(bothost [a-z][^`\n]*)`", path.read_text()):
+            found.append((path.name, line))
+    return found
+
+
+def test_commands_that_the_documentation_shows_exist() -> None:
+    known = {words for words, _ in commands()}
+    groups = {words.partition(" ")[0] for words in known if " " in words}
+    for file, line in shown_commands():
+        words = shlex.split(line.partition("#")[0].replace("…", "").replace("|", " "), posix=True)[1:]
+        assert words and words[0] in cli.NOUNS, f"{file}: {line}"
+        if words[0] in groups and len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):
+            assert f"{words[0]} {words[1]}" in known, f"{file}: {line}"
+
+
+def _tables(struct: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    yield struct
+    info: Any = msgspec.inspect.type_info(struct)
+    for field in info.fields:
+        inner = getattr(field.type, "item_type", field.type)
+        if isinstance(inner, msgspec.inspect.StructType):
+            yield from _tables(inner.cls)
+
+
+def test_every_table_of_the_configuration_is_described() -> None:
+    for struct in _tables(config.Settings):
+        assert struct.__doc__, struct.__name__
+
+
+def test_the_example_configuration_shows_every_table() -> None:
+    """So that an operator finds them all in one file."""
+    shown = tomllib.loads((ROOT / "config.toml").read_text())
+    info: Any = msgspec.inspect.type_info(config.Settings)
+    assert {field.encode_name for field in info.fields} == set(shown)

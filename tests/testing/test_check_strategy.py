@@ -1,0 +1,70 @@
+"""The conformance kit finds each fault, and nothing in what is sound."""
+
+from __future__ import annotations
+
+import pytest
+
+from bothost import rules
+from bothost.plugins import Plugins
+from bothost.testing import misbehaving
+from bothost.testing.check_strategy import check_strategy
+
+CLAIMS = rules.game("claims")
+
+
+@pytest.fixture(scope="module")
+def plugins() -> Plugins:
+    return Plugins.load(modules=[misbehaving])
+
+
+@pytest.mark.parametrize("name", ["random", "first-legal"])
+def test_sound_strategies_conform(name: str, plugins: Plugins) -> None:
+    report = check_strategy(name, games=[CLAIMS], hands=100, plugins=plugins)
+    report.require()
+    assert report.hands == 100 and report.decisions > 300
+
+
+FAULTS = {
+    "hang": ("legal", "has not returned after"),
+    "slow": ("inside its budget", "came late"),
+    "crash": ("legal", "decide raised RuntimeError"),
+    "player": ("legal", "player raised"),
+    "init": ("legal", "the constructor raised"),
+    "close": ("legal", "close raised"),
+    "illegal": ("legal", "decide answered -1"),
+    "no-decision": ("legal", "decide returned int"),
+    "policy": ("legal", "policy has"),
+    "view": ("legal", "changed the view"),
+    "leak": ("legal", "kept after decide has returned"),
+    "flood": ("prints nothing", "characters were printed"),
+    "moody": ("deterministic", "went another way"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_found_and_named(name: str, plugins: Plugins) -> None:
+    budget_ms = 50.0 if name in ("hang", "slow") else 1000.0
+    options = {"slow": {"seconds": 0.1}, "hang": {"seconds": 3.0}}.get(name, {})
+    report = check_strategy(
+        f"misbehaving-{name}", games=[CLAIMS], hands=10, budget_ms=budget_ms, options=options, plugins=plugins
+    )
+    check, words = FAULTS[name]
+    found = [finding for finding in report.findings if finding.check == check]
+    assert not found[0].ok and words in found[0].detail and found[0].advice
+    with pytest.raises(AssertionError, match=words):
+        report.require()
+
+
+def test_all_misbehaving_strategies_are_tried(plugins: Plugins) -> None:
+    names = {name.removeprefix("misbehaving-") for name in plugins.strategies if name.startswith("misbehaving-")}
+    assert names - set(FAULTS) == {"gil", "dies"}, "these two take the process with them"
+
+
+def test_faults_that_come_late_are_found(plugins: Plugins) -> None:
+    report = check_strategy("misbehaving-crash", games=[CLAIMS], hands=20, options={"after": 2}, plugins=plugins)
+    assert not report.ok and report.decisions > 2
+
+
+def test_games_that_are_not_there_are_findings(plugins: Plugins) -> None:
+    report = check_strategy("random", games=["chess"], hands=1, plugins=plugins)
+    assert [finding.check for finding in report.findings if not finding.ok] == ["game exists"]
