@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -203,6 +203,8 @@ class Floor:
             session.owner.leave_table(table, "no strategy")
             return
         hand.plan = plan
+        if plan.strategy.resolved.strategy.wants_events:
+            hand.news = deque()
         if event.lookup:
             self._spawn(self._look_up(session, hand))
         else:

@@ -262,6 +262,9 @@ def _player(instance: Strategy, hand: Hand) -> Player:
         assert hand.table is not None
         player = instance.player(hand.table)
         hand.player, hand.owner = player, instance
+    if hand.news:
+        news = hand.news
+        player.observe([news.popleft() for _ in range(len(news))])
     return player
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -94,6 +95,7 @@ class Hand:
         "lent",
         "logged",
         "name",
+        "news",
         "notified",
         "owner",
         "plan",
@@ -131,6 +133,8 @@ class Hand:
         """Made by the worker, before the first decision."""
         self.owner: Any = None
         """The strategy instance that ``player`` belongs to."""
+        self.news: deque[str] | None = None
+        """Events that the player was not told yet; None where its strategy does not want them."""
         self.rescuer: Player | None = None
         """The fallback strategy's player, made when it is first needed."""
         self.slot = -1

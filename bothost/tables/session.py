@@ -161,6 +161,8 @@ class Session:
             self._distrust(hand, f"event: {error}", out)
             return
         hand.unlogged.extend(events)
+        if hand.news is not None:
+            hand.news.extend(events)
         if not self.conduct.acks_moves:
             self._see_echo(hand, events, out)
         if hand.job is not None and not view.asked:

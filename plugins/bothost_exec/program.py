@@ -46,7 +46,11 @@ class Program:
         self._stray = 0
         self._games: tuple[str, ...] = ("*",)
         self._interrupted: set[str] = set()
-        """Tables that were open when it died."""
+        """Tables that it knew when it died."""
+        self._told: set[str] = set()
+        """Tables that the process knows."""
+        self._early: dict[str, list[protocol.Event]] = {}
+        """Events of tables that it does not know yet."""
         self._stopping = False
 
     # ---------------------------------------------------------------------------------------------------- for players
@@ -54,17 +58,18 @@ class Program:
     async def open(self, table: protocol.Open) -> None:
         """Begin a hand. Starts the program where it does not run; raises when it cannot, or does not play the game."""
         self.tables[table.table] = table
-        if not await self._running():
+        await self._running()
+        if table.table not in self._told and table.table in self.tables:
             self._require(table.game)
-            self._send(table)
+            self._send_open(table)
 
     def tell(self, events: list[protocol.Event]) -> None:
-        """Pass events on, where the program runs: one that starts later takes all from the view."""
+        """Pass events of one table on, now or when the program knows the table."""
         for event in events:
-            if self._process is not None and self._starting is None and event.table in self.tables:
+            if event.table in self._told:
                 self._send(event)
             else:
-                self._interrupted.add(event.table)
+                self._early.setdefault(event.table, []).append(event)
 
     async def ask(self, question: protocol.Decide) -> protocol.Action:
         """The answer. Raises PluginError or ProtocolError; cancel it when time is up."""
@@ -84,7 +89,10 @@ class Program:
 
     def close(self, table: str) -> None:
         """A hand is over."""
-        if self.tables.pop(table, None) is not None and self._process is not None:
+        self._early.pop(table, None)
+        self._interrupted.discard(table)
+        if self.tables.pop(table, None) is not None and table in self._told:
+            self._told.discard(table)
             self._send(protocol.Close(table=table))
 
     async def stop(self) -> None:
@@ -103,15 +111,14 @@ class Program:
 
     # ------------------------------------------------------------------------------------------------------- the life
 
-    async def _running(self) -> bool:
-        """See that it runs. True: it was started just now, and knows its tables."""
+    async def _running(self) -> None:
+        """See that it runs."""
         if self._process is not None and self._starting is None:
-            return False
+            return
         if self._starting is None:
             self._starting = asyncio.get_running_loop().create_task(self._start())
             self._starting.add_done_callback(self._started)
         await asyncio.shield(self._starting)
-        return True
 
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting = None
@@ -152,8 +159,8 @@ class Program:
         except BaseException:
             self._die("", quiet=True)
             raise
-        for name, table in self.tables.items():
-            self._send(msgspec.structs.replace(table, resumed=True) if name in self._interrupted else table)
+        for table in list(self.tables.values()):
+            self._send_open(table)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -196,7 +203,8 @@ class Program:
             if process.stdin is not None:
                 process.stdin.close()
             self._keep(self._bury(process))
-        self._interrupted = set(self.tables)
+        self._interrupted |= self._told
+        self._told.clear()
         if not quiet:
             _log.warning("program %s was ended: %s", self.name, reason)
         waiting, self._asked = list(self._asked.values()), {}
@@ -214,6 +222,12 @@ class Program:
         process.stdin.write(protocol.encode(line))
         if process.stdin.transport.get_write_buffer_size() > self.options.max_line_bytes:
             self._die("it does not read its input")
+
+    def _send_open(self, table: protocol.Open) -> None:
+        missed = table.table in self._interrupted
+        self._send(msgspec.structs.replace(table, resumed=True) if missed else table)
+        self._told.add(table.table)
+        self.tell(self._early.pop(table.table, []))
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
