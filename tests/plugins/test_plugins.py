@@ -39,11 +39,16 @@ def bothost_strategies():
 
 
 @pytest.fixture(autouse=True)
-def _forget_modules() -> Iterator[None]:
-    before = set(sys.modules)
+def _forget_modules(tmp_path: Path) -> Iterator[None]:
+    """Loose plugins are modules like any: those of other tests' folders must not be in the way."""
+    forget(tmp_path.parent)
     yield
-    for name in set(sys.modules) - before:
-        if "bothost" not in name:
+    forget(tmp_path.parent)
+
+
+def forget(folder: Path) -> None:
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(folder)):
             del sys.modules[name]
 
 
