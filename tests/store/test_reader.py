@@ -27,14 +27,16 @@ START = 1_700_000_000_000_000
 
 
 @pytest.fixture
-async def hands(settings, tmp_path):
+async def hands(any_settings, tmp_path):
     """Forty hands, one an hour, of two accounts, every fifth still live."""
     rng = random.Random(11)
     made = [
-        sample_hand(rng, decisions=3, ended=i % 5 != 0, account="ada" if i % 2 else "bob", started_us=START + i * DAY // 24)
+        sample_hand(
+            rng, decisions=3, ended=i % 5 != 0, account="ada" if i % 2 else "bob", started_us=START + i * DAY // 24
+        )
         for i in range(40)
     ]
-    log = DecisionLog.open(settings, "test", tmp_path / "spool")
+    log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
     for rows in rng.sample(made, 40):
         await log.submit(rows)
     await log.aclose()
@@ -42,8 +44,8 @@ async def hands(settings, tmp_path):
 
 
 @pytest.fixture
-def store(settings):
-    with Store.open(settings) as opened:
+def store(any_settings):
+    with Store.open(any_settings) as opened:
         yield opened
 
 
@@ -113,9 +115,9 @@ def test_stretches_join_to_the_stream(stretches):
 
 
 @pytest.mark.parametrize("seat", [0, 1, 2])
-async def test_folding_the_events_gives_the_logged_views(settings, store, tmp_path, seat):
+async def test_folding_the_events_gives_the_logged_views(any_settings, store, tmp_path, seat):
     game = rules.game("doudizhu")
-    log = DecisionLog.open(settings, "test", tmp_path / "spool")
+    log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
     hands = [played_hand(game, seed, seat=seat) for seed in range(5)]
     for rows in hands:
         await log.submit(rows)

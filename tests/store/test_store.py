@@ -16,8 +16,8 @@ RNG = random.Random(5)
 
 
 @pytest.fixture
-def store(settings: StoreSettings):
-    with Store.open(settings) as opened:
+def store(any_settings: StoreSettings):
+    with Store.open(any_settings) as opened:
         yield opened
 
 
@@ -27,32 +27,36 @@ async def log_rows(settings, tmp_path, records) -> None:
     await log.aclose()
 
 
-async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, settings, tmp_path):
+async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, any_settings, tmp_path):
     live, ended = sample_hand(RNG, ended=False), sample_hand(RNG)
-    await log_rows(settings, tmp_path, live + ended)
+    await log_rows(any_settings, tmp_path, live + ended)
     assert store.find_game("home", "ada", live[0].table, "1") == live[0]
     assert store.find_game("home", "ada", ended[0].table, "1") is None
     assert store.find_game("home", "bob", live[0].table, "1") is None
 
 
-async def test_of_two_hands_of_one_name_the_later_is_found(store, settings, tmp_path):
+async def test_of_two_hands_of_one_name_the_later_is_found(store, any_settings, tmp_path):
     first = sample_game(RNG, started_us=10**15)
     second = sample_game(RNG, started_us=2 * 10**15)
     second.table = first.table
-    await log_rows(settings, tmp_path, [second, first])
+    await log_rows(any_settings, tmp_path, [second, first])
     assert store.find_game("home", "ada", first.table, "1") == second
 
 
-async def test_live_decisions_of_a_seat_come_in_order(store, settings, tmp_path):
+async def test_live_decisions_of_a_seat_come_in_order(store, any_settings, tmp_path):
     game = sample_game(RNG)
     rows = [sample_decision(RNG, game, seq) for seq in range(9)]
     rows[3].role = "shadow"
     rows[4].seat = 2
-    await log_rows(settings, tmp_path, [game, *RNG.sample(rows, 9)])
+    await log_rows(any_settings, tmp_path, [game, *RNG.sample(rows, 9)])
     found = store.decisions_of(game.game_id, game.seat)
     expected = [r for r in rows if r.role == "live" and r.seat == 0]
     assert [m.decision_id for m in found] == [r.id for r in expected]
-    assert (found[0].request_id, found[0].notation, found[0].action) == (rows[0].request_id, "333444555", rows[0].action)
+    assert (found[0].request_id, found[0].notation, found[0].action) == (
+        rows[0].request_id,
+        "333444555",
+        rows[0].action,
+    )
 
 
 def test_a_memo_is_replaced(store):
@@ -63,9 +67,13 @@ def test_a_memo_is_replaced(store):
     assert store.memo("home", "ada") == {"session": "y", "tables": [1]}
 
 
-def test_a_locked_database_is_unavailable(store, settings):
-    with closing(sqlite3.connect(sqlite_path(settings.url), isolation_level=None)) as other:
+def test_a_locked_database_is_unavailable(settings):
+    with (
+        Store.open(settings) as store,
+        closing(sqlite3.connect(sqlite_path(settings.url), isolation_level=None)) as other,
+    ):
         other.execute("BEGIN IMMEDIATE")
-        store.engine.connect().exec_driver_sql("PRAGMA busy_timeout = 1").connection.close()
+        with store.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 1")
         with pytest.raises(StoreUnavailable, match="locked"):
             store.remember("home", "ada", {})

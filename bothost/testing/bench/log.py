@@ -59,12 +59,12 @@ def command(
 def sample_rows(count: int) -> Iterator[DecisionRecord]:
     """Decisions of many live hands, interleaved."""
     rng = random.Random(1)
-    live = [[sample_game(rng), 0] for _ in range(HANDS)]
+    live = [(sample_game(rng), 0) for _ in range(HANDS)]
     for _ in range(count):
         seat = rng.randrange(HANDS)
         game, step = live[seat]
         yield sample_decision(rng, game, 3 * step)
-        live[seat] = [sample_game(rng), 0] if step + 1 == DECISIONS_PER_HAND else [game, step + 1]
+        live[seat] = (sample_game(rng), 0) if step + 1 == DECISIONS_PER_HAND else (game, step + 1)
 
 
 def measure_sqlite(records: list[DecisionRecord], batch: int, repeats: int, folder: Path) -> dict[str, float]:
@@ -97,6 +97,7 @@ def measure_postgres(
     from bothost.store.postgres import raw_copy
 
     settings = StoreSettings(url=url)
+    schema.upgrade(settings)
     seconds: dict[str, list[float]] = {"raw": [], "async": [], "before_send": []}
     for _ in range(repeats):
         seconds["raw"].append(raw_copy(settings, [msgspec.structs.astuple(r) for r in records], batch))

@@ -1,0 +1,114 @@
+"""The decision log on PostgreSQL: the same promises as on SQLite."""
+
+import asyncio
+import random
+from collections import Counter
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+
+from bothost.store import DecisionLog, DecisionRecord, Store, schema
+from bothost.store.engine import make_engine
+from bothost.store.models import COLUMNS, decisions, metadata
+from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
+
+RNG = random.Random(23)
+
+
+@pytest.fixture
+async def log(postgres_settings, tmp_path):
+    made = DecisionLog.open(postgres_settings, "host", tmp_path / "spool")
+    yield made
+    await made.aclose()
+
+
+def logged(settings) -> list[DecisionRecord]:
+    engine = make_engine(settings)
+    with engine.connect() as connection:
+        rows = connection.execute(sa.select(decisions).order_by(decisions.c.game_id, decisions.c.seq)).all()
+    engine.dispose()
+    return [DecisionRecord(**dict(zip(COLUMNS["decisions"], row, strict=True))) for row in rows]
+
+
+def some_decisions(count: int) -> list[DecisionRecord]:
+    game = sample_game(RNG)
+    return [sample_decision(RNG, game, seq) for seq in range(count)]
+
+
+async def until(condition, seconds: float = 15.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - the writer thread has no event for it
+            await asyncio.sleep(0.02)
+
+
+def test_models_equal_migrations(postgres_settings):
+    assert schema.differences(postgres_settings) == []
+
+
+def test_every_released_schema_upgrades_with_its_data(postgres_url):
+    from bothost.config import StoreSettings
+    from bothost.testing.postgres import new_database
+
+    for revision in schema.REVISIONS:
+        settings = StoreSettings(url=new_database(postgres_url, f"upgrade{revision}"))
+        schema.upgrade(settings, revision)
+        engine = make_engine(settings)
+        rows = {"games": sample_game(RNG), "decisions": sample_decision(RNG, sample_game(RNG), 1)}
+        for name, record in rows.items():
+            table = metadata.tables[name]
+            with engine.begin() as connection:
+                connection.execute(table.insert(), [{c: getattr(record, c) for c in COLUMNS[name]}])
+        schema.upgrade(settings)
+        engine.dispose()
+        assert schema.differences(settings) == []
+        assert len(logged(settings)) == 1
+
+
+async def test_every_field_is_read_back(postgres_settings, log):
+    records = sample_hand(RNG, decisions=20)
+    await log.submit(records)
+    assert logged(postgres_settings) == [r for r in records if isinstance(r, DecisionRecord)]
+    assert log.stats.rows == len(records)
+
+
+async def test_equal_rows_are_kept_once(postgres_settings, log):
+    records = some_decisions(10)
+    await log.submit(records[:6])
+    await log.submit(records)
+    assert logged(postgres_settings) == records
+    assert log.stats.duplicates == 6
+
+
+async def test_a_row_that_the_database_does_not_take_costs_only_itself(postgres_settings, log):
+    records = some_decisions(7)
+    records[2].notation = "a\0b"
+    records[5].seed = 2**70
+    await log.submit(records)
+    assert logged(postgres_settings) == [r for i, r in enumerate(records) if i not in (2, 5)]
+    assert log.stats.rejected == 2
+
+
+async def test_a_lost_connection_costs_nothing(postgres_settings, postgres_url, log):
+    before, during, after = some_decisions(5), some_decisions(200), some_decisions(5)
+    await log.submit(before)
+    name = make_url(postgres_settings.url).database
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        for at in range(0, 200, 20):
+            await log.submit(during[at : at + 20])
+        assert log.stats.spool_depth == 200
+        admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'.encode())
+    await until(lambda: log.stats.spool_depth == 0)
+    await log.submit(after)
+    found = Counter(record.id for record in logged(postgres_settings))
+    assert found == Counter(record.id for record in before + during + after)
+
+
+def test_a_store_reads_and_remembers(postgres_settings):
+    with Store.open(postgres_settings) as store:
+        store.remember("home", "ada", {"a": 1})
+        store.remember("home", "ada", {"a": 2})
+        assert store.memo("home", "ada") == {"a": 2}
