@@ -26,7 +26,7 @@ from bothost.store.store import Store
 
 EXPORT_VERSION = 1
 """Of the columns and of the manifest; raised when either changes incompatibly."""
-PAGE_HANDS = 500
+PAGE_HANDS = 1000
 
 Progress = Callable[[int, int], None]
 """Called with hands done and hands in all."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 from bothost.export import rllib
 from bothost.export.options import ExportOptions
 from bothost.export.views import Games
-from bothost.store.query import player_at, players_of
+from bothost.store.query import players_of
 from bothost.store.reader import Hand
 from bothost.store.store import Store
 
@@ -152,10 +152,8 @@ def batch_of(
     if options.rllib:
         arrays |= rllib.columns_of(page, hands, columns, games)
     contents.rows += len(rows)
-    for split, count in zip(
-        *np.unique(arrays["split"].to_numpy(zero_copy_only=False), return_counts=True), strict=True
-    ):
-        contents.splits[str(split)] += int(count)
+    for hand, count in zip(page, np.bincount(hands, minlength=len(page)).tolist(), strict=True):
+        contents.splits[options.split_of(hand.game.lobby, hand.game.table, hand.game.hand)] += count
     versions = set(zip(columns["strategy"], columns["encoder_version"], strict=True))
     contents.encoders |= {(strategy, version) for strategy, version in versions if version is not None}
     schema = schema_of(options)
@@ -182,14 +180,15 @@ def _fetch(store: Store, ids: list[bytes], *, raw: bool) -> list[tuple[Any, ...]
 
 def _hand_columns(page: Sequence[Hand], hands: list[int], options: ExportOptions) -> dict[str, pa.Array]:
     names = options.name_of
-    seated = [player_at(hand.game.players, hand.game.seat) for hand in page]
+    players = [players_of(hand.game.players) for hand in page]
+    seated = [_at(them, hand.game.seat) for them, hand in zip(players, page, strict=True)]
     scores = [hand.scores for hand in page]
     special: dict[str, list[Any]] = {
         "game_id": [hand.game.game_id.hex() for hand in page],
         "account": [names(hand.game.account) for hand in page],
         "player": [names(p["player"]) if isinstance(p.get("player"), str) else None for p in seated],
         "consents": [p.get("consents") if isinstance(p.get("consents"), bool) else None for p in seated],
-        "opponents": [_opponents(hand, options) for hand in page],
+        "opponents": [_opponents(them, hand.game.seat, options) for them, hand in zip(players, page, strict=True)],
         "outcome": [
             score[hand.game.seat] if score is not None and hand.game.seat < len(score) else None
             for hand, score in zip(page, scores, strict=True)
@@ -211,12 +210,14 @@ def _hand_columns(page: Sequence[Hand], hands: list[int], options: ExportOptions
     return made
 
 
-def _opponents(hand: Hand, options: ExportOptions) -> list[str]:
-    return [
-        options.name_of(str(player.get("player", "")))
-        for player in sorted(players_of(hand.game.players), key=lambda player: str(player.get("seat")))
-        if player.get("seat") != hand.game.seat
-    ]
+def _at(players: list[dict[str, Any]], seat: int) -> dict[str, Any]:
+    return next((player for player in players if player.get("seat") == seat), {})
+
+
+def _opponents(players: list[dict[str, Any]], seat: int, options: ExportOptions) -> list[str]:
+    others = [player for player in players if player.get("seat") != seat]
+    others.sort(key=lambda player: str(player.get("seat")))
+    return [options.name_of(str(player.get("player", ""))) for player in others]
 
 
 def _decision_columns(columns: dict[str, Sequence[Any]]) -> dict[str, pa.Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -66,6 +65,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         )
 
 
+_decode = msgspec.json.Decoder().decode
 EVERY_HAND = HandQuery()
 CLOSED_HANDS = HandQuery(closed=True)
 
@@ -86,12 +86,7 @@ def id_range(prefix: str) -> tuple[bytes, bytes]:
 def players_of(text: str) -> list[dict[str, Any]]:
     """The players of a hand; what is no list of objects counts as none."""
     try:
-        found = json.loads(text)
+        found = _decode(text)
     except ValueError:
         return []
     return [player for player in found if isinstance(player, dict)] if isinstance(found, list) else []
-
-
-def player_at(text: str, seat: int) -> dict[str, Any]:
-    """The player at a seat, {} where nobody is known."""
-    return next((player for player in players_of(text) if player.get("seat") == seat), {})

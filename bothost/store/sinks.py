@@ -17,6 +17,7 @@ from urllib.parse import quote
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
+from bothost.store.checkpoint import LOG_PAGES, Checkpointer
 from bothost.store.engine import parse_url, set_up_sqlite
 
 Chunk = tuple[str, tuple[str, ...], Sequence[Sequence[Any]]]
@@ -67,6 +68,7 @@ class SqliteSink:
         self._path = path
         self._synchronous = synchronous
         self._connection: sqlite3.Connection | None = None
+        self._checkpointer: Checkpointer | None = None
         self._identity = (0, 0)
         self._wait_ms = -1
         self._statements: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
@@ -89,7 +91,9 @@ class SqliteSink:
         except StoreError:
             connection.close()
             raise
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         self._connection = connection
+        self._checkpointer = Checkpointer(self._path)
         self._wait_ms = 1000
 
     def write(self, chunks: Iterable[Chunk], *, wait_ms: int) -> int:
@@ -108,7 +112,10 @@ class SqliteSink:
             connection.execute("COMMIT")
             if self._file() != self._identity:
                 raise sqlite3.OperationalError("the file was moved or deleted while open")
-            return connection.total_changes - before
+            new = connection.total_changes - before
+            if self._checkpointer is not None:
+                self._checkpointer.written(new)
+            return new
         except (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
             self._roll_back(connection)
             raise BadRow(str(error)) from error
@@ -123,6 +130,9 @@ class SqliteSink:
             raise StoreUnavailable(f"database {self._path}: {error}") from error
 
     def close(self) -> None:
+        if self._checkpointer is not None:
+            self._checkpointer.close()
+            self._checkpointer = None
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
