@@ -130,6 +130,16 @@ def test_reconnect_without_bottom_and_history():
     assert g.view_from_json(view.to_json()) == view
 
 
+def test_reconnect_while_calling():
+    g = game("doudizhu", preset="mailgyc")
+    hand = "33445566778899TTJ"
+    view = g.view_from_snapshot({"seat": 0, "hand": hand, "first": 1, "bids": [[1, "call"], [2, "bid0"]]})
+    assert view.phase == "bid" and [view.notation(a) for a in view.legal()] == ["bid0", "grab"]
+    told = g.new_view(0)
+    told.observe_all([f"deal 0 {hand} 1", "bid 1 call", "bid 2 bid0"])
+    assert view == told
+
+
 def test_a_snapshot_with_history_is_complete():
     """What Botzone tells: own cards, the bottom, every play."""
     g = game("doudizhu", preset="botzone")

@@ -75,7 +75,9 @@ class View {
   void check_fields() const;
   void replay(Cards dealt, Seat first, Cards bottom, std::span<const Action> history);
   static View load(const Rules& rules, const Json& json, bool snapshot);
+  void load_history(const Json& json);
   void load_position(const Json& json);
+  void load_last(const Json& json);
   Cards own_dealt() const {
     return hand_ + pub_.played[static_cast<std::size_t>(seat_)] -
            (pub_.landlord == seat_ && pub_.phase >= Phase::play ? pub_.bottom : 0);

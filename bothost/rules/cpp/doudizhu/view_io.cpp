@@ -69,23 +69,69 @@ bool same(const Json& a, const Json& b) {
   return true;
 }
 
+/// Member that is there and not null.
+const Json* known(const Json& json, std::string_view key) {
+  const auto* j = json.find(key);
+  return j && !j->is_null() ? j : nullptr;
+}
+
 struct Told {
   std::vector<Seat> seats;
   std::vector<Action> actions;
+  std::size_t calls = 0;
+
+  /// "bids" and "history": [[seat, notation], …]
+  explicit Told(const Json& json) {
+    if (const auto* j = known(json, "bids")) add(*j, "bids");
+    calls = actions.size();
+    if (const auto* j = known(json, "history")) add(*j, "history");
+  }
+
+  void check_seats(const Public& pub) const {
+    for (std::size_t i = 0; i < seats.size(); ++i)
+      require(pub.seat_of(static_cast<int>(i)) == seats[i], "the history's seats are out of turn");
+  }
+
+ private:
+  void add(const Json& json, std::string_view what) {
+    const auto& u = Universe::get();
+    for (const auto& entry : json.array(what)) {
+      const auto& pair = entry.array(what);
+      require(pair.size() == 2, "an entry of the history is [seat, move]");
+      seats.push_back(static_cast<Seat>(pair[0].integer(what, 0, 2)));
+      actions.push_back(u.parse(pair[1].text(what)));
+      require((actions.back() >= u.first_call()) == (what == "bids"),
+              "bids and moves have lists of their own");
+      require(actions.size() <= kMaxHistory, "the history is too long");
+    }
+  }
 };
 
-/// [[seat, notation], …]
-void read_told(const Json& json, std::string_view what, Told& out) {
-  const auto& u = Universe::get();
-  for (const auto& entry : json.array(what)) {
-    const auto& pair = entry.array(what);
-    require(pair.size() == 2, "an entry of the history is [seat, move]");
-    out.seats.push_back(static_cast<Seat>(pair[0].integer(what, 0, 2)));
-    out.actions.push_back(u.parse(pair[1].text(what)));
-    require((out.actions.back() >= u.first_call()) == (what == "bids"),
-            "bids and moves have lists of their own");
-    require(out.actions.size() <= kMaxHistory, "the history is too long");
-  }
+Event reveal_from(const Json& json) {
+  const auto& hands = json.at("hands").array("hands");
+  require(hands.size() == kSeats, "hands are three");
+  Event e{Event::Kind::reveal, kNobody, static_cast<Seat>(json.at("first").integer("first", 0, 2)), 0, {}};
+  for (std::size_t i = 0; i < kSeats; ++i) e.cards[i] = cards_from_text(hands[i].text("hands"));
+  e.cards[3] = cards_from_text(json.at("bottom").text("bottom"));
+  return e;
+}
+
+Cards read_bottom(const Json& json) {
+  const auto* j = known(json, "bottom");
+  if (!j) return 0;
+  const Cards out = cards_from_text(j->text("bottom"));
+  require(size_of(out) == kBottomSize, "bottom is 3 cards");
+  return out;
+}
+
+/// Whether a view with these members reaches back to the deal.
+bool tells_everything(const Rules& rules, const Json& json) {
+  if (const auto* j = known(json, "complete")) return j->boolean("complete");
+  const auto* phase = known(json, "phase");
+  if (phase ? phase->text("phase") == "bid" || phase->text("phase") == "bottom" : !known(json, "landlord"))
+    return true;
+  return known(json, "bottom") && known(json, "history") &&
+         (rules.bidding == Bidding::none || known(json, "bids"));
 }
 
 constexpr std::array<std::string_view, 20> kKeys = {
@@ -224,77 +270,14 @@ View View::load(const Rules& rules, const Json& json, bool snapshot) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
       throw InvalidInput("a view has no key \"" + key + "\"");
   View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 2)));
-  const auto known = [&](std::string_view key) {
-    const auto* j = json.find(key);
-    return j && !j->is_null() ? j : nullptr;
-  };
-  Told told;
-  if (const auto* j = known("bids")) read_told(*j, "bids", told);
-  const auto calls = told.actions.size();
-  if (const auto* j = known("history")) read_told(*j, "history", told);
-  const Cards hand = cards_from_text(json.at("hand").text("hand"));
-  const Cards bottom = known("bottom") ? cards_from_text(known("bottom")->text("bottom")) : 0;
-  require(bottom == 0 || size_of(bottom) == kBottomSize, "bottom is 3 cards");
-  const auto* phase = known("phase");
-  const std::string phase_name = phase ? phase->text("phase") : known("landlord") ? "play" : "bid";
-
-  bool complete = true;
-  if (const auto* j = known("complete"))
-    complete = j->boolean("complete");
-  else if (phase_name == "play" || phase_name == "end")
-    complete = bottom && known("history") && (rules.bidding == Bidding::none || known("bids"));
-  if (complete && phase_name != "deal") {
-    const Seat first = known("first") ? seat_from(*known("first"), "first")
-                       : rules.bidding == Bidding::none && known("landlord")
-                           ? seat_from(*known("landlord"), "landlord")
-                       : !told.seats.empty() ? told.seats[0]
-                                             : kNobody;
-    Cards dealt = hand;
-    for (std::size_t i = calls; i < told.actions.size(); ++i)
-      if (told.seats[i] == v.seat_) {
-        dealt += Universe::get()[told.actions[i]].cards;
-        require(contains(kDeck, dealt), "the seat played and holds more of a rank than the deck has");
-      }
-    if (bottom && known("landlord") && seat_from(*known("landlord"), "landlord") == v.seat_) {
-      require(contains(dealt, bottom), "the landlord holds or played the bottom cards");
-      dealt -= bottom;
-    }
-    v.replay(dealt, first, bottom, told.actions);
-    for (std::size_t i = 0; i < told.seats.size(); ++i)
-      require(v.pub_.seat_of(static_cast<int>(i)) == told.seats[i], "the history's seats are out of turn");
-  } else if (!complete) {
-    v.hand_ = hand;
-    v.pub_.bottom = bottom;
-    v.pub_.calls = static_cast<std::uint8_t>(calls);
-    v.pub_.size = static_cast<std::uint16_t>(told.actions.size());
-    std::transform(told.actions.begin(), told.actions.end(), v.pub_.history.begin(),
-                   [](Action a) { return static_cast<Id16>(a); });
+  v.hand_ = cards_from_text(json.at("hand").text("hand"));
+  if (!tells_everything(rules, json))
     v.load_position(json);
-    for (std::size_t i = 0; i < told.seats.size(); ++i)
-      require(v.pub_.seat_of(static_cast<int>(i)) == told.seats[i], "the history's seats are out of turn");
-    if (!known("played")) {
-      if (told.actions.size() > calls) v.pub_.played.fill(0);
-      for (std::size_t i = calls; i < told.actions.size(); ++i) {
-        auto& pile = v.pub_.played[at(told.seats[i])];
-        pile += Universe::get()[told.actions[i]].cards;
-        require(contains(kDeck, pile), "more cards of a rank than the deck holds");
-      }
-    }
-    v.check_fields();
-    v.check_feasible();
-  }
-  if (const auto* r = known("revealed")) {
-    const auto& hands = r->at("hands").array("hands");
-    require(hands.size() == kSeats, "hands are three");
-    Event e{Event::Kind::reveal, kNobody, static_cast<Seat>(r->at("first").integer("first", 0, 2)), 0, {}};
-    for (std::size_t i = 0; i < kSeats; ++i) e.cards[i] = cards_from_text(hands[i].text("hands"));
-    e.cards[3] = cards_from_text(r->at("bottom").text("bottom"));
-    v.observe_reveal(e);
+  else if (!known(json, "phase") || known(json, "phase")->text("phase") != "deal")
+    v.load_history(json);
+  if (const auto* r = known(json, "revealed")) {
+    v.observe_reveal(reveal_from(*r));
     if (v.pub_.complete) ++v.seq_;
-  }
-  if (!v.pub_.complete) {
-    const auto* seq = known("seq");
-    v.seq_ = seq ? static_cast<std::uint32_t>(seq->integer("seq", 0, 0xffffffffLL)) : 0;
   }
   // Cards may come in any order in a snapshot; the fields that tell them were read above.
   constexpr std::array<std::string_view, 9> kTold = {"seq",  "hand",    "played",   "bottom", "bids",
@@ -307,15 +290,37 @@ View View::load(const Rules& rules, const Json& json, bool snapshot) {
   return v;
 }
 
+/// From the own hand and everything that happened since the deal.
+void View::load_history(const Json& json) {
+  const Told told(json);
+  const Cards bottom = read_bottom(json);
+  const auto seat_in = [&](std::string_view key) {
+    const auto* j = known(json, key);
+    return j ? seat_from(*j, key) : kNobody;
+  };
+  Seat first = seat_in("first");
+  if (first == kNobody && rules_->bidding == Bidding::none) first = seat_in("landlord");
+  if (first == kNobody && !told.seats.empty()) first = told.seats[0];
+  Cards dealt = hand_;
+  for (std::size_t i = told.calls; i < told.actions.size(); ++i)
+    if (told.seats[i] == seat_) {
+      dealt += Universe::get()[told.actions[i]].cards;
+      require(contains(kDeck, dealt), "the seat played and holds more of a rank than the deck has");
+    }
+  if (bottom && seat_in("landlord") == seat_) {
+    require(contains(dealt, bottom), "the landlord holds or played the bottom cards");
+    dealt -= bottom;
+  }
+  replay(dealt, first, bottom, told.actions);
+  told.check_seats(pub_);
+}
+
 /// Position without history: what is absent takes its default.
 void View::load_position(const Json& json) {
+  const Told told(json);
   auto& p = pub_;
-  const auto known = [&](std::string_view key) {
-    const auto* j = json.find(key);
-    return j && !j->is_null() ? j : nullptr;
-  };
   const auto three = [&](std::string_view key, auto& out, int most) {
-    const auto* j = known(key);
+    const auto* j = known(json, key);
     if (!j) return false;
     const auto& values = j->array(key);
     require(values.size() == kSeats, "three values, one per seat");
@@ -324,46 +329,71 @@ void View::load_position(const Json& json) {
     return true;
   };
   p.complete = false;
-  p.phase = known("phase") && known("phase")->text("phase") == "end" ? Phase::end : Phase::play;
+  p.bottom = read_bottom(json);
+  p.calls = static_cast<std::uint8_t>(told.calls);
+  p.size = static_cast<std::uint16_t>(told.actions.size());
+  std::transform(told.actions.begin(), told.actions.end(), p.history.begin(),
+                 [](Action a) { return static_cast<Id16>(a); });
+  if (const auto* j = known(json, "seq"))
+    seq_ = static_cast<std::uint32_t>(j->integer("seq", 0, 0xffffffffLL));
+  p.phase = known(json, "phase") && known(json, "phase")->text("phase") == "end" ? Phase::end : Phase::play;
   p.landlord = seat_from(json.at("landlord"), "landlord");
   require(p.landlord != kNobody, "the landlord is unknown");
-  if (const auto* j = known("first")) p.first = seat_from(*j, "first");
-  if (const auto* j = known("stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
-  if (const auto* j = known("bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
+  if (const auto* j = known(json, "first")) p.first = seat_from(*j, "first");
+  if (const auto* j = known(json, "stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
+  if (const auto* j = known(json, "bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
   if (!three("counts", p.counts, 20)) {
     p.counts.fill(kDealSize);
     p.counts[at(p.landlord)] = kDealSize + kBottomSize;
     p.counts[at(seat_)] = static_cast<std::uint8_t>(size_of(hand_));
   }
-  if (const auto* j = known("winner")) p.winner = seat_from(*j, "winner");
-  if (const auto* j = known("turn")) p.turn = seat_from(*j, "turn");
+  if (const auto* j = known(json, "winner")) p.winner = seat_from(*j, "winner");
+  if (const auto* j = known(json, "turn")) p.turn = seat_from(*j, "turn");
   if (p.phase == Phase::play && p.turn == kNobody) p.turn = seat_;
-  if (const auto* j = known("last")) {
-    const auto& pair = j->array("last");
-    require(pair.size() == 2, "last is [seat, move]");
-    p.last_seat = static_cast<Seat>(pair[0].integer("last", 0, 2));
-    const Action a = Universe::get().parse(pair[1].text("last"));
-    require(a != kPass && a < Universe::get().first_call(), "last is a play");
-    if (p.last_seat == p.turn) {  // everybody passed: its seat leads
-      p.passes = 2;
-    } else {
-      p.last = static_cast<Id16>(a);
-      const int next = p.winner == kNobody ? p.turn : p.winner + 1;
-      p.passes = static_cast<std::uint8_t>((next - p.last_seat + 5) % 3);
-    }
-    if (!known("played")) p.played[at(p.last_seat)] = Universe::get()[a].cards;
-  } else {
-    p.last_seat = p.turn;
-    p.passes = known("passes") ? static_cast<std::uint8_t>(known("passes")->integer("passes", 0, 2)) : 0;
-  }
-  if (const auto* j = known("played")) {
+  load_last(json);
+  if (const auto* j = known(json, "played")) {
     const auto& piles = j->array("played");
     require(piles.size() == kSeats, "played: one pile per seat");
     for (std::size_t i = 0; i < kSeats; ++i) p.played[i] = cards_from_text(piles[i].text("played"));
+  } else {
+    for (std::size_t i = told.calls; i < told.actions.size(); ++i) {
+      auto& pile = p.played[at(told.seats[i])];
+      pile += Universe::get()[told.actions[i]].cards;
+      require(contains(kDeck, pile), "more cards of a rank than the deck holds");
+    }
+    const Cards last = Universe::get()[p.last].cards;
+    if (p.last && !contains(p.played[at(p.last_seat)], last)) p.played[at(p.last_seat)] = last;
   }
   if (!three("plays", p.plays, 20))
     for (Seat s = 0; s < kSeats; ++s)
       p.plays[at(s)] = static_cast<std::uint8_t>(std::clamp(dealt_size_of(s) - p.counts[at(s)], 0, 2));
+  told.check_seats(p);
+  check_fields();
+  check_feasible();
+}
+
+/// The move to beat, its seat, and the passes since.
+void View::load_last(const Json& json) {
+  auto& p = pub_;
+  const auto* last = known(json, "last");
+  if (!last) {
+    p.last_seat = p.turn;
+    if (const auto* j = known(json, "passes"))
+      p.passes = static_cast<std::uint8_t>(j->integer("passes", 0, 2));
+    return;
+  }
+  const auto& pair = last->array("last");
+  require(pair.size() == 2, "last is [seat, move]");
+  p.last_seat = static_cast<Seat>(pair[0].integer("last", 0, 2));
+  const Action a = Universe::get().parse(pair[1].text("last"));
+  require(a != kPass && a < Universe::get().first_call(), "last is a play");
+  if (p.last_seat == p.turn) {  // everybody passed: its seat leads
+    p.passes = 2;
+    return;
+  }
+  p.last = static_cast<Id16>(a);
+  const int next = p.winner == kNobody ? p.turn : p.winner + 1;
+  p.passes = static_cast<std::uint8_t>((next - p.last_seat + 5) % 3);
 }
 
 }  // namespace bothost::doudizhu
