@@ -17,6 +17,8 @@ import pytest
 import typer
 
 from bothost import cli, config, hookspecs
+from bothost.plugins import Plugins
+from bothost.testing.check_strategy import check_strategy
 
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -121,3 +123,25 @@ def test_the_example_configuration_shows_every_table() -> None:
     shown = tomllib.loads((ROOT / "config.toml").read_text())
     info: Any = msgspec.inspect.type_info(config.Settings)
     assert {field.encode_name for field in info.fields} == set(shown)
+
+
+def test_every_hook_is_in_the_guide() -> None:
+    text = (ROOT / "docs" / "writing-a-strategy.md").read_text()
+    for name, hook in hookspecs.specs().items():
+        arguments = ", ".join(inspect.signature(hook).parameters)
+        assert f"`{name}({arguments})`" in text
+
+
+def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "writing-a-strategy.md").read_text()
+    plugin, test = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+    (tmp_path / "longest.py").write_text(plugin)
+    found = Plugins.load(tmp_path)
+    check_strategy("longest", games=["claims", "pairing"], hands=5, plugins=found).require()
+    assert 'check_strategy("longest"' in test
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for path in DOCS:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text() if path.exists() else ""):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"

@@ -280,3 +280,9 @@ def test_exit_codes_of_verbs_pass_through(run: Callable[..., tuple[int, str, str
     finally:
         del cli.NOUNS["seven"], sys.modules["tests_seven"]
         cli.app.registered_commands.pop()
+
+
+@pytest.mark.parametrize(("words", "place", "offered"), [("bothost plu", 1, "plugin"), ("bothost plugin ", 2, "check")])
+def test_the_shell_completes_nouns_and_verbs(words: str, place: int, offered: str) -> None:
+    done = python("-m", "bothost", _BOTHOST_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(place))
+    assert offered in done.stdout.split(), done.stderr
