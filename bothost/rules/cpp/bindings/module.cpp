@@ -36,6 +36,8 @@ void set_error(PyObject* type, const char* what) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+  // Whoever keeps a game to the end of the process (a cache, a thread) has leaked nothing that matters.
+  nb::set_leak_warnings(false);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
