@@ -52,8 +52,8 @@ async def test_a_connection_that_fails_in_the_middle_of_a_hand(kit, name, faults
 @pytest.mark.parametrize("game", ["doudizhu", "claims", "othello"])
 async def test_frames_that_are_lost_doubled_swapped_and_garbage(kit, game):
     faults = Faults(lose=0.02, duplicate=0.1, reorder=0.05, garbage=0.1)
-    accounts = 3 if game == "doudizhu" else 2
-    async with faulty(kit, faults, grant_ms=1500, bank_ms=0, game=game, accounts=accounts, robots=True) as (
+    options = {"accounts": 3 if game == "doudizhu" else 2, "grant_ms": 1500, "bank_ms": 0, "robots": True}
+    async with faulty(kit, faults, game=game, **options) as (
         server,
         host,
     ):
@@ -131,7 +131,7 @@ async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):
     """lichess-bot#1163: a game started beyond the cap."""
     most = 0
     faults = Faults(lose=0.02, duplicate=0.1)
-    async with faulty(kit, faults, tables=2, grant_ms=1000, bank_ms=0, robots=True) as (server, host):
+    async with faulty(kit, faults, tables=2, grant_ms=1000, bank_ms=0, robots=True) as (_, host):
         while host.floor.tally.decisions < 150:
             await asyncio.sleep(0.002)
             for account in host.accounts:

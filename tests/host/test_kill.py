@@ -1,4 +1,4 @@
-"""kill -9 at any moment: after the restart every move that the lobby received has its row, once, and the tables go on."""
+"""kill -9 at any moment: after the restart every move that the lobby received has its row, and the tables go on."""
 
 import asyncio
 import os
