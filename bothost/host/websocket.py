@@ -258,7 +258,8 @@ class WebSocket(asyncio.Protocol):
         if self._closed:
             return
         self._closed = True
-        self.closed = (self._protocol.close_code or 1006, self._protocol.close_reason or "")
+        said = self._protocol.close_rcvd or self._protocol.close_sent  # theirs, or why we failed the connection
+        self.closed = (said.code, said.reason) if said is not None else (1006, "")
         self._on_close(*self.closed)
 
 

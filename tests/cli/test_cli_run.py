@@ -1,0 +1,178 @@
+"""run, demo, status and drain as an operator meets them: exit codes, one clear message, no traceback."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+CONFIG = """
+[host]
+data_dir = "var"
+drain_timeout_s = 5
+[[lobby]]
+name = "home"
+adapter = "embedded"
+url = "ws://127.0.0.1:{port}/ws"
+allow_same_table = true
+min_move_ms = 5
+[[lobby.account]]
+name = "ada"
+[[lobby.account.wish]]
+game = "othello"
+[[lobby.account]]
+name = "bob"
+[[lobby.account.wish]]
+game = "othello"
+[[route]]
+strategy = "{strategy}"
+"""
+TOKENS = {"BOTHOST_HOME_ADA_TOKEN": "planted-token-of-ada", "BOTHOST_HOME_BOB_TOKEN": "planted-token-of-bob"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Shell:
+    def __init__(self, folder):
+        self.folder = folder
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("BOTHOST")} | TOKENS
+
+    def configure(self, strategy="random", port=None, **env):
+        self.port = port or free_port()
+        (self.folder / "config.toml").write_text(CONFIG.format(port=self.port, strategy=strategy))
+        self.env |= env
+
+    def start(self, *args):
+        line = [sys.executable, "-m", "bothost", *args]
+        return subprocess.Popen(
+            line, cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, *args, timeout=60):
+        process = self.start(*args)
+        out, err = process.communicate(timeout=timeout)
+        assert "Traceback" not in err
+        assert "planted-token" not in out + err
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def shell(tmp_path):
+    return Shell(tmp_path)
+
+
+def test_a_demo_without_any_configuration_plays_and_says_what_to_do_next(shell):
+    code, out, _err = shell.run("demo", "--seconds", "2.5")
+    assert code == 0
+    assert "decisions in" in out and "bothost games list" in out
+    assert (shell.folder / "var" / "bothost.db").exists()
+
+
+def test_a_demo_counts_hands_and_tells_json(shell):
+    code, out, _err = shell.run("demo", "--hands", "3", "--json")
+    status = json.loads(out)
+    assert code == 0
+    assert status["hands"] >= 3 and status["decisions"] > 20
+    assert status["log"]["queue"] == 0
+    assert status["fallbacks"] == {}
+
+
+def test_ctrl_c_ends_a_demo_quickly_and_cleanly(shell):
+    demo = shell.start("demo")
+    time.sleep(4)
+    demo.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    out, err = demo.communicate(timeout=20)
+    assert demo.returncode == 0, err
+    assert time.monotonic() - started < 12
+    assert "Try next" in out and "Traceback" not in err
+
+
+def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
+    shell.configure()
+    shell.env["BOTHOST_LOBBY_TOKENS"] = "ada:planted-token-of-ada,bob:planted-token-of-bob"
+    assert shell.run("db", "upgrade")[0] == 0
+    lobby = shell.start("lobby", "serve", "--port", str(shell.port))
+    host = shell.start("run")
+    try:
+        deadline = time.monotonic() + 30
+        status = {}
+        while time.monotonic() < deadline and not status.get("decisions"):
+            code, out, _err = shell.run("status", "--json")
+            status = json.loads(out) if code == 0 else {}
+        assert status["tables"] >= 1 and status["decisions"] > 0
+        assert {account["account"] for account in status["accounts"]} == {"ada", "bob"}
+        code, out, _err = shell.run("status")
+        assert code == 0 and "home/ada" in out and "connected" in out
+        assert shell.run("drain")[0] == 0
+        _out, err = host.communicate(timeout=20)
+        assert host.returncode == 0, err
+        assert "planted-token" not in err
+    finally:
+        for process in (host, lobby):
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("command", ["status", "drain"])
+def test_without_a_host_status_says_how_to_start_one(shell, command):
+    code, _out, err = shell.run(command)
+    assert code == 2
+    assert "bothost run" in err
+
+
+def test_a_database_without_schema_is_refused_with_the_command_that_mends_it(shell):
+    shell.configure()
+    code, _out, err = shell.run("run")
+    assert code in (75, 78)
+    assert "bothost db upgrade" in err
+
+
+def test_a_strategy_that_is_not_there_is_told_before_anything_starts(shell):
+    shell.configure(strategy="randon")
+    assert shell.run("db", "upgrade")[0] == 0
+    code, _out, err = shell.run("run")
+    assert code == 2
+    assert "randon" in err and "random" in err
+
+
+def test_an_unreachable_lobby_with_fail_fast_is_75(shell):
+    shell.configure()
+    assert shell.run("db", "upgrade")[0] == 0
+    code, _out, err = shell.run("run", "--fail-fast")
+    assert code == 75
+    assert f"127.0.0.1:{shell.port}" in err
+
+
+def test_a_refused_token_is_77(shell):
+    shell.configure()
+    shell.env["BOTHOST_LOBBY_TOKENS"] = "ada:something-else,bob:also-something-else"
+    assert shell.run("db", "upgrade")[0] == 0
+    lobby = shell.start("lobby", "serve", "--port", str(shell.port))
+    try:
+        code, _out, err = shell.run("run")
+        assert code == 77
+        assert "home/ada" in err
+    finally:
+        lobby.kill()
+        lobby.communicate()
+
+
+def test_a_port_in_use_is_one_message(shell):
+    shell.configure()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        text = (shell.folder / "config.toml").read_text()
+        (shell.folder / "config.toml").write_text(f"[lobby_server]\nport = {taken.getsockname()[1]}\n{text}")
+        code, _out, err = shell.run("demo", "--seconds", "1")
+    assert code == 78
+    assert "lobby_server.port" in err

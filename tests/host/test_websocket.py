@@ -1,0 +1,166 @@
+"""The client websocket, against websockets' own server."""
+
+import asyncio
+import contextlib
+
+import pytest
+from websockets.asyncio.server import serve
+
+from bothost.host.websocket import OpenFailed, WebSocket
+
+
+class Client:
+    """Collects what a socket says."""
+
+    def __init__(self):
+        self.messages = []
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def close(self, code, reason):
+        assert not self.closed.done(), "closed twice"
+        self.closed.set_result((code, reason))
+
+    async def open(self, url, max_bytes=1 << 16, headers=()):
+        return await WebSocket.open(url, headers, max_bytes, self.messages.append, self.close)
+
+
+@contextlib.asynccontextmanager
+async def server(handler, **options):
+    async with serve(handler, "127.0.0.1", 0, **options) as running:
+        yield f"ws://127.0.0.1:{next(iter(running.sockets)).getsockname()[1]}/"
+
+
+async def until(condition):
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def echo(connection):
+    async for message in connection:
+        await connection.send(message)
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
+async def test_messages_of_every_length_arrive_whole_in_both_directions(size):
+    async with server(echo) as url:
+        client = Client()
+        socket = await client.open(url, 1 << 20)
+        socket.send("ü" * (size // 2) + "x" * (size % 2))
+        socket.send(bytes(range(256)) * (size // 256))
+        await until(lambda: len(client.messages) == 2)
+        socket.close()
+        assert await client.closed == (1000, "")
+        assert client.messages == ["ü" * (size // 2) + "x" * (size % 2), bytes(range(256)) * (size // 256)]
+
+
+async def test_fragments_are_put_together():
+    async def fragments(connection):
+        await connection.send(["one ", "two ", "three"])
+        await connection.send([b"1", b"2"])
+
+    async with server(fragments) as url:
+        client = Client()
+        await client.open(url)
+        assert await client.closed == (1000, "")
+        assert client.messages == ["one two three", b"12"]
+
+
+async def test_a_message_beyond_the_limit_closes_the_connection():
+    async def oversize(connection):
+        await connection.send("x" * 5000)
+        await connection.wait_closed()
+
+    async with server(oversize) as url:
+        client = Client()
+        await client.open(url, max_bytes=4096)
+        code, _ = await client.closed
+        assert code in (1009, 1006)
+        assert client.messages == []
+
+
+async def test_pings_are_answered_while_the_application_is_busy():
+    async def pinging(connection):
+        await asyncio.wait_for(await connection.ping(), 5)
+        await connection.send("answered")
+
+    async with server(pinging) as url:
+        client = Client()
+        await client.open(url)
+        await client.closed
+        assert client.messages == ["answered"]
+
+
+async def test_our_pings_are_counted_when_they_are_answered():
+    async with server(echo) as url:
+        client = Client()
+        socket = await client.open(url)
+        socket.ping()
+        await until(lambda: socket.pongs)
+        socket.close()
+        await client.closed
+
+
+async def test_a_close_by_the_server_tells_code_and_reason_once():
+    async def closing(connection):
+        await connection.close(4409, "superseded")
+
+    async with server(closing) as url:
+        client = Client()
+        socket = await client.open(url)
+        assert await client.closed == (4409, "superseded")
+        socket.send("nobody hears")
+        socket.close()
+        await asyncio.sleep(0.05)
+
+
+async def test_a_connection_that_breaks_is_1006():
+    async def breaking(connection):
+        connection.transport.abort()
+
+    async with server(breaking) as url:
+        client = Client()
+        await client.open(url)
+        assert (await client.closed)[0] == 1006
+
+
+async def test_headers_are_sent():
+    seen = []
+
+    async def looking(connection):
+        seen.append(connection.request.headers["Cookie"])
+
+    async with server(looking) as url:
+        client = Client()
+        await client.open(url, headers=(("Cookie", "userinfo=1"),))
+        await client.closed
+    assert seen == ["userinfo=1"]
+
+
+async def test_a_refused_upgrade_tells_the_status():
+    def refuse(connection, request):
+        return connection.respond(403, "no")
+
+    async with server(echo, process_request=refuse) as url:
+        with pytest.raises(OpenFailed) as caught:
+            await Client().open(url)
+        assert caught.value.status == 403
+
+
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:9/", "http://127.0.0.1/", "ws://", "nonsense"])
+async def test_what_cannot_be_opened_is_one_error(url):
+    with pytest.raises(OpenFailed) as caught:
+        await Client().open(url)
+    assert caught.value.status == 0 and caught.value.reason
+
+
+async def test_a_server_that_speaks_no_websocket_is_an_error():
+    async def rude(reader, writer):
+        writer.write(b"220 smtp ready\r\n")
+        await writer.drain()
+        writer.close()
+
+    running = await asyncio.start_server(rude, "127.0.0.1", 0)
+    async with running:
+        with pytest.raises(OpenFailed):
+            await Client().open(f"ws://127.0.0.1:{running.sockets[0].getsockname()[1]}/")
