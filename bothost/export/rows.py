@@ -141,7 +141,8 @@ def batch_of(
         return None
     columns: dict[str, Sequence[Any]] = dict(zip((*_FETCHED, "rejected", "raw"), zip(*rows, strict=True), strict=False))
     hands = [number[key] for key in zip(columns["game_id"], columns["seat"], strict=True)]
-    arrays = _hand_columns(page, hands, options) | _decision_columns(columns)
+    splits = [options.split_of(hand.game.lobby, hand.game.table, hand.game.hand) for hand in page]
+    arrays = _hand_columns(page, hands, splits, options) | _decision_columns(columns)
     if options.view_json:
         decoders = [games.of(hand.game) for hand in page]
         texts = [decoders[i].json(view) for i, view in zip(hands, columns["view"], strict=True)]
@@ -152,8 +153,8 @@ def batch_of(
     if options.rllib:
         arrays |= rllib.columns_of(page, hands, columns, games)
     contents.rows += len(rows)
-    for hand, count in zip(page, np.bincount(hands, minlength=len(page)).tolist(), strict=True):
-        contents.splits[options.split_of(hand.game.lobby, hand.game.table, hand.game.hand)] += count
+    for split, count in zip(splits, np.bincount(hands, minlength=len(page)).tolist(), strict=True):
+        contents.splits[split] += count
     versions = set(zip(columns["strategy"], columns["encoder_version"], strict=True))
     contents.encoders |= {(strategy, version) for strategy, version in versions if version is not None}
     schema = schema_of(options)
@@ -178,7 +179,9 @@ def _fetch(store: Store, ids: list[bytes], *, raw: bool) -> list[tuple[Any, ...]
     return [(row[0].bytes, row[1].bytes, *row[2:]) for row in rows] if postgres else rows
 
 
-def _hand_columns(page: Sequence[Hand], hands: list[int], options: ExportOptions) -> dict[str, pa.Array]:
+def _hand_columns(
+    page: Sequence[Hand], hands: list[int], splits: list[str], options: ExportOptions
+) -> dict[str, pa.Array]:
     names = options.name_of
     players = [players_of(hand.game.players) for hand in page]
     seated = [_at(them, hand.game.seat) for them, hand in zip(players, page, strict=True)]
@@ -195,7 +198,7 @@ def _hand_columns(page: Sequence[Hand], hands: list[int], options: ExportOptions
         ],
         "scores": scores,
         "end": [hand.end.reason if hand.end is not None else None for hand in page],
-        "split": [options.split_of(hand.game.lobby, hand.game.table, hand.game.hand) for hand in page],
+        "split": splits,
         "started": [hand.game.started_us for hand in page],
     }
     made = {}

@@ -10,6 +10,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "core/json_text.h"
 
 namespace bothost::python {
 
@@ -279,6 +280,14 @@ void bind_game(nb::module_& m) {
           "view_from_bytes",
           [](const AnyGame& g, const nb::bytes& data) {
             return g.view_from_bytes({data.c_str(), data.size()});
+          },
+          nb::arg("data"))
+      .def(
+          "view_json",
+          [](const AnyGame& g, const nb::bytes& data) {
+            std::string text;
+            append_json(text, g.view_from_bytes({data.c_str(), data.size()})->to_json());
+            return text;
           },
           nb::arg("data"))
       .def(
