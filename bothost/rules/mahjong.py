@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.rules import _native
+from bothost.rules.game import View
 
 CountArray = npt.NDArray[np.uint8]
 
@@ -79,6 +80,17 @@ def fan_many(
     Source: Mahjong Competition Rules (1998, 2006), as the official judge applies them.
     """
     return _native.mahjong_fan_many(standing, melds, wins)
+
+
+def rule_choice(view: View) -> tuple[int, str, float]:
+    """The rule player's (action, reason, worth of the hand after it on its own scale) for a view that is asked.
+
+    It aims at the hands that reach eight points, by how near they are; about 0.1 ms. Raises ValueError where nothing
+    is asked, TypeError for a view of another game.
+    """
+    if not isinstance(view, _native.View):
+        raise TypeError("the view is not one of mahjong")
+    return _native.mahjong_rule_choice(view)
 
 
 def table_bytes() -> int:

@@ -1,5 +1,7 @@
 // Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of bothost.rules._native.
 // Their documented face is bothost/rules/mahjong.py.
+#include "mahjong/mahjong.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -8,8 +10,10 @@
 #include <vector>
 
 #include "bindings/bind.h"
+#include "core/erased.h"
 #include "core/types.h"
 #include "mahjong/fan.h"
+#include "mahjong/policy.h"
 #include "mahjong/shape.h"
 
 namespace nb = nanobind;
@@ -59,6 +63,13 @@ std::size_t read_melds(const std::uint8_t* row, std::array<Meld, 4>& melds) {
 
 WinContext read_win(const std::uint8_t* row) {
   return {row[0], row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5], row[6], row[7]};
+}
+
+nb::tuple rule_choice(const AnyView& view) {
+  const auto* own = dynamic_cast<const erased::ViewOf<Mahjong>*>(&view);
+  if (!own) throw nb::type_error("the view is not one of mahjong");
+  const auto choice = choose(own->native());
+  return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
 }
 
 }  // namespace
@@ -152,6 +163,8 @@ void bind_mahjong(nb::module_& m) {
         return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
       },
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
+
+  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"));
 
   m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }

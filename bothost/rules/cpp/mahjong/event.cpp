@@ -70,8 +70,9 @@ FanCounts parse_fans(std::string_view text) {
 std::string fans_text(const FanCounts& fans) {
   std::string out;
   for (const auto& [fan, times] : fans) {
-    out += (out.empty() ? "" : ",") + std::string(kFanInfo[static_cast<std::size_t>(fan)].id);
-    if (times > 1) out += "*" + std::to_string(times);
+    if (!out.empty()) out += ',';
+    out += kFanInfo[static_cast<std::size_t>(fan)].id;
+    if (times > 1) (out += '*') += static_cast<char>('0' + times);
   }
   return out;
 }
@@ -104,32 +105,37 @@ int total_points(const FanCounts& fans) {
 
 std::string Event::text() const {
   std::string out(kKindNames[at(static_cast<int>(kind))]);
-  out += seat == kNobody ? " -" : " " + std::to_string(seat);
+  const auto put = [&out](char separator, std::string_view word) { (out += separator) += word; };
+  const auto put_seat = [&out](char separator, Seat s) {
+    (out += separator) += s == kNobody ? '-' : static_cast<char>('0' + s);
+  };
+  put_seat(' ', seat);
   switch (kind) {
     case Kind::deal:
-      out += " " + std::string(kWindNames[wind]);
-      for (const auto t : tiles) out += " " + tile_name(t);
+      put(' ', kWindNames[wind]);
+      for (const auto t : tiles) put(' ', tile_name(t));
       break;
     case Kind::answer:
-      out += " " + notation(action);
+      put(' ', notation(action));
       break;
     case Kind::hu:
-      out += " " + tile_name(tile) + " " + std::to_string(from) + " " + fans_text(fans);
-      break;
     case Kind::false_hu:
-      out += " " + tile_name(tile) + " " + std::to_string(from);
+      put(' ', tile_name(tile));
+      put_seat(' ', from);
+      if (kind == Kind::hu) put(' ', fans_text(fans));
       break;
-    case Kind::reveal: {
-      out += " " + std::string(kWindNames[wind]);
-      for (std::size_t i = 0; i < tiles.size(); ++i) out += (i ? "," : " ") + tile_name(tiles[i]);
-      for (std::size_t i = 0; i < actions.size(); ++i)
-        out += (i ? "," : " ") + std::to_string(actions[i].first) + ":" + notation(actions[i].second);
+    case Kind::reveal:
+      put(' ', kWindNames[wind]);
+      for (std::size_t i = 0; i < tiles.size(); ++i) put(i ? ',' : ' ', tile_name(tiles[i]));
+      for (std::size_t i = 0; i < actions.size(); ++i) {
+        put_seat(i ? ',' : ' ', actions[i].first);
+        put(':', notation(actions[i].second));
+      }
       break;
-    }
     case Kind::exhausted:
       break;
     default:
-      if (tile != kHidden) out += " " + tile_name(tile);
+      if (tile != kHidden) put(' ', tile_name(tile));
   }
   return out;
 }

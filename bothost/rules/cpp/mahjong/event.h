@@ -55,10 +55,10 @@ struct Event {
   /// deal, reveal: 0 east .. 3 north.
   std::uint8_t wind = 0;
   /// deal: the 13 tiles in the order of their dealing. reveal: the wall.
-  std::vector<Tile> tiles;
-  FanCounts fans;
+  std::vector<Tile> tiles{};
+  FanCounts fans{};
   /// reveal: every action in the order of its application.
-  std::vector<std::pair<Seat, Action>> actions;
+  std::vector<std::pair<Seat, Action>> actions{};
 
   bool operator==(const Event&) const = default;
   std::string text() const;

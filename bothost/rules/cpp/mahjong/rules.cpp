@@ -99,7 +99,7 @@ Action action_of(Move move, int tile) {
 std::string notation(Action action) {
   const auto [move, tile] = parts(action);
   std::string text(kMoves[at(static_cast<int>(move))]);
-  if (tile != kHidden) text += ":" + tile_name(tile);
+  if (tile != kHidden) (text += ':') += tile_name(tile);
   return text;
 }
 

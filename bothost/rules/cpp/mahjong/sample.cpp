@@ -138,9 +138,11 @@ State View::sample_from_deal(Rng& rng, const Hidden& hidden) const {
   for (int s = 0; s < kSeats; ++s) drawn[at(s)] = tiles_drawn(rng, s, hidden);
   std::vector<Tile> order, rest = hidden.rest;
   const auto draw_rest = [&](int n) {
-    if (n > static_cast<int>(rest.size())) throw InvalidInput("no deal fits this view");
-    order.insert(order.end(), rest.end() - n, rest.end());
-    rest.resize(rest.size() - at(n));
+    for (; n > 0; --n) {
+      if (rest.empty()) throw InvalidInput("no deal fits this view");
+      order.push_back(rest.back());
+      rest.pop_back();
+    }
   };
   std::vector<Tile> wall;
   if (rules_->wall == WallModel::per_seat) {

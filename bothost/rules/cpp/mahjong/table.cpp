@@ -114,6 +114,11 @@ Outgoing outgoing(Move move, Tile tile, Tile claimed) {
   return out;
 }
 
+MeldSets::MeldSets(std::span<const TableMeld> melds) {
+  for (const auto& m : melds)
+    if (size < list.size()) list[size++] = {m.kind, m.tile, m.concealed};
+}
+
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn) {
   WinContext win;
   win.self_drawn = table.phase == Phase::turn;
@@ -135,10 +140,7 @@ std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat s
   if (!win.self_drawn && ++standing[win.win_tile] > 4) return {};
   const auto on_table = table.melds_of(seat);
   if (!is_complete(standing, static_cast<int>(on_table.size()))) return {};
-  std::array<Meld, 4> melds;
-  std::transform(on_table.begin(), on_table.end(), melds.begin(),
-                 [](const TableMeld& m) { return Meld{m.kind, m.tile, m.concealed}; });
-  return calculate_fans(standing, {melds.data(), on_table.size()}, win);
+  return calculate_fans(standing, MeldSets(on_table).all(), win);
 }
 
 bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn) {

@@ -108,6 +108,14 @@ struct Snapshot {
   bool operator==(const Snapshot&) const = default;
 };
 
+/// Melds as the fan calculation takes them; a view must not ask for another seat's hidden ones.
+struct MeldSets {
+  explicit MeldSets(std::span<const TableMeld> melds);
+  std::span<const Meld> all() const { return {list.data(), size}; }
+  std::array<Meld, 4> list{};
+  std::size_t size = 0;
+};
+
 /// How `seat` would win now: with the tile it has just drawn, or with the last tile of another seat.
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn);
 /// Fans of the standing tiles (without the tile of another seat); empty when they are not complete.
@@ -126,6 +134,11 @@ bool has_claim(const Rules& rules, const Table& table, Seat seat, const Counts& 
 struct Outgoing {
   std::array<Tile, 4> tiles{};
   int size = 0;
+  int count(Tile tile) const {
+    int n = 0;
+    for (int i = 0; i < size; ++i) n += tiles[at(i)] == tile;
+    return n;
+  }
 };
 Outgoing outgoing(Move move, Tile tile, Tile claimed);
 

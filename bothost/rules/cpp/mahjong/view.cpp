@@ -238,8 +238,7 @@ void View::fold_claim(const Event& e) {
     const auto left = unseen();
     const auto out = outgoing(move, e.tile, table_.last_tile);
     for (int i = 0; i < out.size; ++i)
-      require(left[out.tiles[at(i)]] >=
-                  std::count(out.tiles.begin(), out.tiles.begin() + out.size, out.tiles[at(i)]),
+      require(left[out.tiles[at(i)]] >= out.count(out.tiles[at(i)]),
               "a claim needs tiles of which too few are left");
   }
   note(e, e.tile);
