@@ -41,20 +41,29 @@ class UsageError(BothostError):
 
 
 class ConfigError(BothostError):
-    """A setting is wrong. ``file`` and ``key`` say where, ``value`` what stands there."""
+    """A setting is wrong. ``file``, ``line`` and ``key`` say where, ``value`` what stands there."""
 
     exit_code = 78
 
     def __init__(
-        self, message: str, *, file: str | None = None, key: str | None = None, value: object = None, advice: str = ""
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        value: object = None,
+        advice: str = "",
     ) -> None:
         super().__init__(message, advice=advice)
         self.file = file
+        self.line = line
         self.key = key
         self.value = value
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.file, self.key) if part)
+        file = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        where = ": ".join(part for part in (file, self.key) if part)
         return f"{where}: {super().__str__()}" if where else super().__str__()
 
 

@@ -241,3 +241,38 @@ def test_written_toml_reads_back(data: dict[str, object]) -> None:
     clean = writable(data)
     assert isinstance(clean, dict)
     assert tomllib.loads(to_toml(clean)) == clean
+
+
+def test_errors_name_the_line(tmp_path: Path) -> None:
+    text = """# a comment
+[host]
+nmae = "x"
+[[lobby]]
+name = "a"
+adapter = "embedded"
+url = "ws://127.0.0.1:1"
+[[lobby]]
+name = "b"
+adapter = "embedded"
+url = "ws://127.0.0.1:1"
+  [[lobby.account]]
+  name = "one"
+  [[lobby.account]]
+  name = "two"
+  tables = 0
+    [[lobby.account.wish]]
+    rules = { x = 1 }
+limts.tables = 3
+[log]
+level = "inf"
+"""
+    found = errors(tmp_path, text)
+    lines = {key: error.line for key, error in found.items()}
+    assert lines == {
+        "host.nmae": 3,
+        "lobby[1].account[1].tables": 16,
+        "lobby[1].account[1].wish[0].game": 17,
+        "lobby[1].account[1].wish[0].limts": 17,
+        "log.level": 21,
+    }
+    assert f"{tmp_path}/config.toml:3: host.nmae: unknown key" in str(found["host.nmae"])

@@ -105,7 +105,9 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
 
 
 def _plain(error: BothostError) -> dict[str, Any]:
-    where = {"file": error.file, "key": error.key, "value": error.value} if isinstance(error, ConfigError) else {}
+    where: dict[str, Any] = {}
+    if isinstance(error, ConfigError):
+        where = {"file": error.file, "line": error.line, "key": error.key, "value": error.value}
     return {"type": type(error).__name__, "message": str(error), "advice": error.advice, **where}
 
 

@@ -82,7 +82,7 @@ class {cls}(Strategy):
     name = "{name}"
     version = "0.1.0"
     games = ("{game}",)
-    execution = "inline"  # "thread" for what releases the GIL for long, "process" for what may crash
+    execution = "inline"  # or "thread", for what takes long and releases the GIL
     Options = Options
 
     def player(self, table: Table) -> {cls}Player:

@@ -6,6 +6,7 @@ Secret($BOTHOST_HOME_ADA_TOKEN)
 """
 
 from bothost.config.check import Problem, describe, nearest, problems
+from bothost.config.lines import find_line, line_numbers
 from bothost.config.load import FILE_NAME, Loaded, config_hash, find, load, parse, plain, read, secrets
 from bothost.config.secret import REDACTED, Secret
 from bothost.config.settings import (
@@ -40,6 +41,8 @@ __all__ = [
     "config_hash",
     "describe",
     "find",
+    "find_line",
+    "line_numbers",
     "load",
     "nearest",
     "parse",

@@ -93,10 +93,21 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
         advice = ""
         if isinstance(value, str) and (choices := _choices(annotation)):
             text, advice = f"{value!r} is not one of {', '.join(choices)}", nearest(value, choices)
+        elif isinstance(value, str) and "regex" in text and (meta := _described(annotation)) is not None:
+            text, advice = f"{value!r} is not {meta.description}", f'for example "{(meta.examples or [""])[0]}"'
         shown = None if _is_custom(annotation) else value
         yield Problem(key + re.sub(r"`.*", "", path, flags=re.S), _plain(text, shown), shown, advice)
     except (TypeError, NotImplementedError) as error:
         yield Problem(key, str(error), value)
+
+
+def _described(annotation: Any) -> msgspec.Meta | None:
+    """The description of a pattern, which says more than the pattern."""
+    for part in (annotation, *get_args(annotation)):
+        for meta in getattr(part, "__metadata__", ()):
+            if isinstance(meta, msgspec.Meta) and meta.description:
+                return meta
+    return None
 
 
 def _is_custom(annotation: Any) -> bool:

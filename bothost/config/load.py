@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bothost.config.check import Problem, problems
+from bothost.config.lines import find_line, line_numbers
 from bothost.config.secret import REDACTED, Secret, from_config, from_environment, variable
 from bothost.config.settings import AccountSettings, LobbySettings, Settings
 from bothost.errors import ConfigError, ConfigErrors
@@ -67,16 +68,18 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"is not valid TOML: {error}", file=str(file), advice="see https://toml.io") from error
     warnings: list[str] = []
-    settings = _settle(data, file, env, warnings)
+    settings = _settle(data, file, env, warnings, line_numbers(text))
     return Loaded(settings, file, tuple(warnings))
 
 
 def parse(text: str, *, base: Path, env: Mapping[str, str] = os.environ) -> Settings:
     """Settings from text, paths relative to ``base``."""
-    return _settle(tomllib.loads(text), base / FILE_NAME, env, [])
+    return _settle(tomllib.loads(text), base / FILE_NAME, env, [], line_numbers(text))
 
 
-def _settle(data: dict[str, Any], file: Path, env: Mapping[str, str], warnings: list[str]) -> Settings:
+def _settle(
+    data: dict[str, Any], file: Path, env: Mapping[str, str], warnings: list[str], lines: Mapping[str, int]
+) -> Settings:
     base = file.parent
 
     def decode(kind: type, value: Any) -> Any:
@@ -92,7 +95,12 @@ def _settle(data: dict[str, Any], file: Path, env: Mapping[str, str], warnings: 
         settings = _complete(msgspec.convert(data, Settings, dec_hook=decode), base, env)
         found = list(_contradictions(settings))
     if found:
-        errors = [ConfigError(p.message, file=str(file), key=p.key, value=p.value, advice=p.advice) for p in found]
+        errors = [
+            ConfigError(
+                p.message, file=str(file), line=find_line(lines, p.key), key=p.key, value=p.value, advice=p.advice
+            )
+            for p in found
+        ]
         raise errors[0] if len(errors) == 1 else ConfigErrors(errors)
     warnings.extend(_doubts(settings))
     return settings

@@ -14,7 +14,24 @@ from msgspec import Meta
 
 from bothost.config.secret import Secret
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        max_length=64,
+        description="a name of letters, digits and _ . -",
+        examples=["home-1"],
+    ),
+]
+Url = Annotated[
+    str,
+    Meta(
+        pattern=r"^(wss?|https?)://[^\s/]+",
+        max_length=2000,
+        description="a lobby's address",
+        examples=["wss://lobby.example/ws"],
+    ),
+]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[float, Meta(ge=0, le=7 * 86400)]
@@ -127,7 +144,7 @@ class LobbySettings(Table, frozen=True):
 
     name: Name
     adapter: Name
-    url: Annotated[str, Meta(pattern=r"^(wss?|https?)://[^\s/]+", max_length=2000)]
+    url: Url
     margin_ms: Milliseconds = 250.0
     """An answer leaves this long before its deadline."""
     min_move_ms: Milliseconds = 0.0

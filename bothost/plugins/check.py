@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from bothost.config import RouteSettings, Settings, WishSettings, nearest, problems
+from bothost.config import RouteSettings, Settings, WishSettings, find_line, line_numbers, nearest, problems
 from bothost.errors import BothostError, ConfigError, ConfigErrors
 from bothost.plugins.address import EXEC, resolve
 from bothost.plugins.manager import Plugins
@@ -16,10 +17,18 @@ def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = N
     """Warnings about settings that work. Raises ConfigError (or ConfigErrors) for those that cannot."""
     found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
     if found:
+        lines = _lines(file)
         for error in found:
-            error.file = file
+            error.file, error.line = file, find_line(lines, error.key or "")
         raise found[0] if len(found) == 1 else ConfigErrors(found)
     return [*_unrouted(settings), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
+
+
+def _lines(file: str | None) -> dict[str, int]:
+    try:
+        return line_numbers(Path(file).read_text("utf-8")) if file is not None else {}
+    except (OSError, ValueError):
+        return {}
 
 
 def _routes(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:

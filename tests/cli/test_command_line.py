@@ -235,7 +235,7 @@ def test_lint_names_file_key_and_fix(
     assert change[0] in text
     Path("config.toml").write_text(text.replace(*change, 1))
     code, out, err = run("config", "lint")
-    assert (code, out) == (78, "") and words in err and "config.toml: " in err and "planted" not in err
+    assert (code, out) == (78, "") and words in err and "config.toml:" in err and "planted" not in err
 
 
 def test_doctor_says_what_is_wrong_and_how_to_mend_it(run: Callable[..., tuple[int, str, str]]) -> None:
