@@ -123,6 +123,13 @@ def test_reconnect_without_bottom_and_history():
         landlord_has_r["R" in hands[2]] += 1
     places = 54 - 13 - 4  # anywhere but in the own hand and the last play
     assert chi_square(landlord_has_r, {True: 7 / places, False: 1 - 7 / places}) < LIMIT[1]
+    assert g.state_from_deal(sampled.deal).deal == deal
+    while not sampled.terminal:
+        (seat,) = sampled.to_act
+        sampled.apply(seat, int(sampled.legal(seat)[-1]))
+    follower = view.clone()
+    follower.observe_all(sampled.events(1))
+    assert follower == sampled.view(1)
     view.observe("pass 1")
     view.observe("play 2 TTTK")
     assert view.to_json()["counts"] == [9, 13, 3]

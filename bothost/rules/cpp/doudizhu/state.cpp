@@ -58,7 +58,7 @@ State State::from_deal(const Rules& rules, const Json& deal) {
 Json State::deal() const {
   return JsonObject{{"hands", JsonArray{to_text(dealt(0)), to_text(dealt(1)), to_text(dealt(2))}},
                     {"bottom", to_text(bottom_)},
-                    {"first", static_cast<int>(pub_.first)}};
+                    {"first", static_cast<int>(first())}};
 }
 
 namespace {
@@ -101,7 +101,10 @@ View State::view(Seat seat) const {
   v.hand_ = hand(seat);
   v.pub_ = pub_;
   v.revealed_ = terminal();
-  if (terminal()) v.dealt_ = {dealt(0), dealt(1), dealt(2), bottom_};
+  if (terminal()) {
+    v.dealt_ = {dealt(0), dealt(1), dealt(2), bottom_};
+    v.pub_.first = first();
+  }
   v.seq_ = events_seen() + seq_offset_;
   return v;
 }

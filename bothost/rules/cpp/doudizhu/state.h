@@ -71,6 +71,9 @@ class State {
     return hands_[i] + pub_.played[i] + gone_[i] - (took ? bottom_ : 0);
   }
 
+  /// The first seat of the deal; of a sample from a view that does not know it, the landlord stands in.
+  Seat first() const { return pub_.first == kNobody ? pub_.landlord : pub_.first; }
+
   /// Scratch of this thread for kMoveRoom actions.
   static Action* move_room();
 
@@ -107,7 +110,7 @@ class State {
 
   template <class Sink>
   void reveal(Sink& sink) const {
-    to_all(sink, {Event::Kind::reveal, kNobody, pub_.first, 0, {dealt(0), dealt(1), dealt(2), bottom_}});
+    to_all(sink, {Event::Kind::reveal, kNobody, first(), 0, {dealt(0), dealt(1), dealt(2), bottom_}});
   }
 
   const Rules* rules_ = nullptr;

@@ -340,6 +340,7 @@ void View::load_position(const Json& json) {
   p.landlord = seat_from(json.at("landlord"), "landlord");
   require(p.landlord != kNobody, "the landlord is unknown");
   if (const auto* j = known(json, "first")) p.first = seat_from(*j, "first");
+  if (rules_->bidding == Bidding::none) p.first = p.landlord;
   if (const auto* j = known(json, "stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
   if (const auto* j = known(json, "bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
   if (!three("counts", p.counts, 20)) {
