@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import typer
 
+import bothost
 from bothost import cli, config, hookspecs
 from bothost.plugins import Plugins
 from bothost.testing.check_strategy import check_strategy
@@ -49,6 +50,17 @@ def test_there_are_eight_hooks_and_each_has_a_test() -> None:
 def test_every_module_says_what_it_is(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
     assert docstring and len(docstring) > 20, f"{path} has no docstring"
+
+
+@pytest.mark.parametrize("name", bothost.__all__)
+def test_the_public_api_is_documented(name: str) -> None:
+    thing = getattr(bothost, name)
+    if not inspect.isclass(thing):
+        return
+    assert thing.__doc__, name
+    for member, value in vars(thing).items():
+        if not member.startswith("_") and inspect.isfunction(value):
+            assert inspect.getdoc(value), f"{name}.{member} has no docstring"
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,27 @@
+"""Every strategy that comes with bothost passes the conformance kit in every game that it plays."""
+
+from __future__ import annotations
+
+import pytest
+
+from bothost import rules
+from bothost.plugins import Plugins
+from bothost.testing.check_strategy import check_strategy
+
+PLUGINS = Plugins.load()
+PAIRS = [
+    (name, game)
+    for name, strategy in PLUGINS.strategies.items()
+    if name != "exec"  # plays what its program plays: test_exec.py
+    for game in (rules.games() if "*" in strategy.games else strategy.games)
+]
+
+
+@pytest.mark.parametrize(("name", "game"), PAIRS)
+def test_strategy_conforms(name: str, game: str) -> None:
+    check_strategy(name, games=[game], hands=6, budget_ms=5000.0, plugins=PLUGINS).require()
+
+
+def test_every_game_has_a_rule_player_to_fall_back_on() -> None:
+    for game in rules.games():
+        assert f"rule-{game}" in PLUGINS.strategies
