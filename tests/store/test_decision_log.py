@@ -191,3 +191,27 @@ async def test_a_closed_log_refuses_rows(settings, tmp_path):
     await log.aclose()
     with pytest.raises(StoreError, match="closed"):
         log.submit(some_decisions(1))
+
+
+async def test_a_commit_takes_few_steps_however_many_its_rows(log):
+    """Each step gives up the GIL, and beside a busy event loop that costs milliseconds: see ``SqliteSink``."""
+    await log.submit(some_decisions(1))
+    statements: list[str] = []
+    log._sink._connection.set_trace_callback(statements.append)
+    await log.submit(some_decisions(1000))
+    log._sink._connection.set_trace_callback(None)
+    assert sum(statement.startswith("INSERT") for statement in statements) <= 10
+
+
+def test_the_log_survives_without_anybody_waiting(settings, tmp_path):
+    """The event loop is gone before the rows are durable: they are written all the same."""
+    records = some_decisions(50)
+
+    async def submit() -> DecisionLog:
+        log = DecisionLog.open(settings, "h", tmp_path / "spool")
+        log.submit(records)
+        return log
+
+    log = asyncio.run(submit())
+    log.close()
+    assert ids_of(settings) == [r.id for r in records]

@@ -1,6 +1,9 @@
 """The schema: models equal migrations, every released schema upgrades with its data, foreign schemas are refused."""
 
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -114,3 +117,21 @@ def test_bad_urls_are_configuration_errors(url: str):
         parse_url(url)
     assert caught.value.key == "store.url"
     assert caught.value.advice
+
+
+def test_migrations_are_found_in_the_layout_of_a_wheel(tmp_path: Path):
+    """A wheel has migrations/ inside the package; a checkout, and an editable install of it, beside the package."""
+    site = tmp_path / "site-packages"
+    package = Path(schema.__file__).parents[1]
+    shutil.copytree(package, site / "bothost", ignore=shutil.ignore_patterns("cpp", "__pycache__"), symlinks=False)
+    shutil.copytree(schema.migrations_folder(), site / "bothost" / "migrations")
+    program = (
+        "import bothost.store.schema as s; from bothost.config import StoreSettings;"
+        f"print(s.migrations_folder()); print(s.upgrade(StoreSettings(url='sqlite:///{tmp_path}/wheel.db')))"
+    )
+    # -P and -S: neither this folder nor the checkout of the environment, only what is named.
+    paths = [str(site), *(path for path in sys.path if path.endswith("site-packages"))]
+    code = f"import sys; sys.path[:0] = {paths!r}; {program}"
+    done = subprocess.run([sys.executable, "-P", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [str(site / "bothost" / "migrations"), "(None, '0001')"]
