@@ -35,14 +35,21 @@ def as_text(status: dict[str, Any]) -> str:
         ("hands", f"{status['hands']} ({status['aborted']} aborted)"),
         ("fallbacks", ", ".join(f"{n} {reason}" for reason, n in sorted(status["fallbacks"].items())) or "none"),
         ("log", "{rows} rows, {queue} queued, {spool} in the spool".format(**status["log"])),
+        *(("problem", problem) for problem in status["health"]),
+        ("memory", "unknown" if status["rss_bytes"] is None else f"{status['rss_bytes'] / 2**20:.0f} MiB"),
+        ("latency", ", ".join(_latency(name, stage) for name, stage in status["stages"].items())),
     ]
     accounts = [
         (
             f"{a['lobby']}/{a['account']}",
             "connected" if a["connected"] else f"not connected: {a['problem'] or 'connecting'}",
-            f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots",
+            f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots, {a['reconnects']} reconnects",
         )
         for a in status["accounts"]
+    ]
+    models = [
+        (m["strategy"], m["version"], (m["model_sha256"] or "")[:12], f"{m['hands']} open hands")
+        for m in status["models"]
     ]
     results = [
         (name, f"{r['hands']} hands", f"mean score {r['mean_score']:+.3f}") for name, r in status["results"].items()
@@ -52,4 +59,10 @@ def as_text(status: dict[str, Any]) -> str:
         for s in status["strategies"]
         if s["quarantined"] or s["hung_threads"]
     ]
-    return "\n\n".join(output.table(part) for part in (rows, accounts, results, bad) if part)
+    return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
+
+
+def _latency(name: str, stage: dict[str, float | None]) -> str:
+    if stage["p99_ms"] is None:
+        return f"{name} unknown"
+    return f"{name} ≤ {stage['p50_ms']:g} ms (p99 ≤ {stage['p99_ms']:g} ms)"

@@ -181,6 +181,8 @@ def _doubts(settings: Settings) -> Iterable[str]:
             break
     if settings.lobbies and not settings.routes:
         yield "there is no [[route]]: no strategy will play"
+    if settings.metrics.port is not None and settings.metrics.host not in _LOOPBACK:
+        yield f"metrics are served on {settings.metrics.host}: other machines can read them"
     if settings.lobby_server.host not in _LOOPBACK:
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
 

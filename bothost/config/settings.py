@@ -57,9 +57,6 @@ class HostSettings(Table, frozen=True):
     """Loose plugins."""
     drain_timeout_s: Seconds = 300.0
     """How long a drain waits for tables to finish."""
-    metrics_host: str = "127.0.0.1"
-    metrics_port: Port | None = None
-    """Where Prometheus may scrape; None: nowhere."""
 
 
 class StoreSettings(Table, frozen=True):
@@ -98,6 +95,14 @@ class LogSettings(Table, frozen=True):
     """Also write to this file, which rotates."""
     rotate_bytes: Annotated[int, Meta(ge=4096)] = 10 * 1024 * 1024
     keep: Annotated[int, Meta(ge=1, le=1000)] = 5
+
+
+class MetricsSettings(Table, frozen=True):
+    """``[metrics]``: ``/metrics`` for Prometheus and ``/healthz``."""
+
+    host: str = "127.0.0.1"
+    port: Port | None = None
+    """None: not served. 0: any free port, which the log names."""
 
 
 class LobbyServerSettings(Table, frozen=True):
@@ -198,6 +203,7 @@ class Settings(Table, frozen=True):
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
     lobby_server: LobbyServerSettings = LobbyServerSettings()
     lobbies: tuple[LobbySettings, ...] = msgspec.field(default=(), name="lobby")
     routes: tuple[RouteSettings, ...] = msgspec.field(default=(), name="route")

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 import structlog
 
+from bothost.host.latency import Latency
 from bothost.host.limits import Backoff, TokenBucket
 from bothost.host.websocket import OpenFailed, WebSocket
 from bothost.lobbies.base import LobbyAdapter
@@ -49,6 +50,8 @@ from bothost.messages import (
 
 _log = structlog.get_logger("bothost.host")
 
+SAMPLE = 16
+"""One frame in so many is timed."""
 HTTP_BYTES = 4 * 1024 * 1024
 """A longer HTTP answer is cut off and counts as none."""
 
@@ -87,6 +90,10 @@ class Connection:
         self.ended = False
         """Whether there will be no further attempt: closed, refused or superseded."""
         self.reconnects = 0
+        self.frames = 0
+        """Frames received."""
+        self.fold = Latency()
+        """How long frames take to be folded; one in ``SAMPLE`` is timed."""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._backoff = Backoff(settings.backoff_first_s, settings.backoff_most_s)
@@ -258,10 +265,15 @@ class Connection:
 
         def message(data: str | bytes) -> None:
             self._heard = True
-            if early is None:
+            self.frames += 1
+            if early is not None:
+                early.append(data)
+            elif self.frames % SAMPLE:
                 feed(Frame(conn, data))
             else:
-                early.append(data)
+                began = time.monotonic()
+                feed(Frame(conn, data))
+                self.fold.observe(time.monotonic() - began)
 
         def closed(code: int, reason: str) -> None:
             if self._sockets.pop(conn, None) is not None:

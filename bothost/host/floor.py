@@ -17,6 +17,7 @@ import structlog
 
 from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.hooks import HookThread
+from bothost.host.latency import Latency
 from bothost.host.plans import Plans
 from bothost.host.recorder import Recorder, new_id, now_us
 from bothost.host.worker import Result
@@ -96,6 +97,10 @@ class Floor:
         self.hooks = hooks
         self.workers: Workers
         self.tally = Tally()
+        self.decide = Latency()
+        """From a request's arrival to the worker's result, one of every batch of results."""
+        self.sending = Latency()
+        """Handing a batch of durable answers to the sockets."""
         self.fatal: Callable[[BaseException], None] = lambda error: None
         self._find = find
         self._loop = asyncio.get_running_loop()
@@ -150,6 +155,7 @@ class Floor:
     def on_results(self, results: list[Result]) -> None:
         """The workers decided."""
         now = time.monotonic()
+        self.decide.observe(now - results[0].job.window.arrival)
         for job, ticket, decision, error, by, cause in results:
             session = job.hand.session
             outputs = session.decided(job, ticket, decision, error, now, by)
@@ -191,6 +197,7 @@ class Floor:
                 self._watch(hand)
             elif hand.answer is not answer:
                 self.recorder.outcome(Outcome(answer, "superseded"))
+        self.sending.observe(time.monotonic() - now)
 
     # -------------------------------------------------------------------------------------------------------- hands
 

@@ -54,10 +54,19 @@ async def opened(
                 config_hash=config_hash(settings),
                 connection=connection,
             )
-            with _signals(loop, host):
-                yield host
+            async with _pages(host):
+                with _signals(loop, host):
+                    yield host
     finally:
         await control.aclose()
+
+
+def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
+    if host.settings.metrics.port is None:
+        return contextlib.nullcontext()
+    from bothost.host.metrics_server import serving  # a web server: only where it is wanted
+
+    return serving(host, host.settings.metrics)
 
 
 def _drain(host: Host | None) -> dict[str, Any]:

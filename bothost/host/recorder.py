@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import uuid_utils
 
+from bothost.host.latency import Latency
 from bothost.host.plans import Loaded, Plan
 from bothost.store.records import (
     DecisionRecord,
@@ -66,6 +67,10 @@ class Recorder:
         """Called with answers that may leave now."""
         self.decisions = 0
         """Decision rows handed to the log."""
+        self.durable = Latency()
+        """From handing rows over until they are durable; one batch at a time is timed."""
+        self._timed_since: float | None = None
+        """When the batch that is being timed was handed over."""
 
     # -------------------------------------------------------------------------------------------------- what happens
 
@@ -218,6 +223,9 @@ class Recorder:
         records, self._records = self._records, []
         answers, self._answers = self._answers, []
         durable = self._log.submit(records) if records else None
+        if durable is not None and self._timed_since is None:
+            self._timed_since = time.monotonic()
+            durable.add_done_callback(self._timed)
         if not answers:
             return
         if durable is None or not self._before_send:
@@ -228,6 +236,15 @@ class Recorder:
     def _durable(self, done: asyncio.Future[None], answers: list[Answer]) -> None:
         if done.exception() is None:
             self._leave(answers)
+
+    def _timed(self, done: asyncio.Future[None]) -> None:
+        since, self._timed_since = self._timed_since, None
+        if since is not None and done.exception() is None:
+            self.durable.observe(time.monotonic() - since)
+
+    def waiting_s(self, now: float) -> float:
+        """How long rows have been waiting to become durable."""
+        return 0.0 if self._timed_since is None else now - self._timed_since
 
     def _leave(self, answers: list[Answer]) -> None:
         for answer in answers:

@@ -14,6 +14,7 @@ import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, LobbyUnreachable
+from bothost.host import metrics
 from bothost.host.account import Account
 from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found
@@ -71,6 +72,7 @@ class Host:
         connection: ConnectionSettings | None = None,
     ) -> None:
         self.settings = settings
+        self.config_hash = config_hash
         self.log = log
         self.capacity = Capacity(settings.limits.tables)
         self.seated: dict[tuple[str, str], Account] = {}
@@ -306,6 +308,7 @@ class Host:
             ],
             "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
             "accounts": [account.status() for account in self.accounts],
+            **metrics.observed(self),
         }
 
 

@@ -1,0 +1,233 @@
+"""What a host tells Prometheus, ``/healthz`` and ``bothost status``.
+
+Nothing is counted twice: at every scrape the numbers are read from what the host keeps anyway. Only the latencies of
+the four stages are observed as they happen, sampled or once per batch:
+
+    fold     a frame's events applied to the views, requests found (one frame in 16)
+    decide   request's arrival to the workers' results on the event loop (one per batch)
+    durable  rows submitted until they are durable (one batch at a time)
+    send     a batch of durable answers handed to the sockets
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from bothost import __version__
+from bothost.host.latency import BOUNDS_S, Latency
+from bothost.host.plans import Loaded
+from bothost.messages import Json
+
+if TYPE_CHECKING:
+    from bothost.host.supervisor import Host
+
+STUCK_S = 10.0
+"""Rows that wait longer to become durable than this mean that the log is not."""
+
+
+def stages(host: Host) -> dict[str, Latency]:
+    """Stage of a decision → its latency so far."""
+    return {
+        "fold": Latency.merged(account.connection.fold for account in host.accounts),
+        "decide": host.floor.decide,
+        "durable": host.floor.recorder.durable,
+        "send": host.floor.sending,
+    }
+
+
+def hands_by_strategy(host: Host) -> Counter[Loaded]:
+    """Open hands by the strategy, that is the model, that plays them."""
+    return Counter(
+        session.hand.plan.strategy
+        for account in host.accounts
+        for session in account.sessions.values()
+        if session.hand is not None and session.hand.plan is not None
+    )
+
+
+def observed(host: Host) -> Json:
+    """What ``bothost status`` shows beside the tables: latency, memory, the log's health, the models in use."""
+    stats = host.log.stats
+    return {
+        "rss_bytes": rss_bytes(),
+        "health": health(host)["problems"],
+        "outages": stats.outages,
+        "rejected_rows": stats.rejected,
+        "stages": {
+            name: {"p50_ms": _ms(latency.quantile(0.5)), "p99_ms": _ms(latency.quantile(0.99))}
+            for name, latency in stages(host).items()
+        },
+        "models": [
+            {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}
+            for loaded, hands in hands_by_strategy(host).most_common()
+        ],
+    }
+
+
+def health(host: Host) -> Json:
+    """``status`` is ``ok`` while an account is connected, or the host drains, and rows become durable."""
+    problems = []
+    connected = sum(account.connection.connected for account in host.accounts)
+    if not connected and not host.draining:
+        reasons = {account.last_problem for account in host.accounts if account.last_problem}
+        problems.append("no account is connected" + (f": {'; '.join(sorted(reasons))}" if reasons else ""))
+    waiting_s = host.floor.recorder.waiting_s(time.monotonic())
+    if waiting_s > STUCK_S:
+        problems.append(f"rows wait for {waiting_s:.0f} s to become durable")
+    if host.log.full:
+        problems.append("the queue of the decision log is full")
+    return {
+        "status": "failing" if problems else "ok",
+        "problems": problems,
+        "host": host.settings.host.name,
+        "version": __version__,
+        "draining": host.draining,
+        "accounts": len(host.accounts),
+        "connected": connected,
+        "tables": len(host.seated),
+    }
+
+
+def rss_bytes() -> int | None:
+    """Resident memory of this process, None where the system does not tell it by /proc."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    import resource
+
+    return pages * resource.getpagesize()
+
+
+def registry(host: Host) -> CollectorRegistry:
+    """A registry of the host's own: its numbers and those of its process (memory, CPU, open files)."""
+    made = CollectorRegistry()
+    ProcessCollector(registry=made)
+    made.register(HostCollector(host))
+    return made
+
+
+class HostCollector(Collector):
+    """Reads a host's numbers when Prometheus asks for them; on the event loop, like everything that changes them."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def describe(self) -> list[Metric]:
+        """Nothing is known before the first scrape."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._life()
+        yield from self._decisions()
+        yield from self._accounts()
+        yield from self._log()
+        yield from self._strategies()
+
+    def _life(self) -> Iterator[Metric]:
+        host = self._host
+        info = GaugeMetricFamily("bothost_info", "This host; always 1.", labels=["host", "version", "config_hash"])
+        info.add_metric([host.settings.host.name, __version__, host.config_hash], 1)
+        yield info
+        yield _gauge("bothost_healthy", "1 while /healthz answers 200.", health(host)["status"] == "ok")
+        yield _gauge("bothost_draining", "1 while the host takes no new tables, to end.", host.draining)
+        yield _gauge("bothost_uptime_seconds", "Since the start.", time.monotonic() - host.floor.tally.started)
+        yield _gauge("bothost_tables", "Tables that we sit at.", len(host.seated))
+        yield _gauge("bothost_tables_cap", "limits.tables.", host.capacity.cap)
+
+    def _decisions(self) -> Iterator[Metric]:
+        tally = self._host.floor.tally
+        yield _counter("bothost_decisions", "Decisions made, fallbacks included.", tally.decisions)
+        hands = CounterMetricFamily("bothost_hands", "Hands that ended.", labels=["end"])
+        hands.add_metric(["played"], tally.hands - tally.aborted)
+        hands.add_metric(["aborted"], tally.aborted)
+        yield hands
+        fallbacks = CounterMetricFamily(
+            "bothost_fallbacks", "Decisions that the strategy did not make, by reason.", labels=["reason"]
+        )
+        for reason, count in sorted(tally.fallbacks.items()):
+            fallbacks.add_metric([reason], count)
+        yield fallbacks
+        took = HistogramMetricFamily("bothost_stage_seconds", "Latency of the stages of a decision.", labels=["stage"])
+        for name, latency in stages(self._host).items():
+            bounds = [*map(str, BOUNDS_S), "+Inf"]
+            took.add_metric([name], list(zip(bounds, latency.cumulative(), strict=True)), latency.sum_s)
+        yield took
+
+    def _accounts(self) -> Iterator[Metric]:
+        labels = ["lobby", "account"]
+        connected = GaugeMetricFamily("bothost_connected", "1 while the lobby has logged us in.", labels=labels)
+        reconnects = CounterMetricFamily("bothost_reconnects", "Attempts to connect again.", labels=labels)
+        frames = CounterMetricFamily("bothost_frames", "Frames received.", labels=labels)
+        used = GaugeMetricFamily("bothost_slots_used", "Seats held or asked for.", labels=labels)
+        cap = GaugeMetricFamily("bothost_slots_cap", "Seats that may be held.", labels=labels)
+        dropped = CounterMetricFamily("bothost_dropped_events", "Events about tables that are not ours.", labels=labels)
+        for account in self._host.accounts:
+            values = [account.lobby.name, account.name]
+            connected.add_metric(values, account.connection.connected)
+            reconnects.add_metric(values, account.connection.reconnects)
+            frames.add_metric(values, account.connection.frames)
+            used.add_metric(values, account.slots.used)
+            cap.add_metric(values, account.slots.cap)
+            dropped.add_metric(values, account.dropped)
+        yield from (connected, reconnects, frames, used, cap, dropped)
+
+    def _log(self) -> Iterator[Metric]:
+        stats = self._host.log.stats
+        yield _counter("bothost_log_rows", "Rows committed to the database.", stats.rows)
+        yield _counter("bothost_log_commits", "Commits.", stats.commits)
+        yield _counter("bothost_log_duplicate_rows", "Replayed rows that were there already.", stats.duplicates)
+        yield _counter("bothost_log_rejected_rows", "Rows that no database takes: a bug.", stats.rejected)
+        yield _counter("bothost_log_outages", "Times that the database went away.", stats.outages)
+        yield _gauge("bothost_log_queue_rows", "Rows submitted and not durable yet.", stats.queue_depth)
+        yield _gauge("bothost_log_spool_rows", "Rows in the spool, not in the database yet.", stats.spool_depth)
+        waiting_s = self._host.floor.recorder.waiting_s(time.monotonic())
+        yield _gauge("bothost_log_waiting_seconds", "How long rows wait to become durable.", waiting_s)
+
+    def _strategies(self) -> Iterator[Metric]:
+        host = self._host
+        now = time.monotonic()
+        playing = hands_by_strategy(host)
+        hands = GaugeMetricFamily(
+            "bothost_strategy_hands", "Open hands by who plays them.", labels=["strategy", "version", "model"]
+        )
+        quarantined = GaugeMetricFamily(
+            "bothost_strategy_quarantined", "1 while the strategy gets no new tables.", labels=["strategy", "version"]
+        )
+        hung = GaugeMetricFamily(
+            "bothost_strategy_hung_threads", "Threads that the strategy holds for good.", labels=["strategy", "version"]
+        )
+        kept: dict[tuple[str, str], tuple[bool, int]] = {}
+        models: Counter[tuple[str, str, str]] = Counter()
+        for loaded in host.plans.loaded:  # the same address with other options is the same series
+            key = (loaded.address, loaded.version)
+            before = kept.get(key, (False, 0))
+            kept[key] = (before[0] or loaded.quarantined_until > now, before[1] + loaded.hung)
+            models[(*key, (loaded.sha256 or "")[:12])] += playing[loaded]
+        for labels, count in sorted(models.items()):
+            hands.add_metric(labels, count)
+        for names, (is_quarantined, threads) in sorted(kept.items()):
+            quarantined.add_metric(names, is_quarantined)
+            hung.add_metric(names, threads)
+        yield from (hands, quarantined, hung)
+        yield _counter("bothost_dropped_notices", "Notices to plugins that were too slow.", host.floor.hooks.dropped)
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(name, text, value=value)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000.0

@@ -1,0 +1,146 @@
+"""What operators see: metrics that agree with the log, health that turns when it must, no dead panel."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bothost import Player, Strategy
+from bothost.cli.status import as_text
+from bothost.config import MetricsSettings, RouteSettings
+from bothost.errors import ConfigError
+from bothost.host import metrics
+from bothost.host.latency import BOUNDS_S, Latency
+from bothost.host.metrics_server import serving
+
+ROOT = Path(__file__).parents[2]
+ANY_PORT = MetricsSettings(port=0)
+
+
+async def pages(port):
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        shown, health = await client.get("/metrics"), await client.get("/healthz")
+    samples = {}
+    for family in text_string_to_metric_families(shown.text):
+        for sample in family.samples:
+            samples[sample.name, *sorted(sample.labels.items())] = sample.value
+    return samples, health
+
+
+async def test_metrics_and_status_tell_what_the_log_holds(kit):
+    async with kit.lobby(), kit.running(kit.settings()) as host, serving(host, ANY_PORT) as port:
+        await kit.until(lambda: host.floor.tally.hands >= 6)
+        samples, health = await pages(port)
+        status = host.status()
+        assert health.status_code == 200 and health.json()["connected"] == 3
+    assert 0 < samples[("bothost_decisions_total",)] <= host.floor.tally.decisions == kit.count("decisions")
+    assert samples["bothost_hands_total", ("end", "played")] >= 6
+    assert samples["bothost_connected", ("account", "ada"), ("lobby", "home")] == 1
+    assert samples["bothost_slots_cap", ("account", "ada"), ("lobby", "home")] == 1
+    assert samples[("process_resident_memory_bytes",)] > 1e6
+    for stage in ("fold", "decide", "durable", "send"):
+        assert samples["bothost_stage_seconds_count", ("stage", stage)] > 0
+        assert status["stages"][stage]["p50_ms"] <= status["stages"][stage]["p99_ms"]
+    assert "latency" in as_text(status) and status["models"][0]["strategy"] == "test-random"
+    msgspec.json.encode(status)
+
+
+async def test_fallbacks_are_told_by_reason(kit):
+    class Failing(Player):
+        def decide(self, view, legal, budget):
+            raise RuntimeError("no idea")
+
+    class FailingStrategy(Strategy):
+        name, version, games = "test-failing", "1", ("*",)
+
+        def player(self, table):
+            return Failing()
+
+    routes = (RouteSettings(strategy="test-failing", fallback="test-random"),)
+    async with kit.lobby(), kit.running(kit.settings(routes=routes), kit.module("bad", FailingStrategy)) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 1)
+        text = generate_latest(metrics.registry(host)).decode()
+    assert re.search(r'^bothost_fallbacks_total\{reason="error"\} [1-9]', text, re.M)
+    assert re.search(r'^bothost_strategy_quarantined\{strategy="test-failing",version="1"\} 1', text, re.M)
+
+
+async def test_health_fails_while_nothing_is_connected_and_is_well_while_draining(kit):
+    kit.url = "ws://127.0.0.1:9/ws"
+    host = kit.host(kit.settings(accounts=1))
+    running = asyncio.create_task(host.run())
+    async with serving(host, ANY_PORT) as port:
+        await kit.until(lambda: host.accounts and host.accounts[0].last_problem)
+        _, health = await pages(port)
+        assert health.status_code == 503 and "no account is connected" in health.json()["problems"][0]
+        host.drain()
+        assert metrics.health(host)["status"] == "ok"
+    await asyncio.wait_for(running, 5)
+
+
+async def test_health_fails_when_rows_do_not_become_durable(kit):
+    async with kit.lobby(), kit.running(kit.settings()) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 1)
+        host.floor.recorder._timed_since = -1e6
+        health = metrics.health(host)
+        host.floor.recorder._timed_since = None
+    assert health["status"] == "failing" and "durable" in health["problems"][0]
+
+
+async def test_two_hosts_in_one_process_do_not_share_metrics(kit):
+    async with kit.lobby(), kit.running(kit.settings()) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 1)
+        idle = kit.host(kit.settings())
+        assert b"bothost_decisions_total 0.0" in generate_latest(metrics.registry(idle))
+        assert b"bothost_decisions_total 0.0" not in generate_latest(metrics.registry(host))
+        await idle._shut_down()
+
+
+async def test_a_port_that_is_taken_is_a_configuration_error(kit):
+    async with kit.lobby() as server:
+        host = kit.host(kit.settings())
+        with pytest.raises(ConfigError, match=r"metrics\.port"):
+            async with serving(host, MetricsSettings(port=server.port)):
+                pass
+        await host._shut_down()
+
+
+async def test_every_metric_of_the_dashboard_exists(kit):
+    async with kit.lobby(), kit.running(kit.settings()) as host:
+        await kit.until(lambda: host.floor.tally.hands >= 1)
+        text = generate_latest(metrics.registry(host)).decode()
+    there = set(re.findall(r"^# TYPE (\S+)", text, re.M)) | set(re.findall(r"^([a-z_]+)", text, re.M))
+    dashboard = json.loads((ROOT / "deploy/grafana/bothost.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    asked = {name for query in queries for name in re.findall(r"\b(?:bothost|process)_[a-z_]+", query)}
+    assert len(asked) >= 20
+    assert asked - there == set()
+    assert {name for name in there if name.startswith("bothost_")} - {"bothost_info"} - asked - COUNTED_APART == set()
+
+
+COUNTED_APART = {
+    "bothost_stage_seconds",
+    "bothost_stage_seconds_count",
+    "bothost_stage_seconds_sum",
+    "bothost_uptime_seconds",
+    "bothost_log_commits_total",
+    "bothost_log_duplicate_rows_total",
+    "bothost_dropped_notices_total",
+}
+"""Of use in a query by hand; no panel shows them."""
+
+
+def test_latencies_fall_into_buckets():
+    latency = Latency()
+    assert latency.quantile(0.5) is None
+    for seconds in (0.00005, 0.0001, 0.003, 99.0):
+        latency.observe(seconds)
+    assert latency.cumulative()[0] == 2 and latency.cumulative()[-1] == latency.total == 4
+    assert latency.quantile(0.5) == 0.0001 and latency.quantile(0.75) == 0.005
+    assert latency.quantile(1.0) == BOUNDS_S[-1], "beyond the last bound"
+    assert Latency.merged([latency, latency]).total == 8
