@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +32,8 @@ from bothost.store.spool import Spool, SpoolDamaged, frames_of
 QUEUE_ROWS = 20_000
 LOCK_WAIT_MS = 250
 """How long a commit waits for another process's write lock before its rows go to the spool."""
+REPLAY_WAIT_MS = 20
+"""The same while rows are replayed, for meanwhile new ones wait."""
 RETRY_S = (0.05, 2.0)
 """First and longest pause between attempts to reach a database that is away."""
 RECOVER_S = 60.0
@@ -197,14 +199,25 @@ class DecisionLog:
                 self._recovered.set()
             batch = self._take()
             if batch is not None:
-                self._make_durable(batch)
-                self._tell(batch)
+                failure = self._try(self._make_durable, batch)
+                self._tell(batch, failure)
             if self._away and time.monotonic() >= self._retry_at:
-                self._replay_segment()
+                self._try(self._replay_segment)
             if batch is None and self._closing and not self._filling.records:
-                while self._away and self._replay_segment():
-                    pass
+                self._retry_at = 0.0  # a last attempt
+                while self._away and self._retry_at <= 0.0:
+                    self._try(self._replay_segment)
                 return
+
+    def _try(self, step: Callable[..., None], *args: Any) -> Exception | None:
+        """Do a step; a failure that nobody foresaw is logged and returned, for the thread must live."""
+        try:
+            step(*args)
+        except Exception as error:
+            _say("error", "log_step_failed", step=step.__name__, error=f"{type(error).__name__}: {error}")
+            self._pause()
+            return error
+        return None
 
     def _take(self) -> _Batch | None:
         """The filled batch; waits for one, but while the spool waits for its database no longer than to its retry."""
@@ -233,7 +246,7 @@ class DecisionLog:
         while True:
             if not self._away:
                 try:
-                    return self._commit(chunks)
+                    return self._commit(chunks, LOCK_WAIT_MS)
                 except Exception as error:  # whatever it is, the rows must not go down with it
                     self._lost(error)
             try:
@@ -246,11 +259,11 @@ class DecisionLog:
             give_up = give_up if self._closing else time.monotonic() + CLOSE_PATIENCE_S
             self._away = self._spool.rows > 0
 
-    def _commit(self, chunks: list[Chunk]) -> None:
+    def _commit(self, chunks: list[Chunk], wait_ms: int) -> None:
         try:
-            new = self._sink.write(chunks, wait_ms=LOCK_WAIT_MS)
+            new = self._sink.write(chunks, wait_ms=wait_ms)
         except BadRow as error:
-            self._commit_apart(chunks, error)
+            self._commit_apart(chunks, wait_ms, error)
             return
         total = sum(len(rows) for _, _, rows in chunks)
         self._rows += new
@@ -258,7 +271,7 @@ class DecisionLog:
         self._commits += 1
         self._writing = 0
 
-    def _commit_apart(self, chunks: list[Chunk], error: BadRow) -> None:
+    def _commit_apart(self, chunks: list[Chunk], wait_ms: int, error: BadRow) -> None:
         """One row of these is bad: write halves until it stands alone, and keep it as text."""
         rows = [(table, columns, row) for table, columns, many in chunks for row in many]
         if len(rows) == 1:
@@ -267,7 +280,7 @@ class DecisionLog:
             return
         half = len(rows) // 2
         for part in (rows[:half], rows[half:]):
-            self._commit([(table, columns, [row]) for table, columns, row in part])
+            self._commit([(table, columns, [row]) for table, columns, row in part], wait_ms)
 
     def _keep(self, chunks: list[Chunk]) -> None:
         groups = {table: rows for table, _, rows in chunks}
@@ -288,17 +301,14 @@ class DecisionLog:
         self._spool.keep_rejected([f"{table} {error}: {row!r}"])
         self._rejected += 1
 
-    def _replay_segment(self) -> bool:
-        """Move the oldest segment of the spool into the database; with none left, the database is back.
-
-        Return whether that worked.
-        """
+    def _replay_segment(self) -> None:
+        """Move the oldest segment of the spool into the database; with none left, the database is back."""
         path = self._spool.oldest()
         if path is None:
             self._away = False
             self._retry_s = RETRY_S[0]
             _say("info", "database_back", rows=self._rows)
-            return True
+            return
         chunks: list[Chunk] = []
         damage: SpoolDamaged | None = None
         try:
@@ -308,10 +318,10 @@ class DecisionLog:
         total = sum(len(rows) for _, _, rows in chunks)
         writing = self._writing
         try:
-            self._commit(chunks)
-        except Exception:
+            self._commit(chunks, REPLAY_WAIT_MS)
+        except StoreError:
             self._pause()
-            return False
+            return
         finally:
             self._writing = writing
         if damage is None:
@@ -319,7 +329,6 @@ class DecisionLog:
         else:
             _say("error", "spool_damaged", error=str(damage), kept=str(path.with_suffix(".damaged")))
             self._spool.set_aside(path, total)
-        return True
 
     def _lost(self, error: Exception) -> None:
         self._away = True
@@ -331,11 +340,14 @@ class DecisionLog:
         self._retry_at = time.monotonic() + self._retry_s
         self._retry_s = min(self._retry_s * 2, RETRY_S[1])
 
-    def _tell(self, batch: _Batch) -> None:
+    def _tell(self, batch: _Batch, failure: Exception | None) -> None:
         durable = batch.durable
         if durable is None:
             return
-        if self._writing:
+        if failure is not None:
+            self._writing = 0
+            self._call(durable.set_exception, failure)
+        elif self._writing:
             error = StoreUnavailable("the log was closed before these rows could be written")
             self._call(durable.set_exception, error)
         else:
@@ -348,7 +360,7 @@ class DecisionLog:
 
 
 def chunks_of(records: Iterable[Record]) -> list[Chunk]:
-    """Records as rows, grouped by table, each table's in order of submission."""
+    """Records as rows, grouped by table, each table's in order of submission. Raises TypeError for anything else."""
     groups: dict[type[Record], list[tuple[Any, ...]]] = {}
     for record in records:
         kind = type(record)
@@ -356,6 +368,10 @@ def chunks_of(records: Iterable[Record]) -> list[Chunk]:
         if rows is None:
             rows = groups[kind] = []
         rows.append(_astuple(record))
+    if not groups.keys() <= _NAME_OF.keys():
+        raise TypeError(
+            f"no records of the log: {', '.join(sorted(k.__name__ for k in groups.keys() - _NAME_OF.keys()))}"
+        )
     return [(name, COLUMNS[name], groups[kind]) for kind, name in _NAME_OF.items() if kind in groups]
 
 

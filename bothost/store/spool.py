@@ -215,8 +215,12 @@ def frames_of(path: Path) -> Iterator[Frame]:
             if columns is None:
                 columns = payload
                 continue
-            table, rows = payload
-            yield table, tuple(columns[table]), rows
+            try:
+                table, rows = payload
+                names = tuple(columns[table])
+            except (KeyError, TypeError, ValueError) as error:
+                raise SpoolDamaged(f"{path} holds a frame that is none of ours: {error}") from error
+            yield table, names, rows
 
 
 def _count(path: Path) -> int:

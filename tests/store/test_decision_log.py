@@ -215,3 +215,24 @@ def test_the_log_survives_without_anybody_waiting(settings, tmp_path):
     log = asyncio.run(submit())
     log.close()
     assert ids_of(settings) == [r.id for r in records]
+
+
+async def test_what_is_no_record_fails_alone_and_the_writer_lives_on(settings, log):
+    with pytest.raises(TypeError):
+        await log.submit(["not a record"])
+    await log.submit(some_decisions(3))
+    assert len(ids_of(settings)) == 3
+
+
+async def test_a_damaged_spool_is_set_aside_and_the_rest_replayed(settings, tmp_path):
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    records = some_decisions(20)
+    with locked(settings):
+        await log.submit(records)
+        await log.aclose()
+    slot = next((tmp_path / "spool").rglob("*.spool")).parent
+    (slot / "0000000000000000.spool").write_bytes(b"something else entirely, and longer than the magic")
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    await log.aclose()
+    assert ids_of(settings) == [r.id for r in records]
+    assert [path.name for path in slot.glob("*.damaged")] == ["0000000000000000.damaged"]
