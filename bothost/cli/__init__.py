@@ -22,20 +22,20 @@ from bothost.cli import output
 
 NOUNS: dict[str, tuple[str, str]] = {
     "demo": ("bothost.cli.demo", "Watch bots play: a lobby and a host on this machine."),
-    "run": ("bothost.cli.run", "Connect to the lobbies and play."),
-    "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
-    "status": ("bothost.cli.status", "Show what the running host does."),
-    "bench": ("bothost.cli.bench", "Measure this machine."),
-    "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
-    "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
-    "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
-    "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
     "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to mend what is wrong."),
+    "run": ("bothost.cli.run", "Connect to the lobbies and play."),
+    "status": ("bothost.cli.status", "Show what the running host does."),
+    "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
-    "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
     "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),
+    "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
+    "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
+    "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
+    "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
+    "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
+    "bench": ("bothost.cli.bench", "Measure this machine."),
 }
 """Noun → (module, one line of help), in the order of ``bothost --help``."""
 
@@ -69,8 +69,8 @@ class LazyGroup(TyperGroup):
 def _load(noun: str) -> Any:
     module = importlib.import_module(NOUNS[noun][0])
     if hasattr(module, "app"):
-        return typer.main.get_group(module.app)
-    app = typer.Typer(add_completion=False)
+        return _group(module.app)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(noun, help=NOUNS[noun][1])(module.command)
     return typer.main.get_command(app)
 
@@ -82,9 +82,15 @@ def _plugin_commands() -> dict[str, Any]:
     return {name: app for name, app in plugins_for_help().commands.items() if name not in NOUNS}
 
 
+def _group(app: typer.Typer) -> Any:
+    """The command of an app with verbs, in the plain style of the others: it can be piped, and starts sooner."""
+    app.rich_markup_mode = None
+    return typer.main.get_group(app)
+
+
 def _plugin_command(name: str, app: Any) -> Any:
     try:
-        return typer.main.get_group(app)
+        return _group(app)
     except Exception as error:
         return typer.core.TyperCommand(name, help=f"broken: {type(error).__name__}: {error}", hidden=True)
 
@@ -123,6 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except KeyboardInterrupt:
         typer.echo("", err=True)
+        return 130
+    except typer.Abort:  # Ctrl-C at a prompt
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: nothing to flush at exit

@@ -48,6 +48,9 @@ def report(error: Exception, *, as_json: bool = False) -> int:
     from bothost.logs import Redactor
 
     redact = Redactor.from_environment()
+    if type(error).__name__ == "NoArgsIsHelpError":  # a noun without its verb: its help, no complaint
+        typer.echo(str(error), err=True)
+        return _USAGE
     if isinstance(error, BothostError):
         parts = error.errors if isinstance(error, ConfigErrors) else (error,)
         code = error.exit_code

@@ -71,6 +71,12 @@ def test_every_noun_loads_and_explains_itself(noun: str, run: Callable[..., tupl
     assert code == 0 and "Usage: bothost " + noun in out
 
 
+@pytest.mark.parametrize("argv", [[], ["plugin"], ["config"]])
+def test_a_noun_without_a_verb_shows_its_verbs(argv: list[str], run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = run(*argv)
+    assert code == 2 and "Commands:" in out + err and "error" not in out + err
+
+
 def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
     assert run("--version") == (0, f"bothost {bothost.__version__}\n", "")
 
