@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bothost import cli
+
 SECRETS = {"BOTHOST_HOME_TOKEN": "planted-right", "BOTHOST_LOBBY_TOKENS": "bot:planted-right"}
 
 
@@ -35,8 +37,10 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    assert bothost("init", cwd=tmp_path).returncode == 0
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+    assert cli.main(["init"]) == 0
     return tmp_path
 
 
@@ -66,13 +70,13 @@ def test_a_configuration_that_nobody_may_read(folder: Path) -> None:
 def test_no_database_then_no_token_then_no_lobby(folder: Path) -> None:
     change(folder, "127.0.0.1:8765", "127.0.0.1:9")
     expect(bothost("run", cwd=folder), 75, "no database", "bothost db upgrade")
-    assert bothost("db", "upgrade", cwd=folder).returncode == 0
+    assert cli.main(["db", "upgrade"]) == 0
     expect(bothost("run", cwd=folder), 78, "BOTHOST_HOME_BOT_TOKEN")
     expect(bothost("run", "--fail-fast", cwd=folder, **SECRETS), 75, "home", "ws://127.0.0.1:9/ws")
 
 
 def test_a_strategy_that_is_not_there(folder: Path) -> None:
-    assert bothost("db", "upgrade", cwd=folder).returncode == 0
+    assert cli.main(["db", "upgrade"]) == 0
     change(folder, 'strategy = "random"', 'strategy = "randm"')
     done = bothost("run", cwd=folder, **SECRETS)
     assert done.returncode in (2, 78) and "'random'" in done.stderr
@@ -84,6 +88,6 @@ def test_a_port_in_use(folder: Path, port: int) -> None:
 
 
 def test_a_token_file_that_is_not_there(folder: Path) -> None:
-    assert bothost("db", "upgrade", cwd=folder).returncode == 0
+    assert cli.main(["db", "upgrade"]) == 0
     change(folder, "tables = 2", 'token = { file = "bot.token" }')
     expect(bothost("run", cwd=folder), 78, "bot.token", "No such file")
