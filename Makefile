@@ -10,7 +10,7 @@ CPP := $(filter %.h %.cpp,$(NATIVE))
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help install run test lint format test-long sanitize bench clean
+.PHONY: help install run test lint format test-long sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -53,6 +53,9 @@ format: install  ## rewrite the sources in the project's style
 
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
+
+sanitize: install  ## the rules tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	tests/sanitize.sh
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build

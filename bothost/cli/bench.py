@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from bothost.cli import options, output
 
 BENCHES: dict[str, str] = {
+    "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "log": "Rows per second of the decision log, beside the raw database.",
 }
@@ -54,7 +55,7 @@ def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     @functools.wraps(function)
     def printed(*args: Any, json: bool = False, **kwargs: Any) -> None:
         figures = function(*args, **kwargs)
-        output.emit(figures, json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+        output.emit(figures, json, output.table([(key, _shown(value)) for key, value in _flat(figures)]))
 
     signature = inspect.signature(function, eval_str=True)
     option = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.Json)
@@ -62,6 +63,14 @@ def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     printed.__signature__ = signature  # type: ignore[attr-defined]
     printed.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
     return printed
+
+
+def _flat(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in figures.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _shown(value: Any) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from bothost.rules import game, games, legal_many, mahjong, vec_env
 from bothost.testing.bench.rules_peers import bench_peers
@@ -20,6 +21,13 @@ SECONDS = 0.2
 """Least time of one run."""
 BATCH = 2048
 """Environments of a VecEnv; hands of a batch."""
+
+
+def command(
+    peers: Annotated[bool, typer.Option(help="Measure OpenSpiel, RLCard and PyMahjongGB too.")] = True,
+) -> dict[str, Any]:
+    """Speed of the native rules on one core, beside that of their peers."""
+    return bench_rules(peers)
 
 
 def bench_rules(peers: bool = True) -> dict[str, Any]:
