@@ -51,6 +51,8 @@ def rules_rows(rules: dict) -> list[tuple[str, str, str, str]]:
     """Lines of ``bench rules``: (what, bothost, peers, command)."""
     peers = {"OpenSpiel": "open_spiel", "RLCard": "rlcard", "PyMahjongGB": "pymahjonggb"}
 
+    lead = "legal_moves_20_per_s"
+
     def row(what: str, game: str, key: str, peer_key: str = "") -> tuple[str, str, str, str]:
         found = ((name, rules["peers"].get(library, {}).get(peer_key)) for name, library in peers.items())
         theirs = ", ".join(f"{name} {number(value)}" for name, value in found if value is not None)
@@ -58,7 +60,7 @@ def rules_rows(rules: dict) -> list[tuple[str, str, str, str]]:
 
     return [
         row("Dou Dizhu: random moves through `VecEnv`", "doudizhu", "moves_per_s", "doudizhu_moves_per_s"),
-        row("Dou Dizhu: all legal moves of a 20-card lead", "doudizhu", "legal_moves_20_per_s", "doudizhu_legal_moves_20_per_s"),
+        row("Dou Dizhu: all legal moves of a 20-card lead", "doudizhu", lead, f"doudizhu_{lead}"),
         row("Dou Dizhu: `sample_state`", "doudizhu", "samples_per_s"),
         row("mahjong: shanten over all shapes", "mahjong", "shanten_per_s", "shanten_per_s"),
         row("mahjong: fan of a win", "mahjong", "fan_per_s", "fan_per_s"),
