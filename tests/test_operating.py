@@ -1,0 +1,79 @@
+"""What operators are given: unit file, image, alerts and guide name only what exists."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+from pathlib import Path
+
+from bothost import config, errors
+from bothost.tables import hand, session
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "operating.md").read_text()
+
+
+def unit() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(ROOT / "deploy" / "systemd" / "bothost.service")
+    return parser
+
+
+def test_the_unit_drains_longer_than_the_host_and_does_not_restart_what_cannot_work() -> None:
+    service = unit()["Service"]
+    assert int(service["TimeoutStopSec"]) > config.HostSettings().drain_timeout_s
+    never = {int(code) for code in service["RestartPreventExitStatus"].split()}
+    assert never == {e.exit_code for e in (errors.UsageError, errors.AuthError, errors.ConfigError)}
+    assert service["ExecStart"].endswith("/bothost run") and service["User"] != "root"
+
+
+def dockerfile() -> list[str]:
+    text = (ROOT / "deploy" / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_the_image_is_built_in_stages_from_what_is_there_and_runs_without_privileges() -> None:
+    lines = dockerfile()
+    assert sum(line.startswith("FROM ") for line in lines) == 2
+    for line in lines:
+        if line.startswith("COPY ") and "--from=" not in line:
+            for source in line.split()[1:-1]:
+                assert (ROOT / source).exists(), source
+    last = lines[max(i for i, line in enumerate(lines) if line.startswith("FROM ")) :]
+    assert "USER bothost" in last and "VOLUME /var/lib/bothost" in last
+    assert last.index("USER bothost") < next(i for i, line in enumerate(last) if line.startswith("ENTRYPOINT"))
+
+
+def test_alerts_and_dashboard_ask_for_the_same_metrics_and_the_guide_has_each_alert() -> None:
+    """That the dashboard's metrics exist is tested with a running host."""
+    alerts = (ROOT / "deploy" / "prometheus" / "alerts.yml").read_text()
+    asked = {name for line in re.findall(r"expr: (.*)", alerts) for name in re.findall(r"\bbothost_[a-z_]+", line)}
+    dashboard = json.loads((ROOT / "deploy" / "grafana" / "bothost.json").read_text())
+    queries = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ()))
+    shown = set(re.findall(r"\bbothost_[a-z_]+", queries))
+    assert len(asked) >= 8 and asked - shown == set()
+    names = re.findall(r"- alert: (\w+)", alerts)
+    assert len(names) >= 8
+    for name in names:
+        assert f"`{name}`" in GUIDE
+
+
+def test_the_guide_explains_every_reason_of_a_fallback() -> None:
+    """Reasons are given where tables are (late, illegal, …) and where strategies are chosen and run."""
+    sources = [Path(module.__file__ or "") for module in (hand, session)]
+    sources += [ROOT / "bothost" / "host" / name for name in ("plans.py", "worker.py", "workers.py")]
+    text = "\n".join(path.read_text() for path in sources)
+    explained = set(re.findall(r"^\| `([a-z-]+)` \|", GUIDE, re.M))
+    assert explained == {"late", "error", "illegal", "quarantined", "unavailable"}
+    for reason in explained:
+        assert f'"{reason}"' in text, f"no code gives the reason {reason}"
+    given = set(re.findall(r'(?:ticket|task), None, "([a-z-]+)"', text))
+    assert given and given - explained == set()
+
+
+def test_metrics_that_the_guide_names_are_on_the_dashboard() -> None:
+    text = (ROOT / "deploy" / "grafana" / "bothost.json").read_text()
+    for name in re.findall(r"`((?:bothost|process)_[a-z_]+)", GUIDE):
+        assert name in text, name
