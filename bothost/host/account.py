@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings
@@ -43,12 +44,19 @@ from bothost.tables.slots import Capacity, Slots
 
 _log = structlog.get_logger("bothost.host")
 
-SEEK_S = 60.0
-"""A seek that found no table after so long is cancelled; the next wish has its turn."""
-SETTLE_S = 0.3
-"""After resuming the lobby has so long to name our tables before we ask for others."""
-CONFIRM_S = 10.0
-"""After connecting the lobby has so long to name the tables that live; those that it does not name are aborted."""
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a lobby may take to say what is expected of it. Seconds."""
+
+    seek_s: float = 60.0
+    """A seek that found no table after so long is cancelled; the next wish has its turn."""
+    settle_s: float = 0.3
+    """After resuming the lobby may name our tables for so long before we ask for others."""
+    confirm_s: float = 10.0
+    """Tables that the lobby did not name so long after connecting are aborted."""
+    idle_s: float = 90.0
+    """A table that was silent for so long is asked for a snapshot: its end may have been lost. After three without an
+    answer it is aborted."""
 
 
 class House(Protocol):
@@ -79,6 +87,7 @@ class Account:
         adapter: LobbyAdapter,
         memo: Json,
         connection_settings: ConnectionSettings,
+        patience: Patience,
     ) -> None:
         self.lobby = lobby
         self.settings = settings
@@ -95,6 +104,7 @@ class Account:
         self._house = house
         self._floor = house.floor
         self._memo = memo
+        self._patience = patience
         capabilities = adapter.capabilities
         cap = settings.tables
         if capabilities.tables_per_connection is not None:
@@ -164,6 +174,7 @@ class Account:
             return
         key = TableKey(self.lobby.name, self.name, event.table)
         session = Session(key, event, game, self.conduct, resumed=not asked)
+        session.heard_at = now
         session.owner = self
         self.sessions[event.table] = session
         self._house.seated.setdefault((self.lobby.name, event.table), self)
@@ -186,9 +197,9 @@ class Account:
         self._unconfirmed = set(self.sessions)
         self.slots.reconcile(self.sessions)
         self._stop_confirm()
-        self._confirm = self._loop.call_later(CONFIRM_S, self._abort_unconfirmed)
+        self._confirm = self._loop.call_later(self._patience.confirm_s, self._abort_unconfirmed)
         self._house.account_changed(self)
-        wait = SETTLE_S if event.resumed else 0.0
+        wait = self._patience.settle_s if event.resumed else 0.0
         self._seek_at = max(self._seek_at, now + wait)
         self._loop.call_later(wait, lambda: self.seek_more(time.monotonic()))
 
@@ -246,7 +257,21 @@ class Account:
         """Once a second or so: expire seeks, ask for more tables."""
         for seek in self.slots.expire(now):
             self.connection.feed(CancelSeek(seek))
+        if self.connection.connected:
+            self._ask_silent_tables(now)
         self.seek_more(now)
+
+    def _ask_silent_tables(self, now: float) -> None:
+        for table, session in list(self.sessions.items()):
+            if now - session.heard_at < self._patience.idle_s:
+                continue
+            session.heard_at = now
+            session.silences += 1
+            if session.silences > 3:
+                _log.warning("table_aborted", account=self.name, table=table, reason="the lobby is silent about it")
+                self._floor.perform(session, session.abort())
+            else:
+                self.connection.feed(Resync(table))
 
     def _cancel(self, seek: str) -> None:
         self.slots.cancel(seek)
@@ -259,7 +284,7 @@ class Account:
             return
         while self.slots.used < self.slots.cap and self.connection.connected:
             seek = f"{self.name}-{os.urandom(6).hex()}"
-            if not self.slots.reserve(seek, now + SEEK_S):
+            if not self.slots.reserve(seek, now + self._patience.seek_s):
                 return
             wish = wishes[self._turn % len(wishes)]
             self._turn += 1
@@ -277,7 +302,11 @@ class Account:
         """Reserve a slot before accepting: an acceptance cannot be taken back."""
         seek = f"{self.name}-{os.urandom(6).hex()}"
         wanted = any(wish.game == event.info.game for wish in self.settings.wishes)
-        if self.draining or not wanted or not self.slots.reserve(seek, now + (event.expires_s or SEEK_S)):
+        if (
+            self.draining
+            or not wanted
+            or not self.slots.reserve(seek, now + (event.expires_s or self._patience.seek_s))
+        ):
             self.connection.feed(Decline(event.invitation))
         else:
             self.connection.feed(Accept(seek, event.invitation))

@@ -170,40 +170,41 @@ class Recorder:
         action = int(decision.action)
         raw = hand.raw
         lobby, _, table = hand.session.key
+        # By position, in the order of DecisionRecord.
         return DecisionRecord(
-            id=job.id,
-            game_id=hand.game_id,
-            seat=hand.seat,
-            seq=job.seq,
-            substep=job.substep,
-            attempt=job.attempt,
-            role="live",
-            host=self._host,
-            lobby=lobby,
-            table=table,
-            request_id=job.request_id,
-            game=hand.table.game.name,
-            phase=decision.phase or view.phase,
-            state_hash=view.hash(),
-            view=view.to_bytes(),
-            legal=job.legal.tobytes(),
-            policy=_floats(decision.policy, len(job.legal)),
-            action_values=_floats(decision.values, len(job.legal)),
-            value=_number(decision.value),
-            action=action,
-            notation=view.notation(action),
-            strategy=by.name if by is not None else FIRST_LEGAL,
-            strategy_version=by.version if by is not None else "1",
-            model_sha256=decision.model_sha256 or (by.sha256 if by is not None else None),
-            encoder_version=decision.encoder_version,
-            stats=_text(decision.stats) if decision.stats is not None else None,
-            fallback=job.reason or plan.reason,
-            budget_ms=(window.answer - window.arrival) * 1000.0,
-            elapsed_ms=job.elapsed_s * 1000.0,
-            config_hash=self._config_hash,
-            seed=hand.table.seed,
-            raw=None if raw is None else (raw.encode() if isinstance(raw, str) else raw)[:RAW_BYTES],
-            at_us=at,
+            job.id,
+            hand.game_id,
+            hand.seat,
+            job.seq,
+            job.substep,
+            job.attempt,
+            "live",
+            self._host,
+            lobby,
+            table,
+            job.request_id,
+            hand.table.game.name,
+            decision.phase or view.phase,
+            view.hash(),
+            view.to_bytes(),
+            job.legal.tobytes(),
+            None if decision.policy is None else _floats(decision.policy, len(job.legal)),
+            None if decision.values is None else _floats(decision.values, len(job.legal)),
+            None if decision.value is None else _number(decision.value),
+            action,
+            view.notation(action),
+            by.name if by is not None else FIRST_LEGAL,
+            by.version if by is not None else "1",
+            decision.model_sha256 or (by.sha256 if by is not None else None),
+            decision.encoder_version,
+            None if decision.stats is None else _text(decision.stats),
+            job.reason or plan.reason,
+            (window.answer - window.arrival) * 1000.0,
+            job.elapsed_s * 1000.0,
+            self._config_hash,
+            hand.table.seed,
+            None if raw is None else (raw.encode() if isinstance(raw, str) else raw)[:RAW_BYTES],
+            at,
         )
 
     # ----------------------------------------------------------------------------------------------------- handing over
@@ -258,8 +259,6 @@ def _text(value: Any) -> str:
 
 def _floats(values: Any, length: int) -> bytes | None:
     """Little-endian float32; None where the plugin's array does not fit the legal actions."""
-    if values is None:
-        return None
     try:
         array = np.asarray(values, dtype="<f4")
     except (TypeError, ValueError):
@@ -269,6 +268,6 @@ def _floats(values: Any, length: int) -> bytes | None:
 
 def _number(value: Any) -> float | None:
     try:
-        return None if value is None else float(value)
+        return float(value)
     except (TypeError, ValueError):
         return None

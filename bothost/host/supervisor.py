@@ -15,7 +15,7 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, LobbyUnreachable
 from bothost.host import metrics
-from bothost.host.account import Account
+from bothost.host.account import Account, Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found
 from bothost.host.hooks import HookThread
@@ -70,6 +70,7 @@ class Host:
         *,
         config_hash: str,
         connection: ConnectionSettings | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.settings = settings
         self.config_hash = config_hash
@@ -83,6 +84,7 @@ class Host:
         self._make_game = make_game
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
         self._connection = connection or ConnectionSettings(frame_bytes=settings.limits.frame_bytes)
+        self._patience = patience or Patience()
         self._writer = concurrent.futures.ThreadPoolExecutor(1, "memory")
         self._changed = asyncio.Event()
         self._quit = False
@@ -236,7 +238,7 @@ class Host:
                 memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
                 login = self._login(lobby, settings)
                 adapter = adapter_class(login, options)
-                accounts.append(Account(self, lobby, settings, adapter, memo, self._connection))
+                accounts.append(Account(self, lobby, settings, adapter, memo, self._connection, self._patience))
         return accounts
 
     @staticmethod

@@ -73,8 +73,11 @@ class SnapshotRecord(msgspec.Struct, gc=False):
     at_us: int
 
 
-class DecisionRecord(msgspec.Struct, kw_only=True, gc=False):
-    """One model decision. Unique on (game_id, seat, seq, substep, attempt, role)."""
+class DecisionRecord(msgspec.Struct, gc=False):
+    """One model decision. Unique on (game_id, seat, seq, substep, attempt, role).
+
+    On the hot path it is built by position: 33 keywords cost 6 µs, 33 positions 0.5.
+    """
 
     id: bytes
     """uuid7, 16 bytes."""

@@ -51,13 +51,15 @@ def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms:
     total = policy.no_clock_s if grant_ms is None else _clamped(grant_ms) + policy.bank_share * bank_s
     length = max(total - policy.margin_s, SHRINK * total, MIN_WINDOW_S)
     answer = arrival + length
+    ends = (0.15, 0.1, 0.03) if length >= 0.375 else (0.4 * length, 0.3 * length, 0.1 * length)
+    not_before = arrival + policy.min_move_s
     return Window(
         arrival,
-        answer - min(0.15, 0.4 * length),
-        answer - min(0.1, 0.3 * length),
-        answer - min(0.03, 0.1 * length),
+        answer - ends[0],
+        answer - ends[1],
+        answer - ends[2],
         answer,
-        min(arrival + policy.min_move_s, answer),
+        not_before if not_before < answer else answer,
         bank_s * 1000.0,
     )
 
@@ -84,7 +86,7 @@ class Deadlines:
 
     A table whose deadline moves later keeps its one entry, which is moved only when it comes up: as each request of a
     table has a later deadline than the one before, asking and answering touch nothing here. Items that are gone are
-    told to ``forget``; they are swept out when they are as many as the others.
+    told to ``forget``, and swept out when they are a quarter of all.
     """
 
     def __init__(self) -> None:
@@ -112,7 +114,7 @@ class Deadlines:
         if item.wake_at == NEVER:
             return
         self._forgotten += 1
-        if self._forgotten > SWEEP and self._forgotten * 2 > len(self._heap):
+        if self._forgotten > SWEEP and self._forgotten * 4 > len(self._heap):
             self._sweep()
 
     def _sweep(self) -> None:

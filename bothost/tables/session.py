@@ -80,7 +80,21 @@ class Conduct(NamedTuple):
 class Session:
     """One seat at one table. ``resumed``: the lobby told of the table when we connected, it is not a new one."""
 
-    __slots__ = ("attributes", "conduct", "epoch", "fresh", "game", "hand", "key", "lookup", "owner", "players", "seat")
+    __slots__ = (
+        "attributes",
+        "conduct",
+        "epoch",
+        "fresh",
+        "game",
+        "hand",
+        "heard_at",
+        "key",
+        "lookup",
+        "owner",
+        "players",
+        "seat",
+        "silences",
+    )
 
     def __init__(self, key: TableKey, seated: Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
         self.key = key
@@ -96,6 +110,10 @@ class Session:
         """Whether view and clock are known to be the lobby's."""
         self.lookup = resumed
         """Whether the next hand that we hear of may have begun in an earlier process."""
+        self.heard_at = 0.0
+        """When the lobby last said something about this table."""
+        self.silences = 0
+        """How often it was asked since, in vain."""
         self.epoch = 0
         """Raised whenever the connection is lost."""
 
@@ -104,6 +122,8 @@ class Session:
     def feed(self, event: TableEvent, now: float) -> list[Output]:
         """Take one event of this table. ``now`` is its arrival, monotonic seconds."""
         out: list[Output] = []
+        self.heard_at = now
+        self.silences = 0
         _HANDLERS[type(event)](self, event, now, out)
         return out
 
@@ -491,7 +511,7 @@ class Session:
         if hand is None:
             return
         self._drop_job(hand)
-        self.hand = None
+        self.hand = hand.answer = hand.held = None
         hand.due_at = NEVER
         out.append(HandClosed(hand, reason, scores))
 

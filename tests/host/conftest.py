@@ -22,6 +22,7 @@ from bothost.config import (
     StoreSettings,
     WishSettings,
 )
+from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
@@ -30,6 +31,7 @@ from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store, schema
 
 NAMES = ("ada", "bob", "cyd", "dan")
+SHORT = Patience(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
 FAST = ConnectionSettings(heartbeat_s=0.3, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
 
 
@@ -93,7 +95,7 @@ class Kit:
         found = Plugins.load(entry_points=False, modules=[bothost.lobbies, module("given", RandomStrategy), *plugins])
         log = DecisionLog.open(settings.store, "test", self.folder / "spool")
         memory = StoreMemory(Store.open(settings.store))
-        return Host(settings, found, log, memory, rules.game, config_hash="0" * 8, connection=FAST)
+        return Host(settings, found, log, memory, rules.game, config_hash="0" * 8, connection=FAST, patience=SHORT)
 
     @contextlib.asynccontextmanager
     async def lobby(self, port=0, **settings):
