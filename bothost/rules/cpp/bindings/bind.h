@@ -7,7 +7,8 @@ void bind_game(nanobind::module_& m);
 void bind_vec_env(nanobind::module_& m);
 void bind_mahjong(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
-/// Moves and hand analysis of Dou Dizhu, as functions named doudizhu_*; bothost/rules/doudizhu.py is their face.
+/// Moves and hand analysis of Dou Dizhu, as functions named doudizhu_*; bothost/rules/doudizhu.py is their
+/// face.
 void bind_doudizhu(nanobind::module_& m);
 /// The rule player of Othello, as othello_choose; bothost/rules/othello.py is its face.
 void bind_othello(nanobind::module_& m);

@@ -3,11 +3,11 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <atomic>
 #include <cmath>
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "bindings/exclusive.h"
 #include "core/registry.h"
 #include "search/any_search.h"
 
@@ -54,19 +54,7 @@ class Search {
   Search(const AnyView& root, const search::Options& options)
       : search_(entry_of(root.game().name()).search(root, options)) {}
 
-  class Hold {
-   public:
-    explicit Hold(std::atomic_flag& flag) : flag_(flag) {
-      if (flag.test_and_set()) throw InvalidInput("this search is being used by another thread");
-    }
-    ~Hold() { flag_.clear(); }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    std::atomic_flag& flag_;
-  };
-  [[nodiscard]] Hold hold() { return Hold(busy_); }
+  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
   AnySearch& get() { return *search_; }
 
   std::size_t num_values() const {
@@ -82,7 +70,7 @@ class Search {
     throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
   }
   std::unique_ptr<AnySearch> search_;
-  std::atomic_flag busy_;
+  Exclusive busy_{"search"};
 };
 
 bool run(Search& self, nb::handle iterations, nb::handle ms) {

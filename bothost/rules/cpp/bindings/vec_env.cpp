@@ -3,10 +3,9 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 
-#include <atomic>
-
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "bindings/exclusive.h"
 
 namespace bothost::python {
 
@@ -17,25 +16,13 @@ class VecEnv {
  public:
   VecEnv(const AnyGame& game, std::int64_t n, std::uint64_t seed) : env_(game.vec_env(n, seed)) { publish(); }
 
-  class Hold {
-   public:
-    explicit Hold(std::atomic_flag& flag) : flag_(flag) {
-      if (flag.test_and_set()) throw InvalidInput("this VecEnv is being used by another thread");
-    }
-    ~Hold() { flag_.clear(); }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    std::atomic_flag& flag_;
-  };
   /// While it lives, nobody else changes the environment.
-  [[nodiscard]] Hold hold() { return Hold(busy_); }
+  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
 
   AnyVecEnv& env() { return *env_; }
 
   void step(std::span<const Action> actions) {
-    const Hold held(busy_);
+    const auto held = busy_.hold();
     // Copied before the GIL goes, so that nobody can change them between check and use.
     actions_.assign(actions.begin(), actions.end());
     {
@@ -56,7 +43,7 @@ class VecEnv {
   }
 
   std::unique_ptr<AnyVecEnv> env_;
-  std::atomic_flag busy_;
+  Exclusive busy_{"VecEnv"};
   std::vector<Action> actions_;
   std::shared_ptr<Action[]> ids_;
   std::size_t num_legal_ = 0;

@@ -1,0 +1,35 @@
+// A guard for objects that release the GIL while they work: a second thread could enter meanwhile.
+#pragma once
+#include <atomic>
+#include <string>
+
+#include "core/types.h"
+
+namespace bothost::python {
+
+class Exclusive {
+ public:
+  class Hold {
+   public:
+    Hold(std::atomic_flag& flag, const char* what) : flag_(flag) {
+      if (flag.test_and_set())
+        throw InvalidInput("this " + std::string(what) + " is being used by another thread");
+    }
+    ~Hold() { flag_.clear(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    std::atomic_flag& flag_;
+  };
+
+  explicit Exclusive(const char* what) : what_(what) {}
+  /// While it lives, nobody else holds it. Throws InvalidInput when somebody does.
+  [[nodiscard]] Hold hold() { return Hold(busy_, what_); }
+
+ private:
+  const char* what_;
+  std::atomic_flag busy_;
+};
+
+}  // namespace bothost::python
