@@ -16,7 +16,9 @@ from bothost.errors import UsageError
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder to write to: new, empty, or with the same export unfinished.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder to write to: new, empty, or with the same export unfinished.")
+    ] = Path("exports"),
     format_: Annotated[str, typer.Option("--format", "-f", help="parquet, jsonl, or a plugin's.")] = "parquet",
     since: hands.Since = None,
     until: hands.Until = None,

@@ -40,13 +40,19 @@ def _head(report: Json, out: Console) -> None:
         mark = "*" if player.get("seat") == report["seat"] else " "
         named = player.get("name") or player.get("player")
         out.print(Text(printable(f" {mark} seat {player.get('seat')}: {named}")))
-    if report["deal"]:
-        for name, value in report["deal"].items():
-            values = enumerate(value) if isinstance(value, list) else [(None, value)]
-            for seat, item in values:
-                label = name if seat is None else f"{name} {seat}"
-                out.print(Text(printable(f"   {label}: {item if isinstance(item, str) else json.dumps(item)}")))
+    for name, value in (report["deal"] or {}).items():
+        if isinstance(value, list) and len(value) == len(report["scores"] or report["players"]):
+            for seat, item in enumerate(value):
+                out.print(Text(printable(f"   {name} {seat}: {_plain(item)}")))
+        else:
+            out.print(Text(printable(f"   {name}: {_plain(value)}")))
     out.print()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(item, str | int) for item in value):
+        return " ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _is_own(line: str, seat: int) -> bool:
