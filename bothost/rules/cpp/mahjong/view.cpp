@@ -281,7 +281,7 @@ void View::fold_end(const Event& e) {
     require(table_.phase == Phase::claims || table_.phase == Phase::drawing || table_.phase == Phase::robbing,
             "a seat must act before the hand can end");
     const Seat drawer = table_.phase == Phase::claims ? next_seat(table_.actor) : table_.actor;
-    require(table_.left_for(*rules_, drawer) == 0, "there are tiles left to draw");
+    require(table_.left_for(*rules_, drawer) == 0 && e.tile == kHidden, "there are tiles left to draw");
   } else {
     require(table_.phase == Phase::turn ? e.seat == table_.actor : claimed && e.seat != table_.actor,
             "this seat cannot win now");
