@@ -30,6 +30,21 @@ Lanes load(const SuitDistance& d) {
   return v;
 }
 void store(SuitDistance& d, Lanes v) { std::memcpy(d.lane, &v, sizeof v); }
+/// Ranks as bits, one set for each lane.
+using RankLanes = std::uint16_t __attribute__((vector_size(32)));
+
+RankLanes load(const SuitUseful& u) {
+  RankLanes v;
+  std::memcpy(&v, u.lane, sizeof v);
+  return v;
+}
+void store(SuitUseful& u, RankLanes v) { std::memcpy(u.lane, &v, sizeof v); }
+/// All bits of the lanes for which a comparison holds.
+template <class Comparison>
+RankLanes widen(Comparison holds) {
+  using Signed = std::int16_t __attribute__((vector_size(32)));
+  return reinterpret_cast<RankLanes>(__builtin_convertvector(holds, Signed));
+}
 Lanes least(Lanes a, Lanes b) { return a < b ? a : b; }
 Lanes all(std::uint8_t x) { return Lanes{} + x; }
 
@@ -200,23 +215,24 @@ DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
   }
   SuitDistance far;
   std::memset(far.lane, kFar, sizeof far.lane);
-  suits_.assign(size, far);
-  Targets(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_);
+  suits_ = {std::vector<SuitDistance>(size, far), std::vector<SuitUseful>(size)};
+  Targets(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_.distance);
   relax(suits_, 9);
-  honours_.assign(78125, far);
-  Targets(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_);
+  honours_ = {std::vector<SuitDistance>(78125, far), std::vector<SuitUseful>(78125)};
+  Targets(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_.distance);
   relax(honours_, 7);
 }
 
-void DistanceTable::relax(std::vector<SuitDistance>& table, int kinds) {
+void DistanceTable::relax(Table& table, int kinds) const {
   // First what must be added, from the fullest hand down; then what the hand holds beyond a target costs
   // nothing. Neither pass leaves the hands of at most 14 tiles: hand -> common part -> target only shrinks,
-  // then grows.
+  // then grows. A tile is useful where it lies on a shortest such way; the tiles to add may be added in any
+  // order.
   constexpr int kPower[] = {1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1953125};
-  const auto at = [&](int key) -> SuitDistance& {
-    if (kinds == 7) return table[static_cast<std::size_t>(key)];
-    return table[hi_base_[static_cast<std::size_t>(key / kLoSize)] +
-                 lo_rank_[static_cast<std::size_t>(key % kLoSize)]];
+  const auto at = [&](int key) {
+    if (kinds == 7) return static_cast<std::size_t>(key);
+    return static_cast<std::size_t>(hi_base_[static_cast<std::size_t>(key / kLoSize)] +
+                                    lo_rank_[static_cast<std::size_t>(key % kLoSize)]);
   };
   std::vector<std::uint8_t> tiles(static_cast<std::size_t>(kPower[kinds]));
   for (int i = 0, size = 1; i < kinds; ++i, size *= 5)
@@ -225,22 +241,38 @@ void DistanceTable::relax(std::vector<SuitDistance>& table, int kinds) {
           static_cast<std::uint8_t>(tiles[static_cast<std::size_t>(k - size)] + 1);
   for (int key = kPower[kinds] - 1; key >= 0; --key) {
     if (tiles[static_cast<std::size_t>(key)] >= kMostTiles) continue;
-    Lanes v = load(at(key));
-    for (int i = 0; i < kinds; ++i)
-      if (key / kPower[i] % 5 != 4) v = least(v, load(at(key + kPower[i])) + all(1));
-    store(at(key), v);
+    const auto here = at(key);
+    Lanes v = load(table.distance[here]);
+    RankLanes useful{};
+    for (int i = 0; i < kinds; ++i) {
+      if (key / kPower[i] % 5 == 4) continue;
+      const Lanes via = load(table.distance[at(key + kPower[i])]) + all(1);
+      useful = (useful & ~widen(via < v)) | (widen(via <= v) & static_cast<std::uint16_t>(1 << i));
+      v = least(v, via);
+    }
+    store(table.distance[here], v);
+    store(table.useful[here], useful);
   }
   for (int key = 1; key < kPower[kinds]; ++key) {
     if (tiles[static_cast<std::size_t>(key)] > kMostTiles) continue;
-    Lanes v = load(at(key));
-    for (int i = 0; i < kinds; ++i)
-      if (key / kPower[i] % 5 != 0) v = least(v, load(at(key - kPower[i])));
-    store(at(key), v);
+    const auto here = at(key);
+    Lanes v = load(table.distance[here]);
+    RankLanes useful = load(table.useful[here]);
+    for (int i = 0; i < kinds; ++i) {
+      if (key / kPower[i] % 5 == 0) continue;
+      const auto less = at(key - kPower[i]);
+      const Lanes via = load(table.distance[less]);
+      useful = (useful & ~widen(via < v)) | (widen(via <= v) & load(table.useful[less]));
+      v = least(v, via);
+    }
+    store(table.distance[here], v);
+    store(table.useful[here], useful);
   }
 }
 
 std::size_t DistanceTable::bytes() const {
-  return (suits_.size() + honours_.size()) * sizeof(SuitDistance) + lo_rank_.size() * 2 + hi_base_.size() * 4;
+  return (suits_.distance.size() + honours_.distance.size()) * (sizeof(SuitDistance) + sizeof(SuitUseful)) +
+         lo_rank_.size() * 2 + hi_base_.size() * 4;
 }
 
 TileMask kinds_with(const Counts& hand, int copies) {
@@ -289,29 +321,67 @@ int needed_tiles(const Counts& hand, int melds) {
 
 namespace {
 
-/// Kinds whose arrival brings four melds (less `melds`) and a pair below `needed` tiles.
-TileMask useful_standard(const Counts& hand, int melds, int needed) {
+struct NeededAndUseful {
+  int needed;
+  TileMask tiles;
+};
+
+/// Lane by lane what the other groups need for the shares that a group leaves them of kSets sets and the
+/// pair.
+template <int kSets>
+Lanes counterpart(Lanes others) {
+  constexpr auto at = [](int i) {
+    const int m = i % 8;
+    return m > kSets ? 16 : i < 8 ? 8 + kSets - m : kSets - m;
+  };
+  return __builtin_shufflevector(others, all(kFar), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7),
+                                 at(8), at(9), at(10), at(11), at(12), at(13), at(14), at(15));
+}
+
+/// The union of all lanes.
+unsigned any_lane(RankLanes v) {
+  std::uint64_t w[4];
+  std::memcpy(w, &v, sizeof w);
+  std::uint64_t x = (w[0] | w[1]) | (w[2] | w[3]);
+  x |= x >> 32;
+  return static_cast<unsigned>((x | x >> 16) & 0xffff);
+}
+
+template <int kSets>
+NeededAndUseful standard_with_useful(const Counts& hand) {
   const auto& table = DistanceTable::get();
   const Groups g(hand);
   const Lanes ab = join(load(*g.part[0]), *g.part[1]), cd = join(load(*g.part[2]), *g.part[3]);
-  SuitDistance low, high;
-  store(low, ab);
-  store(high, cd);
   const Lanes rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]),
                          join(ab, *g.part[2])};
-  Counts with = hand;
+  const int needed = join_one(rest[0], *g.part[0], kSets);
   TileMask tiles = 0;
-  for (std::size_t t = 0; t < kKinds; ++t) {
-    if (with[t] == 4) continue;
-    ++with[t];
-    const std::size_t s = t / 9;
-    const auto& part = s < 3 ? table.suit(with.data() + 9 * s) : table.honours(with.data() + 27);
-    --with[t];
-    // A tile that changes nothing in its own suit changes nothing at all.
-    if (std::memcmp(part.lane, g.part[s]->lane, sizeof part.lane) == 0) continue;
-    if (join_one(rest[s], part, 4 - melds) < needed) tiles |= TileMask{1} << t;
+  for (std::size_t s = 0; s < 4; ++s) {
+    // Every split of the sets and the pair between this group and the others that needs no more than must be:
+    // a tile that lowers this group's share lowers the whole.
+    const auto& useful =
+        s < 3 ? table.useful_suit(hand.data() + 9 * s) : table.useful_honours(hand.data() + 27);
+    const auto best =
+        load(*g.part[s]) + counterpart<kSets>(rest[s]) == all(static_cast<std::uint8_t>(needed));
+    tiles |= TileMask{any_lane(load(useful) & widen(best))} << (9 * s);
   }
-  return tiles;
+  return {needed, tiles};
+}
+
+/// Tiles needed for `sets` sets (0..4) and a pair, and the kinds whose arrival lowers that.
+NeededAndUseful standard_with_useful(const Counts& hand, int sets) {
+  switch (sets) {
+    case 0:
+      return standard_with_useful<0>(hand);
+    case 1:
+      return standard_with_useful<1>(hand);
+    case 2:
+      return standard_with_useful<2>(hand);
+    case 3:
+      return standard_with_useful<3>(hand);
+    default:
+      return standard_with_useful<4>(hand);
+  }
 }
 
 TileMask useful_knitted(const Counts& hand, int melds, int needed) {
@@ -321,54 +391,64 @@ TileMask useful_knitted(const Counts& hand, int melds, int needed) {
     const int missing = 9 - std::popcount(one & perm);
     if (missing > needed) continue;
     const Counts rest = without(hand, perm);
-    const int other = Groups(rest).needed(1 - melds);
+    const auto [other, useful] = standard_with_useful(rest, 1 - melds);
     if (missing + other > needed) continue;
     tiles |= perm & ~one;
-    if (other > 0) tiles |= useful_standard(rest, 3 + melds, other) & ~kinds_with(hand, 4);
+    if (other > 0) tiles |= useful & ~kinds_with(hand, 4);
   }
   return tiles;
+}
+
+/// Useful tiles of one shape, of which `needed` tiles are needed.
+TileMask useful_of(const Counts& hand, const Kinds& k, int melds, int shape, int needed) {
+  if (needed == 0 || needed >= Distances::kNever) return 0;
+  switch (shape) {
+    case 0:
+      return standard_with_useful(hand, 4 - melds).tiles;
+    case 1: {
+      const int pairs = std::min(7, std::popcount(k.two) + std::popcount(k.four));
+      const TileMask any = 7 - pairs > std::popcount(k.odd()) ? ~k.four & ((TileMask{1} << kKinds) - 1) : 0;
+      return k.odd() | any;
+    }
+    case 2:
+      return (k.two & kOrphanMask) == 0 ? kOrphanMask : kOrphanMask & ~k.one;
+    case 3:
+      return useful_knitted(hand, melds, needed);
+    default: {
+      TileMask tiles = 0;
+      for (const auto perm : kKnitted)
+        if (14 - std::popcount(k.one & (perm | kHonourMask)) == needed)
+          tiles |= (perm | kHonourMask) & ~k.one;
+      return tiles;
+    }
+  }
 }
 
 }  // namespace
 
 Useful useful_tiles_of(const Counts& hand, int melds, int shape) {
-  const Kinds k(hand);
-  int needed = Distances::kNever;
-  TileMask tiles = 0;
-  if (shape == 0) {
-    needed = needed_standard(hand, melds);
-    tiles = useful_standard(hand, melds, needed);
-  } else if (shape == 1 && melds == 0) {
-    needed = needed_pairs(k.two, k.four, k.odd());
-    const int pairs = std::min(7, std::popcount(k.two) + std::popcount(k.four));
-    if (pairs < 7) tiles = k.odd();
-    if (7 - pairs > std::popcount(k.odd())) tiles |= ~k.four & ((TileMask{1} << kKinds) - 1);
-  } else if (shape == 2 && melds == 0) {
-    needed = needed_orphans(k.one, k.two);
-    tiles = kOrphanMask & ~k.one;
-    if ((k.two & kOrphanMask) == 0) tiles = kOrphanMask;
-  } else if (shape == 3 && melds <= 1) {
-    needed = needed_knitted(hand, k.one, melds, Distances::kNever);
-    tiles = useful_knitted(hand, melds, needed);
-  } else if (shape == 4 && melds == 0) {
-    needed = needed_honours_knitted(k.one);
-    for (const auto perm : kKnitted) {
-      const TileMask all16 = perm | kHonourMask;
-      if (14 - std::popcount(k.one & all16) == needed) tiles |= all16 & ~k.one;
-    }
-  }
-  return {needed - 1, needed == 0 ? TileMask{0} : tiles};
+  const auto d = distances(hand, melds);
+  const int of[] = {d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted};
+  const int needed = of[shape];
+  return {needed - 1, useful_of(hand, Kinds(hand), melds, shape, needed)};
 }
 
 Useful useful_tiles(const Counts& hand, int melds) {
-  const int needed = needed_tiles(hand, melds);
-  Useful best{needed - 1, 0};
-  const Distances d = melds <= 1 ? distances(hand, melds)
-                                 : Distances{needed, Distances::kNever, Distances::kNever, Distances::kNever,
-                                             Distances::kNever};
-  const int of[] = {d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted};
-  for (int shape = 0; shape < 5; ++shape)
-    if (of[shape] == needed) best.tiles |= useful_tiles_of(hand, melds, shape).tiles;
+  constexpr int kNever = Distances::kNever;
+  const Kinds k(hand);
+  const auto standard = standard_with_useful(hand, 4 - melds);
+  int of[] = {standard.needed, kNever, kNever, kNever, kNever};
+  if (melds == 0) {
+    of[1] = needed_pairs(k.two, k.four, k.odd());
+    of[2] = needed_orphans(k.one, k.two);
+    of[4] = needed_honours_knitted(k.one);
+  }
+  int needed = *std::min_element(std::begin(of), std::end(of));
+  if (melds <= 1) of[3] = needed_knitted(hand, k.one, melds, needed + 1);
+  needed = std::min(needed, of[3]);
+  Useful best{needed - 1, standard.needed == needed && needed > 0 ? standard.tiles : 0};
+  for (int shape = 1; shape < 5; ++shape)
+    if (of[shape] == needed) best.tiles |= useful_of(hand, k, melds, shape, needed);
   return best;
 }
 
