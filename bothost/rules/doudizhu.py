@@ -1,5 +1,20 @@
 """Dou Dizhu beyond the common contract: its moves one by one, abstract moves, and hand analysis.
 
+Presets of ``game("doudizhu", preset=…)``, and the options that each of them sets (any may be given beside it):
+
+- ``rlcard`` (default): RLCard's 27,472 actions. No bidding, seat 0 is the landlord; points double with every bomb and
+  rocket, with spring and anti-spring; the landlord plays for double.
+- ``bidding``: the same plays after calling 1-2-3, each seat once, the first drawn; a hand that nobody wants is void.
+- ``douzero``: DouZero's generator, where any cards outside the body are kickers, a rocket or a bomb too; no spring.
+- ``mailgyc``: mailgyc/doudizhu: kickers of distinct ranks, a rocket too; call and grab; base 150, spring x 3. Its bonus
+  for the bottom cards depends on suits and is not modelled.
+- ``botzone``, ``botzone-bid``: FightTheLandlord without and with bidding: kickers of distinct ranks, a rocket too, and
+  space shuttles (consecutive fours, alone or with two solos or two pairs each).
+
+Options: ``same_rank_kickers``, ``rocket_kickers``, ``bomb_kickers``, ``neighbour_kickers``, ``shuttles`` (bool),
+``bidding`` (none, score, grab), ``all_pass`` (void, first), ``first`` (zero, random), ``scoring`` (points, win_loss),
+``base``, ``bomb_factor``, ``spring_factor`` (int), ``landlord_double`` (bool).
+
 Cards are text over the ranks ``3456789TJQKA2BR`` (B and R are the small and the big joker) in any order; actions are
 ids of the game ``doudizhu`` under any rules, for ids mean the same in all of them.
 """
