@@ -42,6 +42,7 @@ class Control:
         self.path = path
         self._commands = commands
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Listen. Raises HostRunning when somebody answers there already."""
@@ -64,13 +65,24 @@ class Control:
             self._server.close()
             with contextlib.suppress(FileNotFoundError):
                 self.path.unlink()
+            for task in self._serving:
+                task.cancel()
+            await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
-            async with asyncio.timeout(5.0):
-                writer.write(msgspec.json.encode(self._answer(await reader.readline())) + b"\n")
-                await writer.drain()
-        writer.close()
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
+                async with asyncio.timeout(5.0):
+                    writer.write(msgspec.json.encode(self._answer(await reader.readline())) + b"\n")
+                    await writer.drain()
+        finally:
+            self._serving.discard(task)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     def _answer(self, line: bytes) -> Json:
         try:

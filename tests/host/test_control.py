@@ -28,7 +28,8 @@ async def test_two_hosts_in_one_data_dir_are_refused_but_a_stale_socket_is_not(t
     with pytest.raises(HostRunning) as caught:
         await Control(socket_path(tmp_path), {}).start()
     assert "data_dir" in caught.value.advice
-    first._server.close()  # as after a kill: the file stays
+    await first.aclose()
+    socket_path(tmp_path).touch()  # as after a kill: the file stays
     second = Control(socket_path(tmp_path), {})
     await second.start()
     await second.aclose()
