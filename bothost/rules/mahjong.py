@@ -6,6 +6,7 @@ J1-J3 (red, green, white). A hand is uint8 counts, shape (34,), of the standing 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,25 @@ class Fan(NamedTuple):
 
 FANS = tuple(Fan(*entry) for entry in _native.mahjong_fans())
 """The 81 fans in the order of the rule book, and the judge's ``concealed-and-melded-kong`` (5 points)."""
+
+
+_BY_CHINESE = {fan.chinese: i for i, fan in enumerate(FANS)}
+
+
+def fan_words(fans: Mapping[str, int]) -> str:
+    """The FANS of a ``hu`` event from the judge's Chinese names with their counts: ``all-pungs,dragon-pung*2``.
+
+    Raises ValueError on a name that is none. PyMahjongGB's ``独听・边张`` stands for ``边张``, and so on.
+    """
+    alias = {"单钓": "单钓将"}
+    counts: dict[int, int] = {}
+    for name, times in fans.items():
+        plain = name.removeprefix("独听・")
+        index = _BY_CHINESE.get(alias.get(plain, plain))
+        if index is None:
+            raise ValueError(f"{name!r} is no fan")
+        counts[index] = times
+    return ",".join(FANS[i].name + (f"*{n}" if n > 1 else "") for i, n in sorted(counts.items()))
 
 
 def distances(hand: CountArray, melds: int = 0) -> tuple[int, int, int, int, int]:
@@ -73,6 +93,9 @@ def fan_many(
     (n, 4, 2): rows (kind, tile), kind 0 none, 1 chow (tile: the middle one), 2 pung, 3 melded kong, 4 concealed kong.
     ``wins`` uint8 (n, 8): winning tile, self-drawn, fourth tile (the three others lie open), kong (the tile replaced
     one; without self-drawn: it robbed one), last tile, seat wind, prevalent wind (0 east .. 3 north), flowers.
+
+    Where two readings are worth the same, which one is named is open; points and judge's fans agree with PyMahjongGB
+    otherwise, knitted straights and their waits among them.
 
     Returns int16 (n,) points without flowers, -1 where the tiles complete no hand, and uint8 (n, len(FANS)) how often
     each fan counts. Raises ValueError on what cannot be a hand.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bothost import rules
+from bothost.rules import mahjong
 from bothost.rules.game import Game, State, View
 
 pytest.importorskip("MahjongGB")
@@ -398,3 +399,21 @@ def test_planes_show_the_hand_and_what_lies_open() -> None:
         assert counts[10].sum() == unseen
         assert np.isin(planes, (0, 1)).all()
         state.apply(seat, BOTZONE.parse(prefer(rng, words(state, seat))))
+
+
+def test_a_lobby_may_leave_out_the_fans_of_a_win() -> None:
+    state = BOTZONE.new_state(1)
+    view = state.view(1)
+    view.observe(f"play 0 {words(state, 0)[0].removeprefix('play:')}")
+    tile = view.to_json()["last_tile"]
+    view.observe(f"hu 2 {tile} 0")
+    assert view.terminal
+    assert BOTZONE.view_from_bytes(view.to_bytes()) == view == BOTZONE.view_from_json(view.to_json())
+    with pytest.raises(ValueError, match="over"):
+        view.sample_state(1)
+
+
+def test_fan_words_name_what_the_judge_names() -> None:
+    assert mahjong.fan_words({"独听・单钓": 1, "碰碰和": 1, "箭刻": 2}) == "all-pungs,dragon-pung*2,single-wait"
+    with pytest.raises(ValueError, match="龙"):
+        mahjong.fan_words({"龙": 1})

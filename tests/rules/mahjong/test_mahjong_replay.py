@@ -15,7 +15,6 @@ from bothost.rules import mahjong
 from bothost.rules.game import State
 
 GAMES = [json.loads(line) for line in (Path(__file__).parent / "games.jsonl").read_text(encoding="utf-8").splitlines()]
-CHINESE = {fan.name: fan.chinese for fan in mahjong.FANS}
 
 
 def start(record: dict) -> State:
@@ -69,11 +68,7 @@ def test_game_replays_exactly(record: dict) -> None:
     if ending[0] == "exhausted":
         assert record["fans"] == {}
         return
-    fans = {}
-    for word in ending[4].split(","):
-        name, _, times = word.partition("*")
-        fans[CHINESE[name]] = int(times or 1)
-    assert fans == record["fans"]
+    assert ending[4] == mahjong.fan_words(record["fans"])
 
 
 def test_views_fold_every_game() -> None:

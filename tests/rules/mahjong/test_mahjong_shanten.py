@@ -116,6 +116,16 @@ def test_useful_tiles_equal_the_oracle() -> None:
         assert tiles == mask(useful(hand, melds, None)), (i, hand, melds)
 
 
+def test_fourteen_tiles_of_one_suit_are_looked_up_too() -> None:
+    for counts in ([4, 4, 4, 2], [3, 1, 1, 1, 1, 1, 1, 2, 3], [0, 0, 0, 0, 0, 2, 4, 4, 4]):
+        hand = counts + [0] * (KINDS - len(counts))
+        need = needed(hand, 0)[STANDARD]
+        assert mahjong.useful_tiles(array(hand), 0, STANDARD) == (
+            need - 1,
+            mask(useful(hand, 0, STANDARD)) if need else 0,
+        )
+
+
 @pytest.mark.long
 def test_useful_tiles_equal_the_oracle_on_many_hands() -> None:
     rng = random.Random(5)

@@ -122,7 +122,7 @@ std::string Event::text() const {
     case Kind::false_hu:
       put(' ', tile_name(tile));
       put_seat(' ', from);
-      if (kind == Kind::hu) put(' ', fans_text(fans));
+      if (!fans.empty()) put(' ', fans_text(fans));
       break;
     case Kind::reveal:
       put(' ', kWindNames[wind]);
@@ -174,7 +174,7 @@ Event Event::parse(const Rules& rules, std::string_view text) {
     case Kind::false_hu:
       e.tile = parse_tile(words.next());
       e.from = parse_seat(words.next());
-      if (e.kind == Kind::hu) e.fans = parse_fans(words.next());
+      if (e.kind == Kind::hu && !words.done()) e.fans = parse_fans(words.next());
       break;
     case Kind::reveal:
       parse_reveal(rules, words, e);

@@ -8,7 +8,9 @@
 //   chi S T, peng S T, gang S T   a claim of the last discard; the middle tile of a chow
 //   angang S T | angang S  a concealed kong; the tile to its owner alone
 //   bugang S T             a pung becomes a kong
-//   hu S T FROM FANS       a win: the tile, the seat it came from, "all-pungs,dragon-pung*2"
+//   hu S T FROM FANS       a win: the tile, the seat it came from, "all-pungs,dragon-pung*2"; no FANS where a
+//   lobby
+//                          does not tell them
 //   false-hu S T FROM      a declared hand below the minimum
 //   exhausted -            the next seat has no tile to draw
 //   reveal - WIND WALL ACTIONS   everything: the wall as in the deal, comma-separated; all actions

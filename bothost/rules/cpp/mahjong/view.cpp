@@ -288,7 +288,6 @@ void View::fold_end(const Event& e) {
     require(e.from == table_.actor, "the winning tile came from another seat");
     require(e.tile < kKinds && (claimed ? e.tile == table_.last_tile : e.seat != seat_ || e.tile == drawn_),
             "this is not the winning tile");
-    require(e.kind == Kind::false_hu || !e.fans.empty(), "a win has fans");
     result_ = {e.seat, e.from, e.kind == Kind::false_hu, total_points(e.fans)};
     fans_ = e.fans;
   }
