@@ -2,177 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <initializer_list>
 
 #include "core/types.h"
+#include "mahjong/fan_list.h"
+#include "mahjong/wait.h"
 
 namespace bothost::mahjong {
-
-const std::array<FanInfo, kFans> kFanInfo = {{
-    {"big-four-winds", "大四喜", 88},
-    {"big-three-dragons", "大三元", 88},
-    {"all-green", "绿一色", 88},
-    {"nine-gates", "九莲宝灯", 88},
-    {"four-kongs", "四杠", 88},
-    {"seven-shifted-pairs", "连七对", 88},
-    {"thirteen-orphans", "十三幺", 88},
-    {"all-terminals", "清幺九", 64},
-    {"little-four-winds", "小四喜", 64},
-    {"little-three-dragons", "小三元", 64},
-    {"all-honors", "字一色", 64},
-    {"four-concealed-pungs", "四暗刻", 64},
-    {"pure-terminal-chows", "一色双龙会", 64},
-    {"quadruple-chow", "一色四同顺", 48},
-    {"four-pure-shifted-pungs", "一色四节高", 48},
-    {"four-pure-shifted-chows", "一色四步高", 32},
-    {"three-kongs", "三杠", 32},
-    {"all-terminals-and-honors", "混幺九", 32},
-    {"seven-pairs", "七对", 24},
-    {"greater-honors-and-knitted-tiles", "七星不靠", 24},
-    {"all-even-pungs", "全双刻", 24},
-    {"full-flush", "清一色", 24},
-    {"pure-triple-chow", "一色三同顺", 24},
-    {"pure-shifted-pungs", "一色三节高", 24},
-    {"upper-tiles", "全大", 24},
-    {"middle-tiles", "全中", 24},
-    {"lower-tiles", "全小", 24},
-    {"pure-straight", "清龙", 16},
-    {"three-suited-terminal-chows", "三色双龙会", 16},
-    {"pure-shifted-chows", "一色三步高", 16},
-    {"all-five", "全带五", 16},
-    {"triple-pung", "三同刻", 16},
-    {"three-concealed-pungs", "三暗刻", 16},
-    {"lesser-honors-and-knitted-tiles", "全不靠", 12},
-    {"knitted-straight", "组合龙", 12},
-    {"upper-four", "大于五", 12},
-    {"lower-four", "小于五", 12},
-    {"big-three-winds", "三风刻", 12},
-    {"mixed-straight", "花龙", 8},
-    {"reversible-tiles", "推不倒", 8},
-    {"mixed-triple-chow", "三色三同顺", 8},
-    {"mixed-shifted-pungs", "三色三节高", 8},
-    {"chicken-hand", "无番和", 8},
-    {"last-tile-draw", "妙手回春", 8},
-    {"last-tile-claim", "海底捞月", 8},
-    {"out-with-replacement-tile", "杠上开花", 8},
-    {"robbing-the-kong", "抢杠和", 8},
-    {"all-pungs", "碰碰和", 6},
-    {"half-flush", "混一色", 6},
-    {"mixed-shifted-chows", "三色三步高", 6},
-    {"all-types", "五门齐", 6},
-    {"melded-hand", "全求人", 6},
-    {"two-concealed-kongs", "双暗杠", 6},
-    {"two-dragons-pungs", "双箭刻", 6},
-    {"concealed-and-melded-kong", "明暗杠", 5},
-    {"outside-hand", "全带幺", 4},
-    {"fully-concealed-hand", "不求人", 4},
-    {"two-melded-kongs", "双明杠", 4},
-    {"last-tile", "和绝张", 4},
-    {"dragon-pung", "箭刻", 2},
-    {"prevalent-wind", "圈风刻", 2},
-    {"seat-wind", "门风刻", 2},
-    {"concealed-hand", "门前清", 2},
-    {"all-chows", "平和", 2},
-    {"tile-hog", "四归一", 2},
-    {"double-pung", "双同刻", 2},
-    {"two-concealed-pungs", "双暗刻", 2},
-    {"concealed-kong", "暗杠", 2},
-    {"all-simples", "断幺", 2},
-    {"pure-double-chow", "一般高", 1},
-    {"mixed-double-chow", "喜相逢", 1},
-    {"short-straight", "连六", 1},
-    {"two-terminal-chows", "老少副", 1},
-    {"pung-of-terminals-or-honors", "幺九刻", 1},
-    {"melded-kong", "明杠", 1},
-    {"one-voided-suit", "缺一门", 1},
-    {"no-honors", "无字", 1},
-    {"edge-wait", "边张", 1},
-    {"closed-wait", "嵌张", 1},
-    {"single-wait", "单钓将", 1},
-    {"self-drawn", "自摸", 1},
-    {"flower-tiles", "花牌", 1},
-}};
-
 namespace {
-
-/// A set of fans.
-class FanSet {
- public:
-  constexpr FanSet() = default;
-  constexpr FanSet(std::initializer_list<Fan> fans) {
-    for (const auto f : fans) insert(f);
-  }
-  constexpr void insert(Fan f) { word_[at(f) / 64] |= std::uint64_t{1} << at(f) % 64; }
-  constexpr bool contains(Fan f) const { return word_[at(f) / 64] >> at(f) % 64 & 1; }
-  constexpr void insert(const FanSet& o) { word_[0] |= o.word_[0], word_[1] |= o.word_[1]; }
-  constexpr void erase(const FanSet& o) { word_[0] &= ~o.word_[0], word_[1] &= ~o.word_[1]; }
-  template <class Visit>
-  void each(Visit visit) const {
-    for (std::size_t w = 0; w < 2; ++w)
-      for (auto bits = word_[w]; bits; bits &= bits - 1)
-        visit(64 * w + static_cast<std::size_t>(std::countr_zero(bits)));
-  }
-
- private:
-  static constexpr std::size_t at(Fan f) { return static_cast<std::size_t>(f); }
-  std::uint64_t word_[2] = {};
-};
-
-/// What a fan implies is not scored beside it (the non-repeat rule), fan by fan as the rule book lists it.
-/// Where only some instances are implied (pungs of winds within little four winds) the counting code leaves
-/// them out itself.
-constexpr std::array<FanSet, kFans> make_implied() {
-  using enum Fan;
-  std::array<FanSet, kFans> t{};
-  const auto says = [&](Fan f, std::initializer_list<Fan> implied) {
-    t[static_cast<std::size_t>(f)] = FanSet(implied);
-  };
-  says(big_four_winds, {big_three_winds, all_pungs, prevalent_wind, seat_wind, pung_of_terminals_or_honors});
-  says(big_three_dragons, {two_dragons_pungs, dragon_pung});
-  says(all_green, {half_flush, one_voided_suit});
-  says(nine_gates, {full_flush, concealed_hand, one_voided_suit, no_honors});
-  says(four_kongs, {single_wait, all_pungs});
-  says(seven_shifted_pairs,
-       {seven_pairs, full_flush, concealed_hand, one_voided_suit, no_honors, single_wait});
-  says(thirteen_orphans, {all_types, all_terminals_and_honors, concealed_hand, single_wait});
-  says(all_terminals, {all_terminals_and_honors, all_pungs, outside_hand, pung_of_terminals_or_honors,
-                       no_honors, double_pung});
-  says(little_four_winds, {big_three_winds});
-  says(little_three_dragons, {two_dragons_pungs, dragon_pung});
-  says(all_honors, {all_terminals_and_honors, all_pungs, outside_hand, pung_of_terminals_or_honors});
-  says(four_concealed_pungs, {all_pungs, concealed_hand});
-  says(pure_terminal_chows, {seven_pairs, full_flush, all_chows, pure_double_chow, two_terminal_chows,
-                             one_voided_suit, no_honors});
-  says(quadruple_chow, {pure_shifted_pungs, tile_hog, pure_double_chow, pure_triple_chow});
-  says(four_pure_shifted_pungs, {pure_triple_chow, pure_shifted_pungs, all_pungs});
-  says(four_pure_shifted_chows, {pure_shifted_chows, two_terminal_chows, short_straight});
-  says(all_terminals_and_honors, {all_pungs, pung_of_terminals_or_honors, outside_hand});
-  says(seven_pairs, {concealed_hand, single_wait});
-  says(greater_honors_and_knitted_tiles, {all_types, concealed_hand, single_wait});
-  says(all_even_pungs, {all_pungs, all_simples, no_honors});
-  says(full_flush, {one_voided_suit, no_honors});
-  says(pure_triple_chow, {pure_shifted_pungs, pure_double_chow});
-  says(pure_shifted_pungs, {pure_triple_chow});
-  says(upper_tiles, {upper_four, no_honors});
-  says(middle_tiles, {all_simples, no_honors});
-  says(lower_tiles, {lower_four, no_honors});
-  says(three_suited_terminal_chows, {all_chows, no_honors, mixed_double_chow, two_terminal_chows});
-  says(all_five, {all_simples, no_honors});
-  says(lesser_honors_and_knitted_tiles, {all_types, concealed_hand, single_wait});
-  says(upper_four, {no_honors});
-  says(lower_four, {no_honors});
-  says(reversible_tiles, {one_voided_suit});
-  says(last_tile_draw, {self_drawn});
-  says(out_with_replacement_tile, {self_drawn});
-  says(robbing_the_kong, {last_tile});
-  says(half_flush, {one_voided_suit});
-  says(melded_hand, {single_wait});
-  says(fully_concealed_hand, {self_drawn});
-  says(all_chows, {no_honors});
-  says(all_simples, {no_honors});
-  return t;
-}
-constexpr auto kImplied = make_implied();
 
 constexpr TileMask bit(int t) { return TileMask{1} << t; }
 /// Ranks (bits 0..8) in all three suits.
@@ -182,102 +18,6 @@ constexpr TileMask kWinds = TileMask{0xf} << 27, kDragons = TileMask{7} << 31;
 constexpr TileMask kTerminals = ranks(0x101);
 constexpr TileMask kGreen = TileMask{0b10101110} << 9 | bit(kDragonGreen);
 constexpr TileMask kReversible = TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
-
-/// Fans of two and of three chows; a chow is suit * 7 + 0-based rank of its lowest tile.
-constexpr int kChows = 21;
-constexpr Fan kNoFan = Fan::flower_tiles;
-
-constexpr Fan two_chows(int a, int b) {
-  const int sa = a / 7, sb = b / 7, lo = std::min(a % 7, b % 7), hi = std::max(a % 7, b % 7);
-  if (sa != sb) return lo == hi ? Fan::mixed_double_chow : kNoFan;
-  if (lo == hi) return Fan::pure_double_chow;
-  if (hi - lo == 3) return Fan::short_straight;
-  return lo == 0 && hi == 6 ? Fan::two_terminal_chows : kNoFan;
-}
-
-constexpr Fan three_chows(int a, int b, int c) {
-  int r[3] = {a % 7, b % 7, c % 7};
-  std::sort(r, r + 3);
-  const int d = r[1] - r[0];
-  if (r[2] - r[1] != d) return kNoFan;
-  const bool same = a / 7 == b / 7 && b / 7 == c / 7;
-  const bool all_three = a / 7 != b / 7 && b / 7 != c / 7 && a / 7 != c / 7;
-  if (!same && !all_three) return kNoFan;
-  if (d == 0) return same ? Fan::pure_triple_chow : Fan::mixed_triple_chow;
-  if (d == 3) return same ? Fan::pure_straight : Fan::mixed_straight;
-  if (d == 1) return same ? Fan::pure_shifted_chows : Fan::mixed_shifted_chows;
-  return d == 2 && same ? Fan::pure_shifted_chows : kNoFan;
-}
-
-struct ChowTables {
-  std::array<std::array<Fan, kChows>, kChows> two{};
-  std::array<std::array<std::array<Fan, kChows>, kChows>, kChows> three{};
-  constexpr ChowTables() {
-    for (int a = 0; a < kChows; ++a)
-      for (int b = 0; b < kChows; ++b) {
-        const auto x = static_cast<std::size_t>(a), y = static_cast<std::size_t>(b);
-        two[x][y] = two_chows(a, b);
-        for (int c = 0; c < kChows; ++c) three[x][y][static_cast<std::size_t>(c)] = three_chows(a, b, c);
-      }
-  }
-};
-const ChowTables kChowTables;
-
-int points_of(Fan f) { return kFanInfo[static_cast<std::size_t>(f)].points; }
-
-/// The fans of one reading of a hand, before and after exclusion.
-class Tally {
- public:
-  void add(Fan f, int times = 1) {
-    if (times == 0) return;
-    present_.insert(f);
-    times_[static_cast<std::size_t>(f)] =
-        static_cast<std::uint8_t>(times_[static_cast<std::size_t>(f)] + times);
-  }
-  bool has(Fan f) const { return present_.contains(f); }
-
-  FanResult result(int flowers) {
-    FanSet implied;
-    present_.each([&](std::size_t f) { implied.insert(kImplied[f]); });
-    present_.erase(implied);
-    FanResult r;
-    present_.each([&](std::size_t f) {
-      r.times[f] = times_[f];
-      r.points += times_[f] * kFanInfo[f].points;
-    });
-    if (r.points == 0) {
-      r.times[static_cast<std::size_t>(Fan::chicken_hand)] = 1;
-      r.points = points_of(Fan::chicken_hand);
-    }
-    r.times[static_cast<std::size_t>(Fan::flower_tiles)] = static_cast<std::uint8_t>(flowers);
-    r.total = r.points + flowers;
-    return r;
-  }
-
- private:
-  FanSet present_;
-  std::array<std::uint8_t, kFans> times_{};
-};
-
-/// Whether `c` (kinds 0..33) splits into chows, pungs and, if asked, one pair. Any number of copies.
-bool splits(Counts& c, std::size_t t, bool pair) {
-  while (t < kKinds && c[t] == 0) ++t;
-  if (t == kKinds) return !pair;
-  const auto take = [&](int n, bool pair_left) {
-    c[t] = static_cast<std::uint8_t>(c[t] - n);
-    const bool ok = splits(c, t, pair_left);
-    c[t] = static_cast<std::uint8_t>(c[t] + n);
-    return ok;
-  };
-  if (c[t] >= 3 && take(3, pair)) return true;
-  if (pair && c[t] >= 2 && take(2, false)) return true;
-  if (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || !c[t + 1] || !c[t + 2])
-    return false;
-  --c[t], --c[t + 1], --c[t + 2];
-  const bool ok = splits(c, t, pair);
-  ++c[t], ++c[t + 1], ++c[t + 2];
-  return ok;
-}
 
 class Calculator {
  public:
@@ -509,10 +249,10 @@ class Calculator {
       // Leave one of four chows out, or none of three.
       const int a = out == 0 ? 1 : 0, b = out <= 1 ? 2 : 1, d = out <= 2 ? 3 : 2;
       const int x = n == 4 ? c[a] : c[0], y = n == 4 ? c[b] : c[1], z = n == 4 ? c[d] : c[2];
-      const Fan f = three(x, y, z);
+      const Fan f = three_chows(x, y, z);
       if (f == kNoFan) continue;
       Fan e = kNoFan;
-      if (n == 4) e = std::min({two(c[out], x), two(c[out], y), two(c[out], z)});
+      if (n == 4) e = std::min({two_chows(c[out], x), two_chows(c[out], y), two_chows(c[out], z)});
       const int w = points_of(f) + (e != kNoFan);
       if (w > worth) best = f, extra = e, worth = w;
     }
@@ -522,14 +262,6 @@ class Calculator {
       return;
     }
     add_chow_pairs(t, c, n);
-  }
-
-  static Fan two(int a, int b) {
-    return kChowTables.two[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
-  }
-  static Fan three(int a, int b, int c) {
-    return kChowTables
-        .three[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)][static_cast<std::size_t>(c)];
   }
 
   static bool add_four_chows(Tally& t, const int* unsorted, int pair) {
@@ -562,7 +294,7 @@ class Calculator {
     for (int i = 0; i < n; ++i) {
       bool alone = true;
       for (int j = 0; j < n; ++j) {
-        const Fan f = i == j ? kNoFan : two(c[i], c[j]);
+        const Fan f = i == j ? kNoFan : two_chows(c[i], c[j]);
         alone = alone && f == kNoFan;
         if (j > i && f != kNoFan) {
           ++times[static_cast<int>(f) - static_cast<int>(Fan::pure_double_chow)];
@@ -629,16 +361,6 @@ class Calculator {
       for (int b = a + 1; b < k; ++b) doubles += rank_of(p[a]) == rank_of(p[b]);
     // Three pungs of one rank are the triple pung, and nothing can double them.
     if (best != Fan::triple_pung) t.add(Fan::double_pung, doubles);
-  }
-
-  static Fan three_pungs(int a, int b, int c) {
-    int r[3] = {rank_of(a), rank_of(b), rank_of(c)};
-    std::sort(r, r + 3);
-    const bool same = suit_of(a) == suit_of(b) && suit_of(b) == suit_of(c);
-    const bool all_three = suit_of(a) != suit_of(b) && suit_of(b) != suit_of(c) && suit_of(a) != suit_of(c);
-    if (all_three && r[0] == r[2]) return Fan::triple_pung;
-    if (r[1] != r[0] + 1 || r[2] != r[1] + 1) return kNoFan;
-    return same ? Fan::pure_shifted_pungs : all_three ? Fan::mixed_shifted_pungs : kNoFan;
   }
 
   static void add_concealed_pungs(Tally& t, int concealed, int melded_kongs, int concealed_kongs) {
@@ -713,85 +435,15 @@ class Calculator {
     if (wait != kNoFan && only_wait()) t.add(wait);
   }
 
+  bool other_wait() const {
+    Counts before = standing_;
+    --before[win_.win_tile];
+    return waits_for_another(before, static_cast<int>(melds_.size()), win_.win_tile);
+  }
+
   bool only_wait() {
     if (only_wait_ < 0) only_wait_ = !other_wait();
     return only_wait_ == 1;
-  }
-
-  /// Whether another kind than the winning tile would have completed the hand. A fifth copy counts as a wait,
-  /// as the official judge has it.
-  bool other_wait() const {
-    Counts h = standing_;
-    --h[win_.win_tile];
-    return waits_standard(h) || waits_pairs(h) || waits_knitted(h);
-  }
-
-  bool waits_standard(Counts& h) const {
-    const auto& table = DistanceTable::get();
-    int sum[4] = {};
-    for (std::size_t t = 0; t < kKinds; ++t) sum[t / 9] += h[t];
-    bool whole[4];
-    int pairs = 0, broken = 0;
-    for (std::size_t g = 0; g < 4; ++g) {
-      const auto& d = g < 3 ? table.suit(h.data() + 9 * g) : table.honours(h.data() + 27);
-      whole[g] = sum[g] % 3 == 0 ? d.lane[sum[g] / 3] == 0 : sum[g] % 3 == 2 && d.lane[8 + sum[g] / 3] == 0;
-      pairs += sum[g] % 3 == 2;
-      broken += !whole[g];
-    }
-    for (std::size_t g = 0; g < 4; ++g) {
-      if (broken - !whole[g] > 0) continue;
-      // Group g takes the tile: with it and the other groups there must be one pair.
-      const bool makes_pair = sum[g] % 3 == 1;
-      if (sum[g] % 3 == 0 || pairs - (sum[g] % 3 == 2) + makes_pair != 1) continue;
-      const int lane = (makes_pair ? 8 : 0) + (sum[g] + 1) / 3;
-      const std::size_t end = g < 3 ? 9 * g + 9 : kKinds;
-      for (std::size_t t = 9 * g; t < end; ++t) {
-        if (t == win_.win_tile) continue;
-        if (h[t] == 4) {
-          if (fifth_completes(h, t)) return true;
-          continue;
-        }
-        ++h[t];
-        const auto& d = g < 3 ? table.suit(h.data() + 9 * g) : table.honours(h.data() + 27);
-        --h[t];
-        if (d.lane[lane] == 0) return true;
-      }
-    }
-    return false;
-  }
-
-  static bool fifth_completes(Counts& h, std::size_t t) {
-    ++h[t];
-    const bool ok = splits(h, 0, true);
-    --h[t];
-    return ok;
-  }
-
-  bool waits_pairs(const Counts& h) const {
-    if (!melds_.empty()) return false;
-    int single = -1;
-    for (int t = 0; t < kKinds; ++t)
-      if (h[static_cast<std::size_t>(t)] % 2) {
-        if (single >= 0) return false;
-        single = t;
-      }
-    return single != win_.win_tile;
-  }
-
-  bool waits_knitted(Counts& h) const {
-    if (melds_.size() > 1) return false;
-    const TileMask one = kinds_with(h, 1);
-    for (const auto perm : kKnitted) {
-      if (std::popcount(one & perm) < 8) continue;
-      for (std::size_t t = 0; t < kKinds; ++t) {
-        if (t == win_.win_tile || (perm & ~(one | bit(static_cast<int>(t))))) continue;
-        Counts rest = h;
-        ++rest[t];
-        for (auto m = perm; m; m &= m - 1) --rest[static_cast<std::size_t>(std::countr_zero(m))];
-        if (splits(rest, 0, true)) return true;
-      }
-    }
-    return false;
   }
 
   Counts standing_, all_;
