@@ -4,9 +4,9 @@ The fast path of the export: rows leave the driver as tuples, are turned into co
 same for a whole hand is looked up by number. Lists and ids are never touched one by one: the blobs of a column are
 joined and become the values of a list array as they stand.
 
-What bounds it: on one core of a busy 2-core machine the sqlite3 module alone builds these tuples at 200,000 rows/s; with
-columns, zstd and Parquet 69,000 decisions/s were measured, and decoding views costs another 16 µs each. Memory stays at
-about 370 MB (480,000 decisions as well as 120,000), most of it the libraries and a page of hands.
+What bounds it: on one core of a busy 2-core machine the sqlite3 module alone builds these tuples at 200,000 rows/s;
+with columns, zstd and Parquet 69,000 decisions/s were measured, and decoding a view costs another 16 µs. Memory stays
+at about 370 MB (480,000 decisions as well as 120,000), most of it the libraries and a page of hands.
 """
 
 from __future__ import annotations

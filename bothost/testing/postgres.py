@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +19,12 @@ STARTS = 6
 
 
 @contextmanager
-def temporary_postgres(folder: Path) -> Iterator[str]:
-    """Run a server on a socket in ``folder``, which it may lose with the power; give the URL of its first database."""
+def temporary_postgres() -> Iterator[str]:
+    """Run a server on a socket in a folder of its own; give the URL of its first database. All is lost in the end.
+
+    Not in pytest's temporary folders: run by root, the server has another user, and every new pytest shuts that out.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="bothost-postgres-"))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
     server = _start(folder / "data")
     url = str(server.get_uri())
@@ -29,6 +35,7 @@ def temporary_postgres(folder: Path) -> Iterator[str]:
         yield url
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(folder: Path) -> Any:

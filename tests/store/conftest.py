@@ -22,9 +22,9 @@ def settings(tmp_path: Path) -> StoreSettings:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """A PostgreSQL server."""
-    with temporary_postgres(tmp_path_factory.mktemp("postgres")) as url:
+    with temporary_postgres() as url:
         yield url
 
 
