@@ -6,7 +6,19 @@ This module is the public API for plugins, beside :mod:`bothost.rules`, :mod:`bo
 
 from bothost.errors import BothostError, ConfigError, ModelError, PluginError, ProtocolError
 from bothost.hookspecs import API_VERSION, DecisionMade, TableClosed, hookimpl
-from bothost.strategy import Budget, Decision, Execution, Model, Player, Request, Strategy, Table
+from bothost.strategy import (
+    Budget,
+    Decision,
+    Execution,
+    Model,
+    Player,
+    ReportProgress,
+    Request,
+    Strategy,
+    Table,
+    Trainer,
+    TrainingRun,
+)
 
 __version__ = "0.1.0"
 
@@ -23,10 +35,13 @@ __all__ = [
     "Player",
     "PluginError",
     "ProtocolError",
+    "ReportProgress",
     "Request",
     "Strategy",
     "Table",
     "TableClosed",
+    "Trainer",
+    "TrainingRun",
     "__version__",
     "hookimpl",
 ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -161,6 +162,48 @@ class Strategy(ABC):
         """Decide for several tables at once; strategies that batch inference override it."""
         return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
 
+    @classmethod
+    def trainer(cls) -> type[Trainer] | None:
+        """What ``bothost train NAME`` runs; None: it learns nothing. Imported only when it is asked for."""
+        return None
+
     def close(self) -> None:
         """No more players will be asked for."""
         return None
+
+
+class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One training, as the command line asks for it."""
+
+    out: Path
+    """Folder of everything that it writes."""
+    seed: int = 0
+    minutes: float | None = None
+    """Time to train in all, in earlier runs too that this one resumes; None: as the trainer's options say."""
+    resume: bool = False
+    """Go on from the last checkpoint in ``out``."""
+    command: str = ""
+    """The command line, for the lineage of what comes out."""
+
+
+class ReportProgress(Protocol):
+    """Tells whoever watches how far a long job has come."""
+
+    def __call__(self, done: int, note: str = "", total: int | None = None) -> None: ...
+
+
+class Trainer(ABC):
+    """Makes models of a strategy, offline."""
+
+    Options: ClassVar[type[msgspec.Struct]] = NoOptions
+    """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    @abstractmethod
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        """Train, and write models into ``run.out / "weights"`` as a package ships them, with their manifest.
+
+        Returns figures for people, JSON values only. Killed at any moment, it can be resumed.
+        """

@@ -33,6 +33,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
+    "train": ("bothost.cli.train", "Train a strategy's models."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "bench": ("bothost.cli.bench", "Measure this machine."),

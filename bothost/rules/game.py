@@ -233,7 +233,10 @@ class VecEnv(Protocol):
         ...
 
     def step(self, actions: ActionArray) -> None:
-        """Apply one action per environment. Raises ValueError, and then changes nothing, when one is illegal."""
+        """Apply one action per environment; -1 leaves an environment as it stands, and not ``done``.
+
+        Raises ValueError, and then changes nothing, when one is illegal.
+        """
         ...
 
     def encode(self, block: str, out: FloatArray) -> None:

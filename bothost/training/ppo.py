@@ -28,18 +28,23 @@ class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gamma: float = 1.0
     """Discount per decision."""
     gae_lambda: float = 0.95
-    epochs: int = 4
+    epochs: int = 3
     """Passes over each batch."""
-    minibatch: int = 4096
+    minibatch: int = 1024
     """Samples per gradient step."""
+    chunk: int = 512
+    """Samples computed at a time; the gradients of a step's chunks add up. What this bounds is memory: activations of
+    a few hundred samples stay in a core's cache."""
+    bf16: bool = False
+    """Compute layers in bfloat16, with parameters, losses and gradient steps in float32."""
     clip: float = 0.2
     """Bound of the probability ratio's move away from 1."""
     value_coef: float = 0.5
-    entropy_coef: float = 0.01
+    entropy_coef: float = 0.005
     kl_coef: float = 0.0
     """Weight of the approximate KL divergence as a penalty; 0 for plain PPO."""
     max_grad_norm: float = 0.5
-    target_kl: float | None = None
+    target_kl: float | None = 0.05
     """Stop the epochs of an update once the approximate KL divergence exceeds this."""
 
 
@@ -176,15 +181,14 @@ def update(
     stopped = False
     for _ in range(options.epochs):
         for part in minibatches(batch, options.minibatch, generator):
-            terms = losses(model, part, options)
-            if options.target_kl is not None and float(terms.approx_kl.detach()) > options.target_kl:
+            optimizer.zero_grad(set_to_none=True)
+            terms = accumulate(model, part, options)
+            if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
                 stopped = True
                 break
-            optimizer.zero_grad(set_to_none=True)
-            torch.autograd.backward(terms.total)
             norms += float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm))
             optimizer.step()
-            sums += torch.stack([term.detach() for term in terms])
+            sums += torch.stack(list(terms))
             steps += 1
         if stopped:
             break
@@ -195,6 +199,25 @@ def update(
         "gradient_steps": float(steps),
         "explained_variance": explained,
     }
+
+
+def accumulate(model: Model, batch: Batch, options: PpoOptions) -> Losses:
+    """Add the gradients of the objective of one minibatch, computed chunk by chunk; returns its terms, detached."""
+    sums = torch.zeros(len(Losses._fields))
+    parts = max(1, -(-batch.samples // options.chunk))
+    with precision(options.bf16):
+        for fields in zip(*(torch.tensor_split(field, parts) for field in batch), strict=True):
+            chunk = Batch(*fields)
+            share = chunk.samples / batch.samples
+            terms = losses(model, chunk, options)
+            torch.autograd.backward(terms.total * share)
+            sums += share * torch.stack([term.detach() for term in terms])
+    return Losses(*sums)
+
+
+def precision(bf16: bool) -> torch.autocast:
+    """Within it, layers compute in bfloat16 where ``bf16``, else as ever."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=bf16)
 
 
 def explained_variance(batch: Batch) -> float:

@@ -190,6 +190,26 @@ def test_an_illegal_action_in_a_batch_changes_nothing(game: rules.Game):
             env.step(wrong)
 
 
+def test_environments_can_be_left_as_they_stand(game: rules.Game):
+    """Even those step in one batch, all step in the other; the odd ones of the first catch up later."""
+    some, every = rules.vec_env(game, 6, seed=2), rules.vec_env(game, 6, seed=2)
+    rng, odd = np.random.default_rng(4), np.arange(6) % 2 == 1
+    for _ in range(60):
+        actions = legal_step(every, rng)
+        before = some.seat[odd].copy()
+        waiting = [some.legal_ids[some.legal_offsets[i] : some.legal_offsets[i + 1]].tolist() for i in (1, 3, 5)]
+        some.step(np.where(odd, -1, actions).astype(np.int32))
+        every.step(actions)
+        assert np.array_equal(some.seat[odd], before) and not some.done[odd].any() and not some.returns[odd].any()
+        assert np.array_equal(some.seat[~odd], every.seat[~odd])
+        assert np.array_equal(some.returns[~odd], every.returns[~odd])
+        assert np.array_equal(some.done[~odd], every.done[~odd])
+        for i in range(6):
+            ids = some.legal_ids[some.legal_offsets[i] : some.legal_offsets[i + 1]].tolist()
+            expected = every.legal_ids[every.legal_offsets[i] : every.legal_offsets[i + 1]].tolist()
+            assert ids == (waiting[i // 2] if odd[i] else expected)
+
+
 def test_arrays_of_a_batch_are_read_only_and_stay_valid():
     env = rules.vec_env(rules.game("doudizhu"), 4, seed=1)
     rng = np.random.default_rng(0)

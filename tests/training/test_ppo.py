@@ -1,5 +1,6 @@
 import math
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -143,7 +144,7 @@ def test_an_update_makes_good_actions_likelier_and_repeats_exactly():
             model,
             torch.optim.Adam(model.parameters(), lr=0.01),
             batch,
-            ppo.PpoOptions(minibatch=128),
+            ppo.PpoOptions(minibatch=128, epochs=4, target_kl=None),
             torch.Generator().manual_seed(2),
         )
         after = ppo.masked_log_probs(model(batch.observations)[0], batch.masks)[:, 0].exp().mean().detach()
@@ -166,3 +167,28 @@ def test_target_kl_ends_the_epochs_early():
         torch.Generator().manual_seed(2),
     )
     assert stats["gradient_steps"] < 200
+
+
+@pytest.mark.parametrize("chunk", [1, 10, 37, 64])
+def test_gradients_of_chunks_add_up_to_those_of_the_minibatch(chunk):
+    torch.manual_seed(3)
+    model, batch = TwoHeads(), _random_batch()
+    options = ppo.PpoOptions(kl_coef=0.2)
+    whole = ppo.losses(model, batch, options)
+    expected = torch.autograd.grad(whole.total, list(model.parameters()))
+    terms = ppo.accumulate(model, batch, msgspec.structs.replace(options, chunk=chunk))
+    for parameter, gradient in zip(model.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient)
+    torch.testing.assert_close(torch.stack(list(terms)), torch.stack([term.detach() for term in whole]))
+
+
+def test_in_bfloat16_gradients_stay_near_those_in_float32():
+    torch.manual_seed(3)
+    model, batch = TwoHeads(), _random_batch(samples=256)
+    ppo.accumulate(model, batch, ppo.PpoOptions())
+    exact = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad(set_to_none=True)
+    ppo.accumulate(model, batch, ppo.PpoOptions(bf16=True))
+    for parameter, gradient in zip(model.parameters(), exact, strict=True):
+        assert parameter.grad.dtype == torch.float32
+        assert float((parameter.grad - gradient).norm()) < 0.03 * float(gradient.norm()) + 1e-4

@@ -104,7 +104,8 @@ class AnyVecEnv {
   virtual ~AnyVecEnv() = default;
   virtual const AnyGame& game() const = 0;
   virtual std::size_t size() const = 0;
-  /// Throws InvalidInput, and then changes nothing, unless it is one legal action for each environment.
+  /// Throws InvalidInput, and then changes nothing, unless it is one legal action for each environment, or
+  /// kNoAction to leave one as it stands.
   virtual void step(std::span<const Action> actions) = 0;
   virtual void encode(int block, float* out) const = 0;
   virtual void encode_actions(int block, float* out) const = 0;

@@ -9,6 +9,8 @@ namespace bothost {
 
 /// Index of an action in its game's fixed action space: 0 <= action < num_actions.
 using Action = std::int32_t;
+/// In place of an action: none is taken.
+inline constexpr Action kNoAction = -1;
 /// 0-based index of a player at the table; kNobody where no single seat acts.
 using Seat = std::int8_t;
 inline constexpr Seat kNobody = -1;

@@ -43,6 +43,11 @@ class VecEnvOf final : public AnyVecEnv {
     std::fill(returns_.begin(), returns_.end(), 0.0F);
     for (std::size_t i = 0; i < states_.size(); ++i) {
       auto& state = states_[i];
+      if (actions[i] == kNoAction) {
+        done_[i] = false;
+        ask(i);  // again: the ids of those before it may have moved
+        continue;
+      }
       if constexpr (requires { state.apply_legal(Seat{}, Action{}, NoEvents{}); })
         state.apply_legal(seat_[i], actions[i], NoEvents{});
       else
@@ -101,6 +106,7 @@ class VecEnvOf final : public AnyVecEnv {
       throw InvalidInput(std::to_string(actions.size()) + " actions for " + std::to_string(states_.size()) +
                          " environments");
     for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i] == kNoAction) continue;
       const auto ids = legal(i);
       if (!std::binary_search(ids.begin(), ids.end(), actions[i]))
         throw IllegalAction("environment " + std::to_string(i) + ": action " + std::to_string(actions[i]) +

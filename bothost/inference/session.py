@@ -1,0 +1,61 @@
+"""A model in ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bothost.errors import ModelError
+from bothost.plugins import weights
+from bothost.rules.game import FloatArray
+from bothost.strategy import Model
+
+
+class Session:
+    """Runs ``model.onnx`` of a model version on one thread of one CPU core.
+
+    Outputs of a row do not depend on the rows that it is batched with, for models of dense layers: a decision replays
+    bit for bit on the same type of CPU.
+    """
+
+    def __init__(self, model: Model, *, encoder_version: int, file: str = "model.onnx") -> None:
+        """Raises ModelError when a file is not as the model says, or when it was made for another encoder."""
+        if model.encoder_version != encoder_version:
+            raise ModelError(
+                f"{model.strategy}:{model.version} was made for encoder version {model.encoder_version}, "
+                f"this is version {encoder_version}",
+                advice="use a model of this encoder, or the release of bothost that the model came with",
+            )
+        if model.path is None or file not in model.files:
+            raise ModelError(f"{model.strategy}:{model.version} has no file {file}", advice="import the model anew")
+        weights.verify(Path(model.path), model.files)
+        self.model = model
+        self._session = _open(Path(model.path) / file)
+        self._outputs: list[str] = [output.name for output in self._session.get_outputs()]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what ``run`` returns."""
+        return tuple(self._outputs)
+
+    def run(self, **inputs: FloatArray) -> list[FloatArray]:
+        """All outputs for a batch, in the order of ``outputs``; releases the GIL. Raises ValueError on wrong inputs."""
+        try:
+            return list(self._session.run(self._outputs, inputs))
+        except Exception as error:  # ONNX Runtime has no common base of its exceptions
+            raise ValueError(f"{self.model.strategy}:{self.model.version}: {error}") from error
+
+
+def _open(path: Path) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(f"{path} needs onnxruntime", advice='pip install "bothost[torch]"') from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has no common base of its exceptions
+        raise ModelError(f"model file {path} cannot be loaded: {error}", advice="import the model anew") from error

@@ -1,0 +1,88 @@
+"""Checkpoints: what a training needs to go on as if it had never stopped. Safetensors and JSON, never pickles.
+
+``checkpoint-000040/`` holds ``model.safetensors``, ``optimizer.safetensors`` and ``state.json``. It appears under this
+name when it is complete; the ones before it are removed, but for the last.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import safetensors
+import safetensors.torch
+import torch
+
+from bothost.errors import ModelError
+
+STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
+KEPT = 2
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """How far a training has come."""
+
+    iteration: int = 0
+    """Updates made."""
+    samples: int = 0
+    """Decisions of the learner so far."""
+    seconds: float = 0.0
+    """Time spent training, in all runs together."""
+    seed: int = 0
+    encoder_version: int | None = None
+    options: dict[str, Any] = {}
+    """Options of the trainer."""
+
+
+def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Path:
+    """Write a checkpoint into ``folder`` and return its path. Killed at any moment, the one before it stays whole."""
+    target = folder / f"checkpoint-{progress.iteration:06d}"
+    building = folder / f".{target.name}.{os.getpid()}"
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    safetensors.torch.save_file(model.state_dict(), building / MODEL)
+    safetensors.torch.save_file(_optimizer_tensors(optimizer), building / OPTIMIZER)
+    (building / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(progress)))
+    shutil.rmtree(target, ignore_errors=True)
+    building.replace(target)
+    for old in _checkpoints(folder)[:-KEPT]:
+        shutil.rmtree(old)
+    return target
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest checkpoint in ``folder``, None where there is none."""
+    found = _checkpoints(folder)
+    return found[-1] if found else None
+
+
+def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
+    """Bring model and optimizer to where they were. Raises ModelError where the checkpoint is not of this model."""
+    try:
+        progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
+        model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
+        _restore(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
+    except (OSError, msgspec.DecodeError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
+        advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+        raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
+    return progress
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("checkpoint-*") if (path / STATE).is_file())
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": tensor for index, slots in state.items() for name, tensor in slots.items()}
+
+
+def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, tensor in tensors.items():
+        index, _, name = key.partition(".")
+        state.setdefault(int(index), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,83 @@
+"""Metrics of a training: one JSON line per update, TensorBoard where it is installed, and a plot."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+FILE = "metrics.jsonl"
+
+
+class Metrics:
+    """Writes metrics under ``folder``: ``metrics.jsonl`` and ``tensorboard/``."""
+
+    def __init__(self, folder: Path, *, after: int = 0, tensorboard: bool = True) -> None:
+        """``after``: the update that the training resumes from; what was written of later ones is dropped."""
+        self.path = folder / FILE
+        folder.mkdir(parents=True, exist_ok=True)
+        _keep_until(self.path, after)
+        self._file = self.path.open("a")
+        self._board: Any = None
+        if tensorboard and importlib.util.find_spec("tensorboard") is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1 if after else None)
+
+    def write(self, iteration: int, figures: Mapping[str, float]) -> None:
+        """Record the figures of one update."""
+        self._file.write(json.dumps({"iteration": iteration, **figures}) + "\n")
+        self._file.flush()
+        if self._board is not None:
+            for name, value in figures.items():
+                self._board.add_scalar(name, value, iteration)
+
+    def close(self) -> None:
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read(path: Path) -> list[dict[str, float]]:
+    """The records of a ``metrics.jsonl``; a last line cut short by a crash is left out."""
+    records = []
+    for line in path.read_text().splitlines():
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return records
+
+
+def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Path, *, x: str = "samples") -> None:
+    """One panel per name over ``x``, as an image file of the kind that ``path`` ends in."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 2 * len(names)), layout="constrained")
+    for axes, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
+        axes.plot([record[x] for record in records], [record[name] for record in records], linewidth=1)
+        axes.set_ylabel(name.replace("_", " "))
+        axes.grid(alpha=0.3)
+    axes.set_xlabel(x)
+    figure.savefig(path, dpi=120)
+
+
+def _keep_until(path: Path, iteration: int) -> None:
+    if not path.exists():
+        return
+    kept = [json.dumps(record) + "\n" for record in read(path) if record["iteration"] <= iteration]
+    building = path.with_name(f".{path.name}.{os.getpid()}")
+    building.write_text("".join(kept))
+    building.replace(path)

@@ -1,0 +1,65 @@
+"""Trained models as a plugin package ships them: ``weights/manifest.json`` with a folder per version.
+
+A version is two files: ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which takes its numbers
+from the former (ONNX external data). So nothing is stored twice, and the two cannot differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import onnx
+import safetensors.torch
+import torch
+from onnx import TensorProto
+
+from bothost.plugins.weights import MANIFEST, Manifest, Version
+
+WEIGHTS, GRAPH, LINEAGE = "model.safetensors", "model.onnx", "lineage.json"
+
+
+def write_version(folder: Path, model: torch.nn.Module, graph: onnx.ModelProto, encoder_version: int) -> Version:
+    """Write both files of a version into ``folder`` and return its entry in the manifest.
+
+    ``graph`` names its initializers without data as the model names its parameters.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    safetensors.torch.save_file(model.state_dict(), folder / WEIGHTS)
+    refer(graph, folder / WEIGHTS)
+    (folder / GRAPH).write_bytes(graph.SerializeToString())
+    onnx.checker.check_model(str(folder / GRAPH))  # by path: the data lie beside it
+    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (GRAPH, WEIGHTS)}
+    return Version(files, encoder_version)
+
+
+def refer(graph: onnx.ModelProto, weights: Path) -> None:
+    """Make the initializers without data refer to the tensors of the same names in a safetensors file beside it.
+
+    Source of the layout: https://huggingface.co/docs/safetensors: 8 bytes of header length, the header in JSON with
+    offsets relative to its end, then the tensors, little-endian and C order, as ONNX stores them too.
+    """
+    data = weights.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    tensors = json.loads(data[8:begin])
+    for initializer in graph.graph.initializer:
+        if initializer.name not in tensors:
+            continue
+        first, end = tensors[initializer.name]["data_offsets"]
+        initializer.data_location = TensorProto.EXTERNAL
+        del initializer.external_data[:]
+        for key, value in (("location", weights.name), ("offset", begin + first), ("length", end - first)):
+            initializer.external_data.add(key=key, value=str(value))
+
+
+def write_manifest(
+    folder: Path, versions: Mapping[str, Version], aliases: Mapping[str, str], lineage: Mapping[str, Any]
+) -> None:
+    """Write ``manifest.json`` and, beside it, how the versions were made: ``lineage.json``."""
+    manifest = Manifest(dict(versions), dict(aliases))
+    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    (folder / LINEAGE).write_text(json.dumps(lineage, indent=2) + "\n")

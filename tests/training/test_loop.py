@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from bothost import ModelError, TrainingRun, rules
+from bothost.errors import UsageError
+from bothost.training import checkpoint, loop, metrics
+from bothost.training.loop import SelfPlayOptions
+from bothost.training.model_pool import ModelPool
+from bothost.training.ppo import PpoOptions
+from bothost.training.rollout import Task
+
+TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+OPTIONS = SelfPlayOptions(
+    iterations=4, environments=8, horizon=16, pool_every=1, checkpoint_every=2, ppo=PpoOptions(minibatch=64, chunk=32)
+)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(384, 16)
+        self.heads = torch.nn.Linear(16, 59)
+
+    def forward(self, x):
+        out = self.heads(self.body(x).relu())
+        return out[:, :58], out[:, 58]
+
+
+def run(out: Path, options=OPTIONS, resume=False, seed=7, report=lambda done, note="", total=None: None):
+    torch.manual_seed(123 if resume else 5)  # whatever happened before in the process must not matter
+    return loop.train(options, TASK, Net, TrainingRun(out=out, seed=seed, resume=resume), 1, report)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(iteration):
+    def report(done, note="", total=None):
+        if done == iteration:
+            raise Stop
+
+    return report
+
+
+def tensors(out: Path):
+    last = checkpoint.latest(out)
+    return {
+        **safetensors.torch.load_file(last / checkpoint.MODEL),
+        **safetensors.torch.load_file(last / checkpoint.OPTIMIZER),
+    }
+
+
+def steady(out: Path):
+    """The metrics but for those that the clock makes."""
+    return [
+        {key: value for key, value in record.items() if key not in ("seconds", "rollout_steps_per_s")}
+        for record in metrics.read(out / "metrics.jsonl")
+    ]
+
+
+@pytest.mark.parametrize("killed_after", [2, 3])
+def test_a_training_that_was_interrupted_and_resumed_equals_one_that_was_not(tmp_path, killed_after):
+    run(tmp_path / "whole")
+    with pytest.raises(Stop):
+        run(tmp_path / "parts", report=stop_at(killed_after))
+    progress = run(tmp_path / "parts", resume=True)
+    assert progress.iteration == 4 and progress.samples == 4 * 8 * 16
+    whole, parts = tensors(tmp_path / "whole"), tensors(tmp_path / "parts")
+    assert whole.keys() == parts.keys() and all(torch.equal(whole[key], parts[key]) for key in whole)
+    assert steady(tmp_path / "whole") == steady(tmp_path / "parts")
+    assert ModelPool(tmp_path / "parts" / "pool").versions == [0, 1, 2, 3, 4]
+
+
+def test_training_leaves_metrics_a_plot_and_the_last_two_checkpoints(tmp_path):
+    seen = []
+    run(tmp_path, report=lambda done, note="", total=None: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    records = metrics.read(tmp_path / "metrics.jsonl")
+    assert [record["iteration"] for record in records] == [1, 2, 3, 4]
+    assert {"entropy", "approx_kl", "mean_lead", "samples", "rollout_steps_per_s", "opponent"} <= records[0].keys()
+    assert (tmp_path / "training.png").read_bytes().startswith(b"\x89PNG")
+    assert [p.name for p in sorted(tmp_path.glob("checkpoint-*"))] == ["checkpoint-000002", "checkpoint-000004"]
+    assert not list(tmp_path.rglob("*.pt")) and not list(tmp_path.rglob("*.pkl"))
+
+
+def test_training_goes_on_beyond_its_first_end_with_more_iterations(tmp_path):
+    run(tmp_path)
+    longer = msgspec.structs.replace(OPTIONS, iterations=5)
+    assert run(tmp_path, longer, resume=True).iteration == 5
+
+
+def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
+    with pytest.raises(UsageError, match="no checkpoint"):
+        run(tmp_path / "none", resume=True)
+    with pytest.raises(UsageError, match="no end"):
+        run(tmp_path / "endless", msgspec.structs.replace(OPTIONS, iterations=None))
+    short = msgspec.structs.replace(OPTIONS, iterations=1)
+    run(tmp_path / "a", short)
+    with pytest.raises(UsageError, match="not empty"):
+        run(tmp_path / "a", short)
+    with pytest.raises(UsageError, match="begun with seed 7"):
+        run(tmp_path / "a", OPTIONS, resume=True, seed=8)
+    state = checkpoint.latest(tmp_path / "a") / checkpoint.STATE
+    good = state.read_text()
+    state.write_text(json.dumps(json.loads(good) | {"encoder_version": 2}))
+    with pytest.raises(ModelError, match="encoder version 2, this is 1"):
+        run(tmp_path / "a", OPTIONS, resume=True)
+    state.write_text("{")
+    with pytest.raises(ModelError, match="cannot be read"):
+        run(tmp_path / "a", OPTIONS, resume=True)
+
+
+def test_an_unfinished_checkpoint_is_passed_over(tmp_path):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    checkpoint.save(tmp_path, checkpoint.Progress(iteration=3), model, optimizer)
+    (tmp_path / ".checkpoint-000009.1").mkdir()
+    (tmp_path / "checkpoint-000009").mkdir()
+    assert checkpoint.latest(tmp_path).name == "checkpoint-000003"
+
+
+def test_the_pool_draws_the_newest_as_often_as_asked_and_the_others_equally(tmp_path):
+    pool = ModelPool(tmp_path)
+    for version in range(4):
+        pool.add(version, Net())
+    rng = np.random.default_rng(0)
+    shares = np.bincount([pool.draw(rng, 0.4) for _ in range(4000)]) / 4000
+    assert shares == pytest.approx([0.15, 0.15, 0.15, 0.55], abs=0.03)
+    pool.forget_after(1)
+    assert pool.versions == [0, 1]
+
+
+def test_levels_are_the_versions_of_their_time(tmp_path):
+    run(tmp_path)
+    records = metrics.read(tmp_path / "metrics.jsonl")
+    version, progress = loop.version_at(tmp_path, records[2]["seconds"])
+    assert version == 3 and progress.samples == 3 * 8 * 16
+    assert loop.version_at(tmp_path, 0.0)[0] == 0
+    assert loop.version_at(tmp_path, 1e9)[0] == 4
