@@ -435,14 +435,13 @@ class Calculator {
     if (wait != kNoFan && only_wait()) t.add(wait);
   }
 
-  bool other_wait() const {
-    Counts before = standing_;
-    --before[win_.win_tile];
-    return waits_for_another(before, static_cast<int>(melds_.size()), win_.win_tile);
-  }
-
+  /// Found once, for all readings that ask.
   bool only_wait() {
-    if (only_wait_ < 0) only_wait_ = !other_wait();
+    if (only_wait_ < 0) {
+      Counts before = standing_;
+      --before[win_.win_tile];
+      only_wait_ = !waits_for_another(before, static_cast<int>(melds_.size()), win_.win_tile);
+    }
     return only_wait_ == 1;
   }
 

@@ -33,6 +33,7 @@ Wall::Wall(const Rules& rules, const BySeat<std::uint8_t>& left, std::span<const
     size_ += left[at(s)];
     end_[at(s)] = size_;
   }
+  if (at(size_) > std::min(tiles.size(), tiles_.size())) throw InvalidInput("no deal fits this view");
   std::copy_n(tiles.begin(), size_, tiles_.begin());
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "mahjong/event.h"
 #include "mahjong/fan.h"
@@ -20,6 +21,9 @@ enum class Phase : std::uint8_t {
   robbing,  // the others may win by the tile of the actor's added kong
   over,
 };
+
+inline constexpr std::array<std::string_view, 8> kPhaseNames = {"start",   "dealing", "drawing", "turn",
+                                                                "discard", "claims",  "robbing", "over"};
 
 /// A meld on the table. The tile of another seat's concealed kong is kHidden.
 struct TableMeld {

@@ -7,9 +7,6 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::array<std::string_view, 8> kPhaseNames = {"start",   "dealing", "drawing", "turn",
-                                                         "discard", "claims",  "robbing", "over"};
-
 void require(bool condition, const char* message) {
   if (!condition) throw InvalidInput(message);
 }

@@ -12,8 +12,6 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr std::array<std::string_view, 8> kPhaseNames = {"start",   "dealing", "drawing", "turn",
-                                                         "discard", "claims",  "robbing", "over"};
 constexpr std::array<std::string_view, 4> kMeldNames = {"chi", "peng", "gang", "angang"};
 
 void require(bool condition, const char* message) {
@@ -230,31 +228,15 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
   return b;
 }
 
-void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
-  auto& t = b.table;
-  const bool asks = t.phase == Phase::claims || t.phase == Phase::robbing;
-  require(asks || t.phase == Phase::turn || t.phase == Phase::discard || t.phase == Phase::drawing,
-          "a snapshot is of a hand under way");
-  require(t.wind < 4 && (rules.prevalent_wind == Rules::kDealtWind || rules.prevalent_wind == t.wind),
-          "the rules settle another prevalent wind");
-  require(t.actor >= 0 && t.actor < kSeats, "a snapshot names the seat that acts");
-  require(asks ? t.last_tile < kKinds : t.last_tile < kKinds || t.last_tile == kHidden,
-          "the last tile is missing");
-  int sum = 0, own = 0;
+/// What lies open in a snapshot, kind by kind; refuses melds that cannot be. Adds to `sum` the tiles that are
+/// neither in a hand nor in the wall.
+static std::array<int, kKinds> open_tiles(const Snapshot& b, Seat seat, int& sum) {
   std::array<int, kKinds> copies{};
-  t.shown = Counts{};
   const auto show = [&](int tile, int n) { copies[at(tile)] += n; };
-  for (std::size_t s = 0; s < kSeats; ++s) {
-    sum += t.hand_size[s] + t.flowers[s] + (rules.wall == WallModel::shared && s > 0 ? 0 : t.wall_left[s]);
-    require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0, "a shared wall is told once");
-    require(rules.flowers ? t.flowers[s] <= kFlowers : t.flowers[s] == 0, "there are no such flowers");
-    const bool more = static_cast<int>(s) == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard);
-    // A seat that has yet to draw for a kong or a flower holds one less than before its turn, as all the
-    // others do.
-    require(t.hand_size[s] + 3 * t.num_melds[s] == 13 + more, "a seat holds too many tiles or too few");
-    for (const auto d : b.discards[s]) show(d, 1), ++sum;
-    for (const auto& m : t.melds_of(static_cast<int>(s))) {
-      const bool hidden = m.concealed && static_cast<int>(s) != seat;
+  for (int s = 0; s < kSeats; ++s) {
+    for (const auto d : b.discards[at(s)]) show(d, 1), ++sum;
+    for (const auto& m : b.table.melds_of(s)) {
+      const bool hidden = m.concealed && s != seat;
       require(hidden ? m.tile == kHidden : m.tile < kKinds, "only another seat's concealed kong is hidden");
       require(m.concealed == (m.claimed == kHidden) && (m.concealed || m.claimed < kKinds),
               "a meld claims a discard");
@@ -271,6 +253,27 @@ void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
               "a chow is three tiles in a row");
       for (int k = m.tile - 1; k <= m.tile + 1; ++k) show(k, k != m.claimed);
     }
+  }
+  return copies;
+}
+
+void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
+  auto& t = b.table;
+  const bool asks = t.phase == Phase::claims || t.phase == Phase::robbing;
+  require(asks || t.phase == Phase::turn || t.phase == Phase::discard || t.phase == Phase::drawing,
+          "a snapshot is of a hand under way");
+  require(t.wind < 4 && (rules.prevalent_wind == Rules::kDealtWind || rules.prevalent_wind == t.wind),
+          "the rules settle another prevalent wind");
+  require(t.actor >= 0 && t.actor < kSeats, "a snapshot names the seat that acts");
+  require(t.last_tile < kKinds || (!asks && t.last_tile == kHidden), "the last tile is missing");
+  int sum = 0, own = 0;
+  auto copies = open_tiles(b, seat, sum);
+  for (std::size_t s = 0; s < kSeats; ++s) {
+    sum += t.hand_size[s] + t.flowers[s] + t.wall_left[s];
+    require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0, "a shared wall is told once");
+    require(rules.flowers ? t.flowers[s] <= kFlowers : t.flowers[s] == 0, "there are no such flowers");
+    const bool more = static_cast<int>(s) == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard);
+    require(t.hand_size[s] + 3 * t.num_melds[s] == 13 + more, "a seat holds too many tiles or too few");
   }
   for (std::size_t k = 0; k < kKinds; ++k) {
     require(copies[k] <= 4, "more copies of a tile are seen than there are");
