@@ -57,6 +57,8 @@ class HostSettings(Table, frozen=True):
     """Loose plugins."""
     drain_timeout_s: Seconds = 300.0
     """How long a drain waits for tables to finish."""
+    lease_s: Annotated[float, Meta(ge=1, le=3600)] = 15.0
+    """After a crash another host takes the accounts over when so much time has passed."""
 
 
 class StoreSettings(Table, frozen=True):

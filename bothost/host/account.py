@@ -96,6 +96,8 @@ class Account:
         self.draining = False
         self.refused: AuthFailed | None = None
         self.superseded = False
+        self.waiting = ""
+        """The host that holds this account's lease; until it lets go there is no connection."""
         self.ever_connected = False
         self.last_problem = ""
         """Why there is no connection, in the lobby's or the system's words."""
@@ -133,6 +135,11 @@ class Account:
             Notice: self._notice,
             Unknown: lambda event, now: _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200]),
         }
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Lobby and name: what a lease is on."""
+        return self.lobby.name, self.name
 
     # ------------------------------------------------------------------------------------------------------- events
 
@@ -355,6 +362,17 @@ class Account:
     def start(self) -> None:
         self.connection.start()
 
+    def let_go(self, reason: str) -> None:
+        """Another host has the account: disconnect, and leave its tables and their hands as they are."""
+        self.draining = True  # nothing more is asked for
+        self.last_problem = reason
+        self.connection.close()
+        self._lost()
+        for table, session in list(self.sessions.items()):
+            if session.hand is not None and session.hand.game_id:
+                self._floor.let_go(session.hand)
+            self.close_table(table, reason)
+
     def drain(self) -> None:
         """No new tables; leave each when its hand is over."""
         if self.draining:
@@ -394,7 +412,7 @@ class Account:
             "lobby": self.lobby.name,
             "account": self.name,
             "connected": self.connection.connected,
-            "problem": self.last_problem,
+            "problem": f"{self.waiting} holds its lease" if self.waiting else self.last_problem,
             "reconnects": self.connection.reconnects,
             "tables": len(self.sessions),
             "seeks": len(self.slots.reserved),

@@ -240,6 +240,7 @@ class Connection:
     async def aclose(self) -> None:
         """Let go of everything, at once."""
         self.ended = True
+        self.connected = False
         self._stop_guard()
         for handle in (*self._timers.values(), self._again, self._pump):
             if handle is not None:

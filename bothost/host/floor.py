@@ -277,6 +277,12 @@ class Floor:
             self.workers.close_hand(hand)
             session.owner.hand_over(session)
 
+    def let_go(self, hand: Hand) -> None:
+        """Another host plays the hand from here: it is not over."""
+        self._deadlines.forget(hand)
+        self.recorder.flush_events(hand)
+        self.workers.close_hand(hand)
+
     def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
         _log.warning("resync", table=event.table, reason=event.reason)
         session.owner.resync(event.table)

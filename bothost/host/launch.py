@@ -14,10 +14,12 @@ from bothost import rules
 from bothost.config import Settings, config_hash
 from bothost.host.connection import ConnectionSettings
 from bothost.host.control import Control, socket_path
+from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
+from bothost.store.leases import Leases
 
 T = TypeVar("T")
 
@@ -44,7 +46,9 @@ async def opened(
         {"status": lambda: host.status() if host else {}, "drain": lambda: _drain(host)},
     )
     await control.start()
+    identity: Identity | None = None
     try:
+        identity = Identity.of(settings.host.data_dir, settings.host.name)
         with await asyncio.to_thread(Store.open, settings.store) as store:
             log = await asyncio.to_thread(
                 DecisionLog.open, settings.store, settings.host.name, settings.host.data_dir / "spool"
@@ -57,6 +61,7 @@ async def opened(
                 rules.game,
                 config_hash=config_hash(settings),
                 connection=connection,
+                leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
             )
             gc.freeze()  # what was imported lives for ever
             async with _pages(host):
@@ -64,6 +69,8 @@ async def opened(
                     yield host
     finally:
         await control.aclose()
+        if identity is not None:
+            identity.close()
 
 
 def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:

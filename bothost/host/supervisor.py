@@ -19,6 +19,7 @@ from bothost.host.account import Account, Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found
 from bothost.host.hooks import HookThread
+from bothost.host.leases import Keeper
 from bothost.host.plans import Plans
 from bothost.host.recorder import Log, Recorder
 from bothost.host.workers import Workers
@@ -71,6 +72,7 @@ class Host:
         config_hash: str,
         connection: ConnectionSettings | None = None,
         patience: Patience | None = None,
+        leases: Keeper | None = None,
     ) -> None:
         self.settings = settings
         self.config_hash = config_hash
@@ -80,6 +82,8 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self._plugins = plugins
+        self._leases = leases
+        """None: nobody else connects these accounts."""
         self._memory = memory
         self._make_game = make_game
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
@@ -111,12 +115,67 @@ class Host:
         try:
             self._warm()
             self.accounts = await self._make_accounts()
-            for account in self.accounts:
-                account.start()
-            await self._play(fail_fast)
+            if self._leases is None:
+                for account in self.accounts:
+                    account.start()
+                await self._play(fail_fast)
+            else:
+                await self._play_on_leases(self._leases, fail_fast)
         finally:
             await self._shut_down()
         self._judge()
+
+    async def _play_on_leases(self, leases: Keeper, fail_fast: bool) -> None:
+        """Connect each account when, and only while, its lease is ours."""
+        keeping = asyncio.create_task(self._keep_leases(leases), name="leases")
+        keeping.add_done_callback(self._leases_failed)
+        try:
+            await self._play(fail_fast)
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _keep_leases(self, leases: Keeper) -> None:
+        while True:
+            if self.draining:
+                await self._hand_over(leases)
+            by_key = {account.key: account for account in self.accounts}
+            lost, gained = await leases.round(() if self.draining else by_key)
+            for key in lost:
+                await self._lost_lease(by_key[key])
+            for key in gained:
+                by_key[key].waiting = ""
+                if not self.draining:
+                    by_key[key].start()
+            for account in self.accounts:
+                if (holder := leases.others.get(account.key)) is not None and holder != account.waiting:
+                    account.waiting = holder
+                    _log.warning("account_waits", lobby=account.lobby.name, account=account.name, holder=holder)
+            await asyncio.sleep(leases.round_s)
+
+    async def _lost_lease(self, account: Account) -> None:
+        """Another host took the account: disconnect at once, then wait for our turn."""
+        _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
+        account.let_go("another host took the account over")
+        await account.connection.aclose()
+        fresh = await self._make_account(account.lobby, account.settings)
+        fresh.draining = self.draining
+        self.accounts[self.accounts.index(account)] = fresh
+
+    async def _hand_over(self, leases: Keeper) -> None:
+        """While we drain: an account without tables is free for the next process."""
+        done = [account for account in self.accounts if account.finished and account.key in leases.held]
+        for account in done:
+            account.connection.close()
+        if done:
+            await asyncio.sleep(0.05)  # goodbyes leave
+        for account in done:
+            await account.connection.aclose()
+        await leases.release([account.key for account in done])
+
+    def _leases_failed(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fatal(error)
 
     async def _play(self, fail_fast: bool) -> None:
         """Look after the accounts until all are finished."""
@@ -177,6 +236,8 @@ class Host:
         await asyncio.sleep(0.05)  # goodbyes leave
         for account in self.accounts:
             await account.connection.aclose()
+        if self._leases is not None:
+            await self._leases.aclose()
         await asyncio.to_thread(self._writer.shutdown)
         await self.log.aclose()
         await asyncio.to_thread(self.floor.hooks.close)
@@ -210,7 +271,7 @@ class Host:
 
     def _check_reachable(self) -> None:
         for account in self.accounts:
-            if not account.ever_connected and account.last_problem and account.refused is None:
+            if not account.ever_connected and account.last_problem and account.refused is None and not account.waiting:
                 raise LobbyUnreachable(
                     f"lobby {account.lobby.name} at {account.lobby.url}: {account.last_problem}",
                     advice="Is it running? Check lobby.url.",
@@ -230,16 +291,16 @@ class Host:
             self.floor.workers.warm(self.plans.load(route.strategy, route.options))
 
     async def _make_accounts(self) -> list[Account]:
-        accounts = []
-        for lobby in self.settings.lobbies:
-            adapter_class = require(self._plugins, self._plugins.lobbies, "lobby adapter", lobby.adapter)
-            options = check_options(adapter_class, lobby.options)
-            for settings in lobby.accounts:
-                memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
-                login = self._login(lobby, settings)
-                adapter = adapter_class(login, options)
-                accounts.append(Account(self, lobby, settings, adapter, memo, self._connection, self._patience))
-        return accounts
+        return [
+            await self._make_account(lobby, settings) for lobby in self.settings.lobbies for settings in lobby.accounts
+        ]
+
+    async def _make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account:
+        adapter_class = require(self._plugins, self._plugins.lobbies, "lobby adapter", lobby.adapter)
+        options = check_options(adapter_class, lobby.options)
+        memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
+        adapter = adapter_class(self._login(lobby, settings), options)
+        return Account(self, lobby, settings, adapter, memo, self._connection, self._patience)
 
     @staticmethod
     def _login(lobby: LobbySettings, settings: AccountSettings) -> Login:

@@ -184,6 +184,18 @@ memos = sa.Table(
     comment="What adapters asked to remember for an account; the one table whose rows are replaced.",
 )
 
+leases = sa.Table(
+    "leases",
+    metadata,
+    _column("lobby", sa.Text),
+    _column("account", sa.Text),
+    _column("holder", sa.Text),
+    _column("expires_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("lobby", "account"),
+    sqlite_with_rowid=False,
+    comment="Which host may connect an account, and until when by the database's clock.",
+)
+
 TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     GameRecord: games,
     GameEndRecord: game_ends,

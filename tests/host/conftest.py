@@ -142,4 +142,5 @@ async def until(condition, seconds=20.0):
 def kit(tmp_path):
     made = Kit(tmp_path)
     made.module, made.until = module, until
+    made.random, made.fast = module("given", RandomStrategy), FAST
     return made

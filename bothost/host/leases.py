@@ -1,0 +1,134 @@
+"""Which accounts this host may connect: leases in the database, kept alive in the background.
+
+A host connects an account only while it holds its lease. Three ways for it to pass on:
+
+- the holder ends, or has drained the account: it disconnects, then releases the lease, which is free at once;
+- the holder restarts in its ``data_dir``: it is known by its :class:`Identity`, and takes its own leases at once;
+- the holder dies for good: its lease expires.
+
+While the database is away nobody can take a lease, so the holder plays on. When it is back, the holder renews within
+a second; others take over what has expired only after they have reached the database for a whole lease without a gap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import fcntl
+import os
+import socket
+import time
+import uuid
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Protocol, Self
+
+import structlog
+
+from bothost.errors import StoreUnavailable
+from bothost.host.control import HostRunning
+from bothost.store.leases import AccountKey, LeaseRound
+
+_log = structlog.get_logger("bothost.host")
+
+ROUND_S = 1.0
+"""How often a lease that another host holds is asked for."""
+
+
+class Book(Protocol):
+    """What the keeper needs of ``bothost.store.leases.Leases``."""
+
+    holder: str
+    ttl_s: float
+
+    def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound: ...
+    def release(self, keys: Iterable[AccountKey]) -> None: ...
+
+
+class Identity:
+    """Who a host is across restarts: a number in its ``data_dir``, locked for as long as the process lives."""
+
+    def __init__(self, holder: str, file: int) -> None:
+        self.holder = holder
+        self._file = file
+
+    @classmethod
+    def of(cls, data_dir: Path, name: str) -> Self:
+        """Raises HostRunning where another process uses this ``data_dir``."""
+        path = data_dir / "host.id"
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(file)
+            raise HostRunning(
+                f"a host is running already in {data_dir}", advice="Give this one another host.data_dir."
+            ) from error
+        number = os.read(file, 64).decode("ascii", "replace").strip()
+        if not number:
+            number = uuid.uuid4().hex
+            os.write(file, number.encode())
+        return cls(f"{name}@{socket.gethostname()}/{number}", file)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class Keeper:
+    """Keeps the leases of a host. Used from the event loop; the database is asked in a thread."""
+
+    def __init__(self, book: Book, *, round_s: float = ROUND_S) -> None:
+        self._book = book
+        self.round_s = round_s
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, "leases")
+        self.held: set[AccountKey] = set()
+        self.others: dict[AccountKey, str] = {}
+        """Accounts that other hosts hold, and who they are."""
+        self._renewed_at = 0.0
+        self._reached_since: float | None = None
+        """Since when every round has reached the database."""
+
+    async def round(self, wanted: Collection[AccountKey]) -> tuple[set[AccountKey], set[AccountKey]]:
+        """Renew what is held when it is time, and try to get what is ``wanted``; return what was lost and gained.
+
+        While the database is away nothing is lost and nothing gained.
+        """
+        now = time.monotonic()
+        wanted = set(wanted) - self.held
+        due = now - self._renewed_at >= self._book.ttl_s / 3
+        if not wanted and not due:
+            return set(), set()
+        reached_s = now - self._reached_since if self._reached_since is not None else 0.0
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(
+                self._thread, lambda: self._book.round(self.held, wanted, take_over=reached_s >= self._book.ttl_s)
+            )
+        except StoreUnavailable as error:
+            if self._reached_since is not None:
+                _log.warning("leases_not_renewed", error=str(error))
+            self._reached_since = None
+            return set(), set()
+        if self._reached_since is None:
+            self._reached_since = now
+        self._renewed_at = now
+        lost = self.held - found.kept
+        self.held = set(found.kept | found.taken)
+        self.others = found.others
+        return lost, set(found.taken)
+
+    async def release(self, keys: Collection[AccountKey]) -> None:
+        """Let go of what is held among these; their accounts are disconnected."""
+        mine = self.held & set(keys)
+        if not mine:
+            return
+        self.held -= mine
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._book.release, mine)
+        except StoreUnavailable as error:
+            _log.warning("leases_not_released", error=str(error), advice=f"they expire in {self._book.ttl_s:g} s")
+
+    async def aclose(self) -> None:
+        """Let go of everything that is still held."""
+        await self.release(self.held)
+        await asyncio.to_thread(self._thread.shutdown)

@@ -1,0 +1,98 @@
+"""Leases on accounts: at most one host holds an account's, by the clock of the database.
+
+A lease is a row. Its holder renews it; another host may take it when it is released or when it has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bothost.store.models import leases
+from bothost.store.store import Store
+
+AccountKey = tuple[str, str]
+"""(lobby, account)"""
+
+_NOW_US = {
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
+}
+
+
+class LeaseRound(msgspec.Struct, frozen=True):
+    """What one transaction found."""
+
+    kept: frozenset[AccountKey]
+    """Renewed."""
+    taken: frozenset[AccountKey]
+    """New ones."""
+    others: dict[AccountKey, str]
+    """Wanted in vain: who holds them."""
+
+
+class Leases:
+    """The leases of one holder. Synchronous; every call is one short transaction.
+
+    ``holder`` must be the same after a restart of this host, which then takes its own leases at once, and of nobody
+    else. All methods raise StoreUnavailable while the database cannot be reached.
+    """
+
+    def __init__(self, store: Store, holder: str, ttl_s: float) -> None:
+        self._store = store
+        self.holder = holder
+        self.ttl_s = ttl_s
+        self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
+        self._insert: Any = (postgresql if store.engine.dialect.name == "postgresql" else sqlite).insert
+
+    def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound:
+        """Renew ``held`` and try to get ``wanted``; ``take_over``: also those of others that have expired."""
+        kept: set[AccountKey] = set()
+        taken: set[AccountKey] = set()
+        others: dict[AccountKey, str] = {}
+        with self._store.begin() as connection:
+            for key in sorted(held):  # in one order everywhere: no deadlocks
+                if self._renew(connection, key):
+                    kept.add(key)
+            for key in sorted(wanted):
+                if self._take(connection, key, take_over):
+                    taken.add(key)
+                else:
+                    who = sa.select(leases.c.holder).where(*_is(key))
+                    others[key] = connection.execute(who).scalar() or "?"
+        return LeaseRound(frozenset(kept), frozenset(taken), others)
+
+    def release(self, keys: Iterable[AccountKey]) -> None:
+        """Let go: another host may take them at once. The accounts must be disconnected by now."""
+        with self._store.begin() as connection:
+            for key in sorted(keys):
+                connection.execute(leases.delete().where(*_is(key), leases.c.holder == self.holder))
+
+    def _renew(self, connection: sa.Connection, key: AccountKey) -> bool:
+        mine = leases.update().where(*_is(key), leases.c.holder == self.holder)
+        return bool(connection.execute(mine.values(expires_us=self._expiry())).rowcount)
+
+    def _take(self, connection: sa.Connection, key: AccountKey, take_over: bool) -> bool:
+        insert = self._insert(leases).values(
+            lobby=key[0], account=key[1], holder=self.holder, expires_us=self._expiry()
+        )
+        free = leases.c.holder == self.holder
+        if take_over:
+            free = free | (leases.c.expires_us <= self._now)
+        statement = insert.on_conflict_do_update(
+            index_elements=["lobby", "account"],
+            set_={"holder": insert.excluded.holder, "expires_us": insert.excluded.expires_us},
+            where=free,
+        ).returning(leases.c.holder)
+        return connection.execute(statement).first() is not None
+
+    def _expiry(self) -> Any:
+        return self._now + int(self.ttl_s * 1_000_000)
+
+
+def _is(key: AccountKey) -> tuple[Any, Any]:
+    return leases.c.lobby == key[0], leases.c.account == key[1]

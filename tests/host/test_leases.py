@@ -1,0 +1,200 @@
+"""Two hosts on one database: an account is connected once, whatever happens to the hosts."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bothost.lobbies
+import bothost.rules as rules
+from bothost.errors import StoreUnavailable
+from bothost.host.control import HostRunning
+from bothost.host.leases import Identity, Keeper
+from bothost.host.memory import StoreMemory
+from bothost.host.supervisor import Host
+from bothost.plugins import Plugins
+from bothost.store import DecisionLog, Store
+from bothost.store.leases import LeaseRound, Leases
+from bothost.testing.fake_lobby import FakeLobby
+
+TTL_S = 1.0
+
+
+class Pair:
+    """Hosts with leases on the kit's database."""
+
+    def __init__(self, kit, ttl_s=TTL_S):
+        self.kit, self.ttl_s = kit, ttl_s
+
+    def host(self, name, **settings):
+        kit = self.kit
+        made = kit.settings(**settings)
+        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, kit.random])
+        store = Store.open(made.store)
+        log = DecisionLog.open(made.store, name, kit.folder / "spool")
+        keeper = Keeper(Leases(store, name, self.ttl_s), round_s=0.05)
+        return Host(
+            made, found, log, StoreMemory(store), rules.game, config_hash="0" * 8, connection=kit.fast, leases=keeper
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self, name, **settings):
+        host = self.host(name, **settings)
+        task = asyncio.create_task(host.run())
+        try:
+            yield host
+        finally:
+            host.interrupt()
+            if not host.draining:
+                host.interrupt()
+            await asyncio.wait_for(task, 20)
+
+
+@pytest.fixture
+def pair(kit):
+    return Pair(kit)
+
+
+def connected(host):
+    return {account.name for account in host.accounts if account.connection.connected}
+
+
+async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_over_when_the_first_ends(kit, pair):
+    async with kit.lobby() as server, pair.running("second") as second:
+        await kit.until(lambda: len(connected(second)) == 3)
+        async with pair.running("first") as first:
+            await kit.until(lambda: {account.waiting for account in first.accounts} == {"second"})
+            for _ in range(50):
+                await asyncio.sleep(0.01)
+                assert connected(first) & connected(second) == set()
+            assert connected(first) == set()
+            assert "second holds its lease" in first.status()["accounts"][0]["problem"]
+            second.drain()
+            await kit.until(lambda: len(connected(first)) == 3)
+            assert connected(second) == set()
+            hands = first.floor.tally.hands
+            await kit.until(lambda: first.floor.tally.hands >= hands + 3)
+    assert server.lobby.hands_played >= 1
+    assert kit.count("leases") == 0, "all are released"
+    assert kit.count("game_ends") == kit.count("games")
+
+
+async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_other(kit, pair):
+    async with kit.lobby(grant_ms=60_000), pair.running("first", min_move_ms=20.0) as first:
+        await kit.until(lambda: first.floor.tally.decisions >= 3)
+        with Store.open(kit.store_settings) as store, store.begin() as connection:
+            connection.exec_driver_sql("UPDATE leases SET holder = 'other', expires_us = expires_us + 60000000")
+        await kit.until(lambda: all(account.waiting == "other" for account in first.accounts))
+        assert not connected(first) and not any(account.sessions for account in first.accounts)
+        assert first.seated == {} and first.capacity.used == 0
+        assert kit.count("games") > kit.count("game_ends"), "the hands are not over: the other host plays them"
+        Leases(Store.open(kit.store_settings), "other", 60).release([a.key for a in first.accounts])
+        await kit.until(lambda: first.floor.tally.hands >= 3)
+    assert kit.count("games") == kit.count("game_ends")
+
+
+async def test_an_outage_of_the_database_costs_no_connection(kit, pair):
+    async with kit.lobby(), pair.running("first") as first:
+        await kit.until(lambda: len(connected(first)) == 3)
+        keeper, reconnects = first._leases, [a.connection.reconnects for a in first.accounts]
+        book = keeper._book
+
+        class Away:
+            holder, ttl_s = book.holder, book.ttl_s
+
+            def round(self, held, wanted, *, take_over):
+                raise StoreUnavailable("away")
+
+        keeper._book = Away()
+        await asyncio.sleep(1.5 * TTL_S)
+        assert len(connected(first)) == 3
+        keeper._book = book
+        await asyncio.sleep(0.5)
+        assert [a.connection.reconnects for a in first.accounts] == reconnects and len(keeper.held) == 3
+
+
+class Script:
+    """A lease book that says what it is told to."""
+
+    holder, ttl_s = "me", 0.3
+
+    def __init__(self):
+        self.away, self.asked = False, []
+
+    def round(self, held, wanted, *, take_over):
+        if self.away:
+            raise StoreUnavailable("away")
+        self.asked.append(take_over)
+        return LeaseRound(frozenset(held), frozenset(), dict.fromkeys(wanted, "other"))
+
+    def release(self, keys):
+        pass
+
+
+async def test_expired_leases_are_taken_over_only_after_reaching_the_database_for_a_whole_lease():
+    """After an outage of the database everybody's lease has expired: their holders come first."""
+    book = Script()
+    keeper = Keeper(book)
+    key = ("home", "ada")
+    await keeper.round([key])
+    await asyncio.sleep(0.35)
+    await keeper.round([key])
+    book.away = True
+    await keeper.round([key])
+    book.away = False
+    await keeper.round([key])
+    await asyncio.sleep(0.35)
+    await keeper.round([key])
+    await keeper.aclose()
+    assert book.asked == [False, True, False, True]
+
+
+def test_a_data_dir_has_one_host_which_is_known_again_after_a_restart(tmp_path):
+    first = Identity.of(tmp_path, "host")
+    with pytest.raises(HostRunning):
+        Identity.of(tmp_path, "host")
+    first.close()
+    again = Identity.of(tmp_path, "host")
+    assert again.holder == first.holder
+    again.close()
+    (tmp_path / "other").mkdir()
+    other = Identity.of(tmp_path / "other", "host")
+    assert other.holder != first.holder
+    other.close()
+
+
+async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(kit, pair, tmp_path):
+    names = ("ada", "bob", "cyd")
+    async with FakeLobby({name: name * 3 for name in names}, grant_ms=60_000, hands=2) as lobby:
+        kit.url = lobby.url
+        zygote = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("kill_zygote.py")),
+            str(tmp_path),
+            lobby.url,
+            "before_send",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            zygote.stdin.write(b"start\n")
+            victim = int(await asyncio.wait_for(zygote.stdout.readline(), 30))
+            await lobby.until(lambda: len(lobby.frames) > 60, 30)
+            with Store.open(kit.store_settings) as store, store.begin() as connection:
+                # its lease of 15 s, as if most of it had passed
+                connection.exec_driver_sql("UPDATE leases SET expires_us = expires_us - 12000000")
+            os.kill(victim, signal.SIGKILL)
+            killed = time.monotonic()
+            async with pair.running("heir") as heir:
+                await kit.until(lambda: len(connected(heir)) == 3, 20)
+                took_s = time.monotonic() - killed
+                await kit.until(lambda: heir.floor.tally.hands >= 3)
+        finally:
+            zygote.stdin.close()
+            await asyncio.wait_for(zygote.wait(), 30)
+    assert TTL_S <= took_s < 10

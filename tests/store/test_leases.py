@@ -1,0 +1,82 @@
+"""Leases on accounts: never two holders, by the database's clock, on every kind of database."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+import sqlalchemy as sa
+
+from bothost.config import StoreSettings
+from bothost.errors import StoreUnavailable
+from bothost.store import Store
+from bothost.store.leases import Leases
+
+ADA, BOB = ("home", "ada"), ("home", "bob")
+
+
+@pytest.fixture
+def store(any_settings):
+    with Store.open(any_settings) as opened:
+        yield opened
+
+
+def test_one_holder_at_a_time_and_a_released_lease_is_free_at_once(store):
+    first, second = Leases(store, "first", 60), Leases(store, "second", 60)
+    assert first.round([], [ADA, BOB], take_over=True).taken == {ADA, BOB}
+    refused = second.round([], [ADA], take_over=True)
+    assert refused.taken == set() and refused.others == {ADA: "first"}
+    second.release([ADA])  # not its own: nothing happens
+    assert first.round([ADA, BOB], [], take_over=False).kept == {ADA, BOB}
+    first.release([ADA])
+    assert second.round([], [ADA, BOB], take_over=False).taken == {ADA}
+    assert first.round([ADA, BOB], [], take_over=False).kept == {BOB}
+
+
+def test_an_expired_lease_is_taken_over_only_by_who_may_and_a_renewed_one_by_nobody(store):
+    dead, living, heir = Leases(store, "dead", 0.2), Leases(store, "living", 60), Leases(store, "heir", 60)
+    dead.round([], [ADA, BOB], take_over=False)
+    time.sleep(0.3)
+    assert heir.round([], [ADA], take_over=False).taken == set()
+    assert dead.round([BOB], [], take_over=False).kept == {BOB}, "nobody took it meanwhile"
+    assert living.round([], [BOB], take_over=True).taken == set()
+    assert heir.round([], [ADA], take_over=True).taken == {ADA}
+    assert dead.round([ADA], [], take_over=False).kept == set()
+
+
+def test_a_restarted_holder_takes_its_own_lease_at_once(store):
+    Leases(store, "host", 60).round([], [ADA], take_over=False)
+    assert Leases(store, "host", 60).round([], [ADA], take_over=False).taken == {ADA}
+
+
+def test_of_many_that_ask_at_once_one_gets_it(any_settings):
+    won = Counter()
+    start = threading.Barrier(4)
+
+    def ask(name):
+        with Store.open(any_settings) as store:
+            start.wait()
+            won[name] = len(Leases(store, name, 60).round([], [ADA, BOB], take_over=True).taken)
+
+    threads = [threading.Thread(target=ask, args=(f"host-{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(won.values()) == 2
+
+
+def test_the_clock_is_the_database_s_and_agrees_with_ours(store):
+    Leases(store, "host", 100).round([], [ADA], take_over=False)
+    with store.begin() as connection:
+        expires_us = connection.execute(sa.text("SELECT expires_us FROM leases")).scalar()
+    assert expires_us / 1e6 - time.time() == pytest.approx(100, abs=5)
+
+
+def test_a_database_that_is_away_is_told(tmp_path, settings):
+    store = Store.open(settings)
+    store.close()
+    (tmp_path / "bothost.db").unlink()
+    store.engine = sa.create_engine(StoreSettings(url=f"sqlite:///{tmp_path}/none/x.db").url)
+    with pytest.raises(StoreUnavailable):
+        Leases(store, "host", 60).round([], [ADA], take_over=False)
