@@ -28,6 +28,8 @@ FIRST_LEGAL = "first-legal"
 """Name of the strategy that answers when all others failed."""
 RAW_BYTES = 65_536
 """A longer frame is kept cut off."""
+LINGER_S = 0.01
+"""How long rows that nothing waits for may wait for others."""
 
 _json = msgspec.json.Encoder(enc_hook=repr).encode
 
@@ -49,7 +51,7 @@ class Log(Protocol):
 
 
 class Recorder:
-    """The one writer of a host. Rows are collected and submitted once per turn of the event loop.
+    """The one writer of a host. Rows are collected; decisions are submitted once per turn of the event loop.
 
     ``before_send``: answers wait until their rows are durable; otherwise they leave at once.
     """
@@ -62,7 +64,10 @@ class Recorder:
         self._loop = asyncio.get_running_loop()
         self._records: list[Record] = []
         self._answers: list[Answer] = []
-        self._scheduled = False
+        self._soon = False
+        """Whether ``flush`` is called in this turn of the event loop."""
+        self._later = False
+        """Whether it is called after ``LINGER_S``."""
         self.send: Callable[[list[Answer]], None] = lambda answers: None
         """Called with answers that may leave now."""
         self.decisions = 0
@@ -154,8 +159,9 @@ class Recorder:
             if hand.unlogged:
                 self.flush_events(hand)
         self._answers.append(answer)
-        if not self._scheduled:
-            self._schedule()
+        if not self._soon:
+            self._soon = True
+            self._loop.call_soon(self.flush)
 
     # --------------------------------------------------------------------------------------------------------- rows
 
@@ -210,26 +216,35 @@ class Recorder:
     # ----------------------------------------------------------------------------------------------------- handing over
 
     def _add(self, record: Record) -> None:
+        """Rows that nothing waits for go with the next decisions, or after a moment: a commit costs more than a row."""
         self._records.append(record)
-        if not self._scheduled:
-            self._schedule()
+        if not (self._soon or self._later):
+            self._later = True
+            self._loop.call_later(LINGER_S, self._lingered)
 
-    def _schedule(self) -> None:
-        self._scheduled = True
-        self._loop.call_soon(self.flush)
+    def _lingered(self) -> None:
+        self._later = False
+        if self._records and not self._soon:
+            self.flush()
 
     def flush(self) -> None:
         """Submit what was collected."""
-        self._scheduled = False
-        records, self._records = self._records, []
+        self._soon = False
         answers, self._answers = self._answers, []
+        if answers and not self._before_send:
+            self._leave(answers)
+            if not self._later:
+                self._later = True
+                self._loop.call_later(LINGER_S, self._lingered)
+            return
+        records, self._records = self._records, []
         durable = self._log.submit(records) if records else None
         if durable is not None and self._timed_since is None:
             self._timed_since = time.monotonic()
             durable.add_done_callback(self._timed)
         if not answers:
             return
-        if durable is None or not self._before_send:
+        if durable is None:
             self._leave(answers)
         else:
             durable.add_done_callback(lambda done: self._durable(done, answers))
