@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bothost import config
 from bothost.cli import options
+from bothost.errors import UsageError
 
 
 def command(
@@ -15,20 +20,61 @@ def command(
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="End with exit code 75 when a lobby cannot be reached at the start.")
     ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Spread the accounts over so many processes.")] = 1,
+    worker: Annotated[str | None, typer.Option(hidden=True, help="K/N: be worker K of N.")] = None,
 ) -> None:
     """Connect to the lobbies, take seats, play, log. The first Ctrl-C or SIGTERM drains, the second quits."""
     settings = options.settings(config_file)
+    if worker is not None:
+        _play(share_of(settings, worker), fail_fast, is_worker=True)
+    elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
+        _play_in_processes(settings, config.find(config_file), processes, fail_fast)
+    else:
+        _play(settings, fail_fast)
+
+
+def _play(settings: config.Settings, fail_fast: bool, *, is_worker: bool = False) -> None:
     start_logs(settings)
-    from bothost.host import launch
+    from bothost.host import fleet, launch
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
 
     async def play() -> None:
         async with launch.opened(settings, plugins) as host:
-            await host.run(fail_fast=fail_fast)
+            watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
+            try:
+                await host.run(fail_fast=fail_fast)
+            finally:
+                if watching is not None:
+                    watching.cancel()
 
     launch.run(play())
+
+
+def _play_in_processes(settings: config.Settings, file: Path, processes: int, fail_fast: bool) -> None:
+    start_logs(settings)
+    from bothost.host import fleet, launch
+
+    def worker_command(number: int) -> list[str]:
+        argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", f"{number}/{processes}"]
+        return [*argv, "--fail-fast"] if fail_fast else argv
+
+    async def run() -> int:
+        return await fleet.Fleet(settings, processes, worker_command).run()
+
+    if code := launch.run(run()):
+        raise typer.Exit(code)
+
+
+def share_of(settings: config.Settings, worker: str) -> config.Settings:
+    """The settings of worker ``K/N``."""
+    from bothost.host import fleet
+
+    match = re.fullmatch(r"([1-9]\d{0,2})/([1-9]\d{0,2})", worker)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageError(f"--worker {worker} is not K/N", advice="it is for bothost's own use: bothost run --workers N")
+    return fleet.share(settings, int(match[1]), int(match[2]))
 
 
 def start_logs(settings: config.Settings) -> None:

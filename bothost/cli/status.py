@@ -26,7 +26,9 @@ def host_settings(config_file: Path | None) -> config.HostSettings:
 
 
 def as_text(status: dict[str, Any]) -> str:
-    """A host's status for people."""
+    """A host's status for people; of several workers one after the other."""
+    if "workers" in status:
+        return "\n\n".join(_worker(worker) for worker in status["workers"])
     rows = [
         ("host", status["host"] + (" (draining)" if status["draining"] else "")),
         ("up", f"{status['uptime_s']:.0f} s"),
@@ -60,6 +62,14 @@ def as_text(status: dict[str, Any]) -> str:
         if s["quarantined"] or s["hung_threads"]
     ]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
+
+
+def _worker(worker: dict[str, Any]) -> str:
+    restarts = f", restarted {worker['restarts']} times" if worker["restarts"] else ""
+    head = f"worker {worker['worker']} (process {worker['pid'] or 'none'}{restarts})"
+    if worker["status"] is None:
+        return f"{head}: does not answer; last exit code {worker.get('code')}"
+    return f"{head}\n{as_text(worker['status'])}"
 
 
 def _latency(name: str, stage: dict[str, float | None]) -> str:

@@ -1,0 +1,189 @@
+"""``bothost run --workers N``: the accounts spread over N processes, each a host of its own.
+
+The parent plays nothing: it starts the workers, forwards signals, restarts what crashed, and answers on the control
+socket for all of them. A worker that loses its parent drains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from bothost.config import Settings
+from bothost.errors import UsageError
+from bothost.host.control import Control, ask, socket_path
+from bothost.host.limits import Backoff
+
+_log = structlog.get_logger("bothost.host")
+
+Json = dict[str, Any]
+FINAL = frozenset({0, 2, 77, 78})
+"""Exit codes after which starting again does not help: done, wrong usage, credentials refused, wrong configuration."""
+STEADY_S = 60.0
+"""A worker that ran so long is restarted without delay."""
+ASK_S = 1.0
+"""How long a worker may take to tell its status."""
+
+
+def share(settings: Settings, number: int, workers: int) -> Settings:
+    """What worker ``number`` (from 1) of ``workers`` runs: every so many accounts, a name and a folder of its own.
+
+    ``limits.tables`` is divided, a metrics port is counted up from the configured one, which the first worker has.
+    """
+    change = msgspec.structs.replace
+    index, lobbies = 0, []
+    for lobby in settings.lobbies:
+        mine = tuple(account for i, account in enumerate(lobby.accounts, index) if i % workers == number - 1)
+        index += len(lobby.accounts)
+        if mine:
+            lobbies.append(change(lobby, accounts=mine))
+    host, log, metrics, limits = settings.host, settings.log, settings.metrics, settings.limits
+    file = None if log.file is None else log.file.with_stem(f"{log.file.stem}-{number}")
+    port = metrics.port + number - 1 if metrics.port else metrics.port
+    return change(
+        settings,
+        host=change(host, name=f"{host.name}-{number}", data_dir=folder(host.data_dir, number)),
+        log=change(log, file=file),
+        metrics=change(metrics, port=port),
+        limits=change(limits, tables=max(1, -(-limits.tables // workers))),
+        lobbies=tuple(lobbies),
+    )
+
+
+def folder(data_dir: Path, number: int) -> Path:
+    """Where a worker has its spool and its control socket."""
+    return data_dir / f"worker-{number}"
+
+
+class Worker:
+    """One process, started again when it crashes."""
+
+    def __init__(self, number: int, command: Sequence[str]) -> None:
+        self.number = number
+        self.starts = 0
+        self.code: int | None = None
+        """Its last exit code; negative: the signal that ended it."""
+        self._command = command
+        self._backoff = Backoff(0.5, 30.0)
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    async def run_once(self) -> float:
+        """Start it, wait for its end; return the seconds to wait before the next start."""
+        self.starts += 1
+        began = time.monotonic()
+        # a process group of its own: Ctrl-C reaches the parent alone, which forwards it once
+        self._process = await asyncio.create_subprocess_exec(*self._command, start_new_session=True)
+        self.code = await self._process.wait()
+        if time.monotonic() - began >= STEADY_S:
+            self._backoff.reset()
+        return self._backoff.next()
+
+    def signal(self, number: int) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+
+
+class Fleet:
+    """The parent. ``command(number)`` is the command line of a worker."""
+
+    def __init__(self, settings: Settings, workers: int, command: Callable[[int], Sequence[str]]) -> None:
+        self.settings = settings
+        self.workers = [Worker(number, command(number)) for number in range(1, workers + 1)]
+        self.draining = False
+        self._quit = asyncio.Event()
+
+    async def run(self) -> int:
+        """Run until every worker has ended for good; return the exit code: the first that is not 0.
+
+        Raises HostRunning where another host uses this ``data_dir``.
+        """
+        loop = asyncio.get_running_loop()
+        data_dir = self.settings.host.data_dir
+        control = Control(socket_path(data_dir), {"status": self.status, "drain": self._drain})
+        await control.start()
+        signals = {signal.SIGINT: self.interrupt, signal.SIGTERM: self.interrupt, signal.SIGHUP: self.reload}
+        for number, handler in signals.items():
+            loop.add_signal_handler(number, handler)
+        try:
+            await asyncio.gather(*(self._keep(worker) for worker in self.workers))
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+            await control.aclose()
+        return next((code for worker in self.workers if (code := exit_code(worker.code))), 0)
+
+    async def _keep(self, worker: Worker) -> None:
+        while not self.draining:
+            wait_s = await worker.run_once()
+            if self.draining and worker.code == -signal.SIGTERM:
+                worker.code = 0  # it had not begun
+            if worker.code in FINAL or self.draining:
+                if worker.code:
+                    _log.error("worker_ended", worker=worker.number, code=worker.code)
+                return
+            _log.error("worker_crashed", worker=worker.number, code=worker.code, restart_s=round(wait_s, 2))
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._quit.wait()
+            except TimeoutError:
+                continue
+
+    def interrupt(self) -> None:
+        """A signal: the workers drain on their first, and quit on their second."""
+        self.draining = True
+        self._quit.set()
+        for worker in self.workers:
+            worker.signal(signal.SIGTERM)
+
+    def reload(self) -> None:
+        """SIGHUP is for the workers."""
+        for worker in self.workers:
+            worker.signal(signal.SIGHUP)
+
+    def _drain(self) -> Json:
+        if not self.draining:
+            self.interrupt()
+        return {"draining": True}
+
+    def status(self) -> Json:
+        """What every worker says of itself."""
+        return {
+            "host": self.settings.host.name,
+            "draining": self.draining,
+            "workers": [self._status_of(worker) for worker in self.workers],
+        }
+
+    def _status_of(self, worker: Worker) -> Json:
+        known: Json = {"worker": worker.number, "pid": worker.pid, "restarts": max(0, worker.starts - 1)}
+        try:
+            return {**known, "status": ask(folder(self.settings.host.data_dir, worker.number), "status", ASK_S)}
+        except UsageError:
+            return {**known, "status": None, "code": worker.code}
+
+
+def exit_code(code: int | None) -> int:
+    """A worker's code as a program's: 128 and the number of the signal that ended it."""
+    if code is None:
+        return 0
+    return 128 - code if code < 0 else code
+
+
+async def drain_without_parent(drain: Callable[[], None]) -> None:
+    """In a worker: drain when the parent is gone, for nobody would forward a signal any more."""
+    parent = os.getppid()
+    while os.getppid() == parent:  # noqa: ASYNC110 (nothing tells of it)
+        await asyncio.sleep(1.0)
+    _log.error("parent_gone")
+    drain()

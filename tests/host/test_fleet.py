@@ -1,0 +1,144 @@
+"""``bothost run --workers N``: every account in one process, crashes mended, one command reaches all."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from bothost import config
+from bothost.cli import run
+from bothost.cli.status import as_text
+from bothost.errors import UsageError
+from bothost.host import fleet
+from bothost.host.control import ask
+from bothost.store import schema
+from bothost.testing.fake_lobby import FakeLobby
+
+NAMES = ("ada", "bob", "cyd", "dan", "eve")
+CONFIG = """
+[host]
+name = "many"
+drain_timeout_s = 20
+[metrics]
+port = 9000
+[log]
+level = "error"
+file = "all.log"
+[[lobby]]
+name = "home"
+adapter = "embedded"
+url = "{url}"
+allow_same_table = true
+{accounts}
+[[route]]
+strategy = "random"
+"""
+ACCOUNT = """
+[[lobby.account]]
+name = "{name}"
+token = {{ file = "{name}.token" }}
+[[lobby.account.wish]]
+game = "doudizhu"
+"""
+
+
+def configuration(folder: Path, url="ws://127.0.0.1:1/ws", names=NAMES, metrics=True) -> Path:
+    for name in names:
+        (folder / f"{name}.token").write_text(name * 3)
+        (folder / f"{name}.token").chmod(0o600)
+    file = folder / "config.toml"
+    text = CONFIG.format(url=url, accounts="".join(ACCOUNT.format(name=name) for name in names))
+    file.write_text(text if metrics else text.replace("port = 9000\n", ""))
+    return file
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_every_account_is_in_one_share_and_shares_have_nothing_in_common(tmp_path, workers):
+    settings = config.load(configuration(tmp_path))
+    shares = [run.share_of(settings, f"{k}/{workers}") for k in range(1, workers + 1)]
+    accounts = [account.name for made in shares for lobby in made.lobbies for account in lobby.accounts]
+    assert sorted(accounts) == sorted(NAMES)
+    counts = [sum(len(lobby.accounts) for lobby in made.lobbies) for made in shares]
+    assert max(counts) - min(counts) <= 1
+    for unique in ("host.name", "host.data_dir", "log.file", "metrics.port"):
+        table, key = unique.split(".")
+        assert len({str(getattr(getattr(made, table), key)) for made in shares}) == workers
+    assert settings.limits.tables <= sum(made.limits.tables for made in shares) < settings.limits.tables + workers
+    assert {made.store for made in shares} == {settings.store}
+
+
+@pytest.mark.parametrize("worker", ["0/2", "3/2", "x", "1/", "-1/2"])
+def test_only_workers_that_exist(tmp_path, worker):
+    with pytest.raises(UsageError):
+        run.share_of(config.load(configuration(tmp_path)), worker)
+
+
+def scripted(code):
+    return lambda number: [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(("code", "starts"), [(0, 1), (78, 1), (77, 1), (2, 1)])
+async def test_what_ended_for_good_is_not_started_again(tmp_path, code, starts):
+    parent = fleet.Fleet(config.load(configuration(tmp_path)), 2, scripted(f"raise SystemExit({code})"))
+    assert await asyncio.wait_for(parent.run(), 20) == code
+    assert [worker.starts for worker in parent.workers] == [starts, starts]
+
+
+async def test_a_crashed_worker_is_started_again_until_it_ends(tmp_path):
+    code = f"""
+import os, pathlib
+mark = pathlib.Path({str(tmp_path)!r}, "crashed")
+if not mark.exists():
+    mark.touch()
+    os.kill(os.getpid(), 9)
+"""
+    parent = fleet.Fleet(config.load(configuration(tmp_path)), 1, scripted(code))
+    assert await asyncio.wait_for(parent.run(), 20) == 0
+    assert parent.workers[0].starts == 2
+
+
+def test_exit_codes_of_signals_are_those_of_a_shell():
+    assert [fleet.exit_code(code) for code in (None, 0, 78, -9)] == [0, 0, 78, 137]
+
+
+async def test_workers_play_and_one_command_reaches_them_all(tmp_path):
+    names = NAMES[:3]
+    async with FakeLobby({name: name * 3 for name in names}, grant_ms=60_000, hands=1) as lobby:
+        file = configuration(tmp_path, lobby.url, names, metrics=False)
+        settings = config.load(file)
+        schema.upgrade(settings.store)
+        parent = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bothost", "run", "--config", str(file), "--workers", "2"
+        )
+        try:
+            status = await until_all_connected(settings)
+            assert [worker["status"]["host"] for worker in status["workers"]] == ["many-1", "many-2"]
+            assert "worker 2" in as_text(status)
+            os.kill(status["workers"][1]["pid"], signal.SIGKILL)
+            status = await until_all_connected(settings, restarts=1)
+            assert await asyncio.to_thread(ask, settings.host.data_dir, "drain") == {"draining": True}
+            assert await asyncio.wait_for(parent.wait(), 40) == 0
+        finally:
+            if parent.returncode is None:
+                parent.terminate()
+                parent.terminate()
+                await asyncio.wait_for(parent.wait(), 40)
+
+
+async def until_all_connected(settings, restarts=0):
+    async with asyncio.timeout(40):
+        while True:
+            try:
+                status = await asyncio.to_thread(ask, settings.host.data_dir, "status")
+            except UsageError:
+                status = {"workers": []}
+            statuses = [worker["status"] for worker in status["workers"]]
+            accounts = [a["connected"] for made in statuses if made for a in made["accounts"]]
+            again = sum(worker["restarts"] for worker in status["workers"])
+            if len(accounts) == 3 and all(accounts) and again == restarts:
+                return json.loads(json.dumps(status))
+            await asyncio.sleep(0.2)
