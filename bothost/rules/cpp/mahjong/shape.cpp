@@ -246,8 +246,10 @@ void DistanceTable::relax(Table& table, int kinds) const {
     RankLanes useful{};
     for (int i = 0; i < kinds; ++i) {
       if (key / kPower[i] % 5 == 4) continue;
+      const auto bit = static_cast<std::uint16_t>(1u << i);
+      const RankLanes rank = RankLanes{} + bit;
       const Lanes via = load(table.distance[at(key + kPower[i])]) + all(1);
-      useful = (useful & ~widen(via < v)) | (widen(via <= v) & static_cast<std::uint16_t>(1 << i));
+      useful = (useful & ~widen(via < v)) | (widen(via <= v) & rank);
       v = least(v, via);
     }
     store(table.distance[here], v);
