@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -23,17 +24,22 @@ def command(
     workers: Annotated[int, typer.Option(min=1, max=256, help="Spread the accounts over so many processes.")] = 1,
     worker: Annotated[str | None, typer.Option(hidden=True, help="K/N: be worker K of N.")] = None,
 ) -> None:
-    """Connect to the lobbies, take seats, play, log. The first Ctrl-C or SIGTERM drains, the second quits."""
-    settings = options.settings(config_file)
+    """Connect to the lobbies, take seats, play, log. The first Ctrl-C or SIGTERM drains, the second quits.
+
+    SIGHUP takes up a changed configuration for new tables.
+    """
+    file = config.find(config_file)
+    settings = options.settings(file)
     if worker is not None:
-        _play(share_of(settings, worker), fail_fast, is_worker=True)
+        _play(lambda: share_of(config.load(file), worker), fail_fast, is_worker=True)
     elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
-        _play_in_processes(settings, config.find(config_file), processes, fail_fast)
+        _play_in_processes(settings, file, processes, fail_fast)
     else:
-        _play(settings, fail_fast)
+        _play(lambda: config.load(file), fail_fast)
 
 
-def _play(settings: config.Settings, fail_fast: bool, *, is_worker: bool = False) -> None:
+def _play(read: Callable[[], config.Settings], fail_fast: bool, *, is_worker: bool = False) -> None:
+    settings = read()
     start_logs(settings)
     from bothost.host import fleet, launch
     from bothost.plugins import Plugins
@@ -41,7 +47,7 @@ def _play(settings: config.Settings, fail_fast: bool, *, is_worker: bool = False
     plugins = Plugins.load(settings.host.plugins_dir)
 
     async def play() -> None:
-        async with launch.opened(settings, plugins) as host:
+        async with launch.opened(settings, plugins, read=read) as host:
             watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
             try:
                 await host.run(fail_fast=fail_fast)

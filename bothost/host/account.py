@@ -107,16 +107,9 @@ class Account:
         self._floor = house.floor
         self._memo = memo
         self._patience = patience
-        capabilities = adapter.capabilities
-        cap = settings.tables
-        if capabilities.tables_per_connection is not None:
-            cap = min(cap, capabilities.tables_per_connection)
-        self.slots = Slots(cap, house.capacity)
-        self.conduct = Conduct(
-            ClockPolicy(margin_s=lobby.margin_ms / 1000.0, min_move_s=lobby.min_move_ms / 1000.0),
-            takes_composites=capabilities.takes_composites,
-            acks_moves=capabilities.acks_moves,
-        )
+        self._capabilities = adapter.capabilities
+        self.slots = Slots(0, house.capacity)
+        self.reload(lobby, settings)
         self._loop = asyncio.get_running_loop()
         self._turn = 0
         self._seek_at = 0.0
@@ -140,6 +133,21 @@ class Account:
     def key(self) -> tuple[str, str]:
         """Lobby and name: what a lease is on."""
         return self.lobby.name, self.name
+
+    def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
+        """Take up settings, for tables that open from now on."""
+        capabilities = self._capabilities
+        cap = settings.tables
+        if capabilities.tables_per_connection is not None:
+            cap = min(cap, capabilities.tables_per_connection)
+        self.lobby = lobby
+        self.settings = settings
+        self.slots.cap = cap
+        self.conduct = Conduct(
+            ClockPolicy(margin_s=lobby.margin_ms / 1000.0, min_move_s=lobby.min_move_ms / 1000.0),
+            takes_composites=capabilities.takes_composites,
+            acks_moves=capabilities.acks_moves,
+        )
 
     # ------------------------------------------------------------------------------------------------------- events
 

@@ -7,11 +7,12 @@ import contextlib
 import gc
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 from bothost import rules
 from bothost.config import Settings, config_hash
+from bothost.host import reload
 from bothost.host.connection import ConnectionSettings
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
@@ -32,10 +33,15 @@ SWITCH_INTERVAL_S = 0.001
 
 @contextlib.asynccontextmanager
 async def opened(
-    settings: Settings, plugins: Plugins, *, connection: ConnectionSettings | None = None
+    settings: Settings,
+    plugins: Plugins,
+    *,
+    connection: ConnectionSettings | None = None,
+    read: Callable[[], Settings] | None = None,
 ) -> AsyncIterator[Host]:
     """A host on its database and its control socket, ready to ``run``; the first signal drains it, the second quits.
 
+    ``read`` gives the settings again, for SIGHUP; without it SIGHUP is ignored.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning where another host uses this ``data_dir``.
     """
     loop = asyncio.get_running_loop()
@@ -65,7 +71,7 @@ async def opened(
             )
             gc.freeze()  # what was imported lives for ever
             async with _pages(host):
-                with _signals(loop, host):
+                with _signals(loop, host, lambda: reload.take_up(host, plugins, read) if host and read else None):
                     yield host
     finally:
         await control.aclose()
@@ -88,10 +94,10 @@ def _drain(host: Host | None) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, host: Host) -> Any:
-    numbers = (signal.SIGINT, signal.SIGTERM)
+def _signals(loop: asyncio.AbstractEventLoop, host: Host, hang_up: Callable[[], object]) -> Any:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in numbers:
-        loop.add_signal_handler(number, host.interrupt)
+        loop.add_signal_handler(number, hang_up if number == signal.SIGHUP else host.interrupt)
     try:
         yield
     finally:

@@ -88,6 +88,12 @@ class Plans:
         self._recent: dict[tuple[str, str], tuple[float, Loaded]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
 
+    def reload(self, router: Router, *, quarantine_after: int, quarantine_s: float) -> None:
+        """Other rules for the tables that open from now on."""
+        self.router = router
+        self._after = quarantine_after
+        self._quarantine_s = quarantine_s
+
     @property
     def loaded(self) -> list[Loaded]:
         """Every strategy that was asked for."""

@@ -213,6 +213,10 @@ class Recorder:
             at,
         )
 
+    def use_config(self, config_hash: str) -> None:
+        """Rows from now on are decided under another configuration."""
+        self._config_hash = config_hash
+
     # ----------------------------------------------------------------------------------------------------- handing over
 
     def _add(self, record: Record) -> None:

@@ -117,7 +117,8 @@ class Host:
             self.accounts = await self._make_accounts()
             if self._leases is None:
                 for account in self.accounts:
-                    account.start()
+                    if not self.draining:
+                        account.start()
                 await self._play(fail_fast)
             else:
                 await self._play_on_leases(self._leases, fail_fast)
@@ -158,9 +159,7 @@ class Host:
         _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
         account.let_go("another host took the account over")
         await account.connection.aclose()
-        fresh = await self._make_account(account.lobby, account.settings)
-        fresh.draining = self.draining
-        self.accounts[self.accounts.index(account)] = fresh
+        self.accounts[self.accounts.index(account)] = await self._make_account(account.lobby, account.settings)
 
     async def _hand_over(self, leases: Keeper) -> None:
         """While we drain: an account without tables is free for the next process."""
@@ -300,7 +299,9 @@ class Host:
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
         adapter = adapter_class(self._login(lobby, settings), options)
-        return Account(self, lobby, settings, adapter, memo, self._connection, self._patience)
+        account = Account(self, lobby, settings, adapter, memo, self._connection, self._patience)
+        account.draining = self.draining  # a signal may come before there are any accounts
+        return account
 
     @staticmethod
     def _login(lobby: LobbySettings, settings: AccountSettings) -> Login:

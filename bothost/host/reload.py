@@ -1,0 +1,107 @@
+"""SIGHUP: a running host takes up a changed configuration for new tables; those that are live keep what they have.
+
+Taken up are routes, wishes, numbers of tables, quarantine, and the lobbies' margins. Everything else needs a restart,
+and is named. A configuration that is not valid changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from bothost.config import AccountSettings, LobbySettings, Secret, Settings, config_hash
+from bothost.errors import BothostError
+from bothost.tables.router import Router
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bothost.host.account import Account
+    from bothost.host.supervisor import Host
+    from bothost.plugins import Plugins
+
+_log = structlog.get_logger("bothost.host")
+
+FREE: dict[str, frozenset[str]] = {
+    "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
+    "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table"}),
+    "account": frozenset({"tables", "wish"}),
+}
+"""Table → its keys that a running host takes up. Routes are taken up whole."""
+
+
+def take_up(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
+    """Read the configuration and take it up. Returns whether it is valid; if not, the log says why."""
+    try:
+        new = read()
+        router = Router(new.routes, plugins.strategies.__contains__)
+        loaded = []
+        for route in new.routes:  # what a route names must be there before it is trusted
+            loaded.append(host.plans.load(route.strategy, route.options))
+            if route.fallback is not None:
+                host.plans.load(route.fallback, {})
+    except BothostError as error:
+        _log.error("config_not_reloaded", error=str(error), advice=error.advice)
+        return False
+    except Exception as error:  # a plugin's bug must not end the host
+        _log.error("config_not_reloaded", error=repr(error), advice="this is a bug in bothost or a plugin")
+        return False
+    for strategy in loaded:
+        host.floor.workers.warm(strategy)
+    stays = sorted(needs_restart(host.settings, new))
+    host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
+    host.capacity.cap = new.limits.tables
+    for account in host.accounts:
+        _renew(account, new)
+    host.config_hash = config_hash(new)
+    host.floor.recorder.use_config(host.config_hash)
+    _log.info("config_reloaded", config_hash=host.config_hash)
+    if stays:
+        _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
+    return True
+
+
+def _renew(account: Account, new: Settings) -> None:
+    lobby, settings = find(new, *account.key)
+    if lobby is not None and settings is not None:
+        account.reload(lobby, settings)
+
+
+def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | None, AccountSettings | None]:
+    """The settings of an account, None where it is not configured any more."""
+    for found in settings.lobbies:
+        if found.name == lobby:
+            return found, next((one for one in found.accounts if one.name == account), None)
+    return None, None
+
+
+def needs_restart(old: Settings, new: Settings) -> Iterator[str]:
+    """Dotted keys of what changed and is not taken up. Their values are not told: some are secret."""
+    yield from _changed(_plain(old), _plain(new), "", "")
+
+
+def _plain(settings: Settings) -> Any:
+    def encode(value: Any) -> Any:
+        if isinstance(value, Secret):
+            return value.reveal() if value.present else None
+        return str(value)
+
+    made = msgspec.to_builtins(settings, enc_hook=encode)
+    del made["route"]
+    return made
+
+
+def _changed(old: Any, new: Any, key: str, table: str) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict) and table != "options":
+        for name in old.keys() | new.keys():
+            if name not in FREE.get(table, frozenset()):
+                yield from _changed(old.get(name), new.get(name), f"{key}.{name}" if key else name, name)
+    elif table in ("lobby", "account") and isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+        before, after = ({one["name"]: one for one in many} for many in (old, new))
+        for name in before.keys() | after.keys():
+            yield from _changed(before.get(name), after.get(name), f"{key} {name}", table)
+    elif old != new:
+        yield key

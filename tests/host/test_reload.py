@@ -1,0 +1,114 @@
+"""SIGHUP: a valid configuration is taken up for new tables, any other changes nothing and is explained."""
+
+import asyncio
+import os
+import signal
+
+import msgspec
+import pytest
+
+from bothost import Decision, Player, Strategy, config
+from bothost.config import LimitSettings, RouteSettings, Secret, WishSettings
+from bothost.errors import ConfigError
+from bothost.host import launch, reload
+from bothost.plugins import Plugins
+
+change = msgspec.structs.replace
+
+
+class First(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[0]))
+
+
+class FirstStrategy(Strategy):
+    name, version, games = "test-first", "1", ("*",)
+
+    def player(self, table):
+        return First()
+
+
+def with_account(settings, **changes):
+    lobby = settings.lobbies[0]
+    accounts = tuple(change(account, **changes) for account in lobby.accounts)
+    return change(settings, lobbies=(change(lobby, accounts=accounts),))
+
+
+async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_end_as_they_began(kit):
+    async with kit.lobby() as server:
+        settings = kit.settings()
+        async with kit.running(settings, kit.module("more", FirstStrategy)) as host:
+            await kit.until(lambda: host.floor.tally.hands >= 3)
+            new = change(settings, routes=(RouteSettings(strategy="test-first"),), limits=LimitSettings(tables=2))
+            new = with_account(new, wishes=(WishSettings(game="pairing"),), tables=2)
+            playing = {
+                s.hand.game_id: s.hand.plan.strategy.name for a in host.accounts for s in a.sessions.values() if s.hand
+            }
+            before = host.config_hash
+            assert reload.take_up(host, host._plugins, lambda: new)
+            assert host.capacity.cap == 2 and {account.slots.cap for account in host.accounts} == {2}
+            await kit.until(lambda: kit.count("games WHERE strategy = 'test-first' AND game = 'pairing'") >= 2)
+            assert host.config_hash == config.config_hash(new) != before
+        assert server.lobby.hands_played >= 1
+    for game_id, strategy in playing.items():
+        found = kit.rows(f"SELECT DISTINCT strategy FROM decisions WHERE game_id = x'{game_id.hex()}'")
+        assert found in ([(strategy,)], [])
+    assert kit.count(f"decisions WHERE config_hash = '{config.config_hash(new)}'") > 0
+
+
+@pytest.mark.parametrize(
+    "why", [ConfigError("is wrong", key="limits.tables"), RuntimeError("a bug")], ids=["invalid", "bug"]
+)
+async def test_what_cannot_be_read_changes_nothing_and_is_explained(kit, why, capsys):
+    def read():
+        raise why
+
+    async with kit.lobby(), kit.running(kit.settings()) as host:
+        router, hashed = host.plans.router, host.config_hash
+        assert not reload.take_up(host, host._plugins, read)
+        assert host.plans.router is router and host.config_hash == hashed
+    assert str(why) in capsys.readouterr().out
+
+
+async def test_a_route_to_a_strategy_that_is_not_there_changes_nothing(kit, capsys):
+    async with kit.lobby():
+        settings = kit.settings()
+        async with kit.running(settings) as host:
+            router = host.plans.router
+            new = change(settings, routes=(RouteSettings(strategy="nobody"),), limits=LimitSettings(tables=1))
+            assert not reload.take_up(host, host._plugins, lambda: new)
+            assert host.plans.router is router and host.capacity.cap == 1000
+    assert "nobody" in capsys.readouterr().out
+
+
+def test_what_needs_a_restart_is_named_without_its_value(kit):
+    kit.url = "ws://127.0.0.1:1/ws"
+    old = kit.settings()
+    lobby = old.lobbies[0]
+    assert list(reload.needs_restart(old, old)) == []
+    free = with_account(change(old, routes=(), limits=change(old.limits, tables=9)), tables=7)
+    assert list(reload.needs_restart(old, free)) == []
+    fewer = change(lobby, accounts=lobby.accounts[:2], url="ws://127.0.0.1:2/ws")
+    new = change(old, lobbies=(fewer,), limits=change(old.limits, worker_threads=9), host=change(old.host, name="x"))
+    assert set(reload.needs_restart(old, new)) == {
+        "lobby home.account cyd",
+        "lobby home.url",
+        "limits.worker_threads",
+        "host.name",
+    }
+    rotated = with_account(old, token=Secret("something-else", "test"))
+    told = list(reload.needs_restart(old, rotated))
+    assert "lobby home.account ada.token" in told and "something-else" not in str(told)
+
+
+async def test_the_signal_reloads(kit, monkeypatch):
+    async with kit.lobby():
+        settings = change(kit.settings(), routes=(RouteSettings(strategy="random"),))
+        new = change(settings, limits=LimitSettings(tables=5))
+        async with launch.opened(settings, Plugins.load(None), read=lambda: new) as host:
+            running = asyncio.create_task(host.run())
+            await kit.until(lambda: host.floor.tally.hands >= 1)
+            os.kill(os.getpid(), signal.SIGHUP)
+            await kit.until(lambda: host.capacity.cap == 5)
+            host.interrupt()
+            await asyncio.wait_for(running, 20)
