@@ -39,7 +39,8 @@ from bothost.messages import (
 )
 from bothost.rules.game import Game
 from bothost.tables.clock import ClockPolicy
-from bothost.tables.session import Conduct, Session, TableKey
+from bothost.tables.conduct import Conduct, TableKey
+from bothost.tables.session import Session
 from bothost.tables.slots import Capacity, Slots
 
 _log = structlog.get_logger("bothost.host")

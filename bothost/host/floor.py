@@ -40,7 +40,8 @@ from bothost.tables.hand import (
     Output,
     SnapshotTaken,
 )
-from bothost.tables.session import Session, TableKey
+from bothost.tables.conduct import TableKey
+from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")
 

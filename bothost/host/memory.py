@@ -9,7 +9,7 @@ import msgspec
 
 from bothost.store import Store
 from bothost.tables.hand import Logged
-from bothost.tables.session import TableKey
+from bothost.tables.conduct import TableKey
 
 Json = dict[str, Any]
 

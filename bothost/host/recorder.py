@@ -28,6 +28,9 @@ FIRST_LEGAL = "first-legal"
 """Name of the strategy that answers when all others failed."""
 RAW_BYTES = 65_536
 """A longer frame is kept cut off."""
+EVENTS = 16
+"""Events of a hand that make a row; fewer wait for more, or for the end of the hand. A kill costs the log at most these
+events: after the restart the lobby's snapshot stands in for them."""
 LINGER_S = 0.01
 """How long rows that nothing waits for may wait for others."""
 
@@ -156,7 +159,7 @@ class Recorder:
                 self._records.append(self._decision(hand, hand.plan, job, at))
             self.decisions += len(ids)
             answer.ids = tuple(ids)
-            if hand.unlogged:
+            if len(hand.unlogged) >= EVENTS:
                 self.flush_events(hand)
         self._answers.append(answer)
         if not self._soon:

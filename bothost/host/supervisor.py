@@ -28,7 +28,7 @@ from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.rules.game import Game
 from bothost.tables.router import Router
-from bothost.tables.session import TableKey
+from bothost.tables.conduct import TableKey
 from bothost.tables.slots import Capacity
 
 _log = structlog.get_logger("bothost.host")

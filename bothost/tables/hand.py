@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -170,6 +170,47 @@ class Hand:
             self.view = self.view.clone()
             self.lent = False
         return self.view
+
+    def drop_job(self) -> None:
+        """The open request is settled or void: whatever its worker says does not count."""
+        if self.job is not None:
+            self.job.ticket += 1
+            self.job = None
+            self.steps = []
+            self.due_at = NEVER
+
+    def answer_again(
+        self, request_id: str, seq: int, epoch: int, parse: Callable[[str], int]
+    ) -> Answer | None:
+        """The answer that this request got already, before a reconnect or a crash; None where it got none.
+
+        Moves of an earlier process that the lobby refused are noted as such. ``epoch``: the session's present one.
+        """
+        answer = self.answer
+        if (
+            answer is not None
+            and answer.seq == seq
+            and (answer.request_id == request_id or answer.sent_in != epoch)
+        ):
+            answer.request_id = request_id
+            return answer
+        if not self.logged:
+            return None
+        moves = [move for move in self.logged.values() if move.seq == seq]
+        if not moves:
+            return None
+        for move in moves:
+            if move.rejected:
+                self.attempt_seq, self.attempt = seq, max(self.attempt, move.attempt + 1)
+                self.rejected.append(parse(move.actions[0]))
+        last = max(moves, key=lambda move: move.attempt)
+        self.logged.clear()
+        if last.rejected:
+            return None
+        again = Answer(self, request_id, seq, last.attempt, last.actions, ())
+        again.ids, again.state = last.decision_ids, "logged"
+        self.answer = again
+        return again
 
     def take_events(self) -> tuple[int, list[str]]:
         """The stretch of events that the log has not got yet: the number of the first, and the lines."""

@@ -14,7 +14,7 @@ order. Whatever the lobby says it keeps these promises:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from bothost.messages import (
 )
 from bothost.rules.game import Game
 from bothost.strategy import Decision
-from bothost.tables.clock import NEVER, ClockPolicy, window
+from bothost.tables.clock import NEVER, window
+from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.hand import (
     Answer,
     Closed,
@@ -58,23 +59,6 @@ MAX_ATTEMPTS = 4
 """Answers to one position that a lobby may refuse before we fall silent there."""
 MAX_RESYNCS = 3
 """Snapshots in a row that do not help before we fall silent."""
-
-
-class TableKey(NamedTuple):
-    lobby: str
-    account: str
-    table: str
-
-
-class Conduct(NamedTuple):
-    """What a session must know of its lobby."""
-
-    clock: ClockPolicy = ClockPolicy()
-    takes_composites: bool = False
-    acks_moves: bool = True
-    """Whether the lobby sends ``MoveAcknowledged``; otherwise the echo of our own move is the acknowledgement."""
-    echo_s: float = 15.0
-    """Without an acknowledgement for this long, we ask for a snapshot."""
 
 
 class Session:
@@ -152,7 +136,7 @@ class Session:
             self._distrust(hand, f"snapshot: {error}", out)
             return
         out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
-        self._drop_job(hand)
+        hand.drop_job()
         hand.view, hand.lent, hand.unlogged_seq = view, False, view.seq
         self.fresh = True
         self._take_held(hand, now, out)
@@ -186,7 +170,7 @@ class Session:
         if not self.conduct.acks_moves:
             self._see_echo(hand, events, out)
         if hand.job is not None and not view.asked:
-            self._drop_job(hand)
+            hand.drop_job()
         if hand.held is not None:
             self._take_held(hand, now, out)
 
@@ -221,7 +205,7 @@ class Session:
         if job is not None:
             if job.request_id == event.request_id:
                 return
-            self._drop_job(hand)
+            hand.drop_job()
         if answer is not None and answer.request_id == event.request_id and answer.sent_in == self.epoch:
             return  # answered once
         hand.held = (event, now)
@@ -240,7 +224,7 @@ class Session:
         if hand is None:
             return
         if hand.job is not None and request_id in (None, hand.job.request_id):
-            self._drop_job(hand)
+            hand.drop_job()
         if hand.held is not None and request_id in (None, hand.held[0].request_id):
             hand.held = None
         answer = hand.answer
@@ -298,39 +282,11 @@ class Session:
             self._distrust(hand, "asked, but our view says that it is not our turn", out)
             return
         hand.held = None
-        if self._answer_again(hand, request.request_id, seq, out):
+        again = hand.answer_again(request.request_id, seq, self.epoch, self.game.parse)
+        if again is not None:
+            out.append(again)
             return
         self._ask(hand, request, arrived, seq, out)
-
-    def _answer_again(self, hand: Hand, request_id: str, seq: int, out: list[Output]) -> bool:
-        """The request was answered already, before a reconnect or a crash: give the same answer."""
-        answer = hand.answer
-        if (
-            answer is not None
-            and answer.seq == seq
-            and (answer.request_id == request_id or answer.sent_in != self.epoch)
-        ):
-            answer.request_id = request_id
-            out.append(answer)
-            return True
-        if not hand.logged:
-            return False
-        moves = [move for move in hand.logged.values() if move.seq == seq]
-        if not moves:
-            return False
-        for move in moves:
-            if move.rejected:
-                hand.attempt_seq, hand.attempt = seq, max(hand.attempt, move.attempt + 1)
-                hand.rejected.append(self.game.parse(move.actions[0]))
-        last = max(moves, key=lambda move: move.attempt)
-        hand.logged.clear()
-        if last.rejected:
-            return False
-        again = Answer(hand, request_id, seq, last.attempt, last.actions, ())
-        again.ids, again.state = last.decision_ids, "logged"
-        hand.answer = again
-        out.append(again)
-        return True
 
     def _ask(self, hand: Hand, request: ActionRequest, arrived: float, seq: int, out: list[Output]) -> None:
         if hand.attempt_seq != seq:
@@ -482,7 +438,7 @@ class Session:
         self.epoch += 1
         self.fresh = False
         if self.hand is not None:
-            self._drop_job(self.hand)
+            self.hand.drop_job()
             self.hand.held = None
             self.hand.due_at = NEVER
 
@@ -510,17 +466,10 @@ class Session:
         hand = self.hand
         if hand is None:
             return
-        self._drop_job(hand)
+        hand.drop_job()
         self.hand = hand.answer = hand.held = None
         hand.due_at = NEVER
         out.append(HandClosed(hand, reason, scores))
-
-    def _drop_job(self, hand: Hand) -> None:
-        if hand.job is not None:
-            hand.job.ticket += 1
-            hand.job = None
-            hand.steps = []
-            hand.due_at = NEVER
 
     def _unknown_hand(self, name: str, out: list[Output]) -> None:
         """Something about a hand whose beginning we missed (or whose end we saw)."""
@@ -533,7 +482,7 @@ class Session:
 
     def _distrust(self, hand: Hand, reason: str, out: list[Output]) -> None:
         """Our view may be wrong: decide nothing until a snapshot came. After some that did not help, fall silent."""
-        self._drop_job(hand)
+        hand.drop_job()
         self.fresh = False
         hand.due_at = NEVER
         if hand.resyncs >= MAX_RESYNCS:

@@ -34,7 +34,8 @@ from bothost.tables.hand import (
     Outcome,
     SnapshotTaken,
 )
-from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Conduct, Session, TableKey
+from bothost.tables.conduct import Conduct, TableKey
+from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Session
 
 
 class Seat:

@@ -48,6 +48,7 @@ def command(
         "accounts": accounts,
         "durability": durability,
         "open_loop_per_s": round(opened["per_s"]),
+        "generator_lag_p99_ms": round(opened["lag_p99_ms"], 2),
         "bytes_to_host": round(closed["bytes_to_host"]),
         "bytes_from_host": round(closed["bytes_from_host"]),
         "cpu_us_per_decision": round(closed["cpu_us"], 1),

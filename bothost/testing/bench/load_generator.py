@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import gc
 import hashlib
 import json
 import random
@@ -65,6 +66,8 @@ class Load:
         self.in_flight = 0
         self.stopped = False
         self.latencies: list[float] = []
+        self.lags: list[float] = []
+        """How late requests left: this machine's part in the latency."""
         self.measuring = False
         self.in_bytes = self.out_bytes = 0
         self.frames: list[bytes] = []
@@ -120,6 +123,8 @@ class Load:
     def ask(self, table: Table, due: float) -> None:
         self.in_flight += 1
         table.due = due
+        if self.measuring:
+            self.lags.append(time.monotonic() - due)
         table.peer.send(table.waiting)
 
     def answered(self, act: wire.Act) -> None:
@@ -148,19 +153,16 @@ class Load:
             schedule.cancel()
         while self.in_flight:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-        self.latencies.sort()
         return {
             "per_s": answers / elapsed,
             "answers": self.answers,
-            "p50_ms": self.quantile(0.5),
-            "p99_ms": self.quantile(0.99),
+            "p50_ms": quantile_ms(self.latencies, 0.5),
+            "p99_ms": quantile_ms(self.latencies, 0.99),
+            "lag_p99_ms": quantile_ms(self.lags, 0.99),
             "bytes_to_host": out_bytes / max(1, answers),
             "bytes_from_host": in_bytes / max(1, answers),
             "never_ready": len(self.late),
         }
-
-    def quantile(self, q: float) -> float | None:
-        return self.latencies[int(q * (len(self.latencies) - 1))] * 1000.0 if self.latencies else None
 
     async def schedule(self) -> None:
         """Open loop: every request at its moment, whatever became of the earlier ones."""
@@ -280,6 +282,11 @@ class Peer(asyncio.Protocol):
         self.transport.write(b"".join(out))
 
 
+def quantile_ms(seconds: list[float], q: float) -> float | None:
+    seconds.sort()
+    return seconds[int(q * (len(seconds) - 1))] * 1000.0 if seconds else None
+
+
 async def main(args: argparse.Namespace) -> None:
     load = Load(args)
     if args.echo:
@@ -310,4 +317,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if arguments.core >= 0:
         os.sched_setaffinity(0, {arguments.core})
+    gc.disable()  # what it makes has no cycles, and its pauses would count as the host's
     uvloop.run(main(arguments))
