@@ -25,6 +25,7 @@ from bothost.host.workers import Workers
 from bothost.messages import Act
 from bothost.strategy import Table
 from bothost.tables.clock import Deadlines
+from bothost.tables.conduct import TableKey
 from bothost.tables.hand import (
     Answer,
     Closed,
@@ -40,7 +41,6 @@ from bothost.tables.hand import (
     Output,
     SnapshotTaken,
 )
-from bothost.tables.conduct import TableKey
 from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")

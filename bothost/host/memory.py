@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from bothost.store import Store
-from bothost.tables.hand import Logged
 from bothost.tables.conduct import TableKey
+from bothost.tables.hand import Logged
 
 Json = dict[str, Any]
 

@@ -27,8 +27,8 @@ from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.rules.game import Game
-from bothost.tables.router import Router
 from bothost.tables.conduct import TableKey
+from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
 _log = structlog.get_logger("bothost.host")

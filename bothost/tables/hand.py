@@ -179,19 +179,13 @@ class Hand:
             self.steps = []
             self.due_at = NEVER
 
-    def answer_again(
-        self, request_id: str, seq: int, epoch: int, parse: Callable[[str], int]
-    ) -> Answer | None:
+    def answer_again(self, request_id: str, seq: int, epoch: int, parse: Callable[[str], int]) -> Answer | None:
         """The answer that this request got already, before a reconnect or a crash; None where it got none.
 
         Moves of an earlier process that the lobby refused are noted as such. ``epoch``: the session's present one.
         """
         answer = self.answer
-        if (
-            answer is not None
-            and answer.seq == seq
-            and (answer.request_id == request_id or answer.sent_in != epoch)
-        ):
+        if answer is not None and answer.seq == seq and (answer.request_id == request_id or answer.sent_in != epoch):
             answer.request_id = request_id
             return answer
         if not self.logged:

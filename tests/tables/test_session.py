@@ -21,6 +21,7 @@ from bothost.messages import (
 )
 from bothost.strategy import Decision
 from bothost.tables.clock import ClockPolicy
+from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.hand import (
     Answer,
     Closed,
@@ -34,7 +35,6 @@ from bothost.tables.hand import (
     Outcome,
     SnapshotTaken,
 )
-from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Session
 
 
