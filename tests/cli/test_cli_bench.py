@@ -1,0 +1,28 @@
+"""bothost bench: nouns are listed without importing them; the host's figures are complete and every row is there."""
+
+import json
+import subprocess
+import sys
+
+FIGURES = {
+    "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb", "rows_logged", "rows_expected"
+}  # fmt: skip
+
+
+def bothost(*args):
+    return subprocess.run([sys.executable, "-m", "bothost", *args], capture_output=True, text=True, timeout=120)
+
+
+def test_a_short_bench_of_the_host_counts_every_row():
+    result = bothost("bench", "host", "--tables", "40", "--accounts", "4", "--seconds", "0.5", "--json")
+    assert result.returncode == 0, result.stderr
+    figures = json.loads(result.stdout)
+    assert set(figures) >= FIGURES
+    assert figures["rows_logged"] == figures["rows_expected"] > 100
+    assert figures["fallbacks"] == 0
+
+
+def test_an_unknown_benchmark_is_a_usage_error():
+    result = bothost("bench", "nothing")
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
