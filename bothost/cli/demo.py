@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bothost.plugins import Plugins
 
 DRAIN_S = 5.0
+ROBOTS_AFTER_S = 1.0
+"""How long a table of ``--game`` waits for our own accounts before robots fill it: mahjong takes four."""
 REPORT_S = 5.0
 """How often a line is printed where there is no terminal."""
 
@@ -52,6 +54,12 @@ game = "pairing"
 strategy = "rule-pairing"
 fallback = "random"
 [[route]]
+game = "othello"
+strategy = "rule-othello"
+[[route]]
+game = "mahjong"
+strategy = "rule-mahjong"
+[[route]]
 strategy = "random"
 """
 ACCOUNT = """
@@ -69,10 +77,13 @@ def command(
     config_file: options.Config = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
     hands: Annotated[int | None, typer.Option(help="Stop after so many hands.")] = None,
+    game: Annotated[
+        list[str] | None, typer.Option(help="Play this game instead of the configured ones; may be repeated.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Watch bots play: a lobby on this machine, several accounts, every decision logged. Ctrl-C ends it."""
-    settings = demo_settings(config_file)
+    settings = demo_settings(config_file, tuple(game or ()))
     start_logs(quiet(settings))
     from bothost.host import launch
     from bothost.plugins import Plugins
@@ -84,8 +95,11 @@ def command(
     output.emit(status, json, farewell(settings, status))
 
 
-def demo_settings(config_file: Path | None) -> config.Settings:
-    """The configuration where there is one, else one of our own; missing tokens are made for this run."""
+def demo_settings(config_file: Path | None, games: tuple[str, ...] = ()) -> config.Settings:
+    """The configuration where there is one, else one of our own; missing tokens are made for this run.
+
+    With ``games`` every account wishes these instead, and the lobby's robots take the seats that stay empty.
+    """
     if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
         accounts = "".join(ACCOUNT.format(name=name) for name in ("ada", "bob", "cyd"))
         settings = config.parse(BUILT_IN.format(accounts=accounts), base=Path.cwd())
@@ -98,7 +112,24 @@ def demo_settings(config_file: Path | None) -> config.Settings:
         for lobby in settings.lobbies
     )
     host = msgspec.structs.replace(settings.host, drain_timeout_s=DRAIN_S)
-    return msgspec.structs.replace(settings, host=host, lobbies=lobbies)
+    settings = msgspec.structs.replace(settings, host=host, lobbies=lobbies)
+    return _with_games(settings, games) if games else settings
+
+
+def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Settings:
+    from bothost import rules
+
+    for name in games:
+        rules.game(name)  # an unknown one is refused here, with its nearest name
+    wishes = tuple(config.WishSettings(game=name) for name in games)
+    lobbies = tuple(
+        msgspec.structs.replace(
+            lobby, accounts=tuple(msgspec.structs.replace(account, wishes=wishes) for account in lobby.accounts)
+        )
+        for lobby in settings.lobbies
+    )
+    server = msgspec.structs.replace(settings.lobby_server, robots_after_s=ROBOTS_AFTER_S)
+    return msgspec.structs.replace(settings, lobbies=lobbies, lobby_server=server)
 
 
 def _with_token(account: config.AccountSettings) -> config.AccountSettings:

@@ -85,6 +85,14 @@ def test_a_demo_counts_hands_and_tells_json(shell):
     assert status["fallbacks"] == {}
 
 
+def test_a_demo_shows_any_game_with_robots_in_the_empty_seats(shell):
+    code, out, _err = shell.run("demo", "--game", "mahjong", "--hands", "1", "--json")
+    status = json.loads(out)
+    assert code == 0
+    assert "rule-mahjong" in status["results"]
+    assert shell.run("demo", "--game", "majong")[0] == 2
+
+
 def test_ctrl_c_ends_a_demo_quickly_and_cleanly(shell):
     demo = shell.start("demo")
     time.sleep(4)
