@@ -86,6 +86,10 @@ class LimitSettings(Table, frozen=True):
     """Searches at once."""
     worker_threads: Count = 2
     """Threads for strategies that run in ``thread``."""
+    process_workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    """Processes of each strategy that runs in ``process``."""
+    process_memory_mb: Annotated[int, Meta(ge=32)] = 2048
+    """Resident memory above which such a process is killed, MiB."""
 
 
 class LogSettings(Table, frozen=True):

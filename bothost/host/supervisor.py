@@ -21,6 +21,7 @@ from bothost.host.floor import Floor, Found
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.plans import Plans
+from bothost.host.process import ProcessLimits
 from bothost.host.recorder import Log, Recorder
 from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
@@ -100,7 +101,12 @@ class Host:
         recorder = Recorder(log, host=settings.host.name, config_hash=config_hash, before_send=before_send)
         self.floor = Floor(self.plans, recorder, HookThread(plugins), memory.find)
         self.floor.workers = Workers(
-            self.plans, self.floor.on_results, threads=limits.worker_threads, search_threads=limits.search_threads
+            self.plans,
+            self.floor.on_results,
+            threads=limits.worker_threads,
+            search_threads=limits.search_threads,
+            processes=limits.process_workers,
+            process_limits=ProcessLimits(limits.process_memory_mb << 20, settings.host.plugins_dir),
         )
         self.floor.fatal = self._fatal
 
@@ -114,6 +120,7 @@ class Host:
         """
         try:
             self._warm()
+            await self.floor.workers.processes_ready()
             self.accounts = await self._make_accounts()
             if self._leases is None:
                 for account in self.accounts:

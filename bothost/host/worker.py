@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from bothost.host.plans import Loaded
+from bothost.host.process import ProcessLate
 from bothost.strategy import Budget, Decision, Player, Request, Strategy
 from bothost.tables.hand import DecidedBy, Hand, Job
 
@@ -56,7 +57,15 @@ class Worker:
     called should it come back.
     """
 
-    def __init__(self, name: str, post: Post, returned: Callable[[Worker], None], *, rescues: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        post: Post,
+        returned: Callable[[Worker], None],
+        *,
+        rescues: bool = False,
+        make: Callable[[Loaded], Strategy] = lambda loaded: loaded.resolved.make(),
+    ) -> None:
         self.name = name
         self.rescues = rescues
         """Whether it plays for strategies that failed: their quick policies and fallbacks."""
@@ -68,6 +77,7 @@ class Worker:
         self.instances: dict[Loaded, Strategy] = {}
         self._post = post
         self._returned = returned
+        self._make = make
         self._waiting: dict[Loaded, list[Task]] = {}
         self._closing: list[Player] = []
         self._stopping = False
@@ -171,7 +181,7 @@ class Worker:
     def _instance(self, loaded: Loaded) -> Strategy:
         instance = self.instances.get(loaded)
         if instance is None:
-            instance = self.instances[loaded] = loaded.resolved.make()
+            instance = self.instances[loaded] = self._make(loaded)
         return instance
 
     def _one_by_one(self, loaded: Loaded, instance: Strategy | None, tasks: list[Task]) -> None:
@@ -273,6 +283,8 @@ def _decided(instance: Strategy, job: Job, ticket: int) -> Result:
         decision = _player(instance, job.hand).decide(job.view, job.legal, _budget(job))
         if type(decision) is not Decision:
             raise _not_a_decision(decision)
+    except ProcessLate as error:
+        return Result(job, ticket, None, "late", "strategy", error)
     except Exception as error:
         return Result(job, ticket, None, "error", "strategy", error)
     return Result(job, ticket, decision, None, "strategy")

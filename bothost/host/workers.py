@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from bothost.host.plans import Loaded, Plans
+from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
 from bothost.host.worker import Result, Task, Worker
+from bothost.strategy import Strategy
 from bothost.tables.hand import DecidedBy, Hand, Job
 
 _log = structlog.get_logger("bothost.host")
@@ -30,7 +32,14 @@ class Workers:
     """All workers of a host. Used from the event loop; ``on_results`` is called there too."""
 
     def __init__(
-        self, plans: Plans, on_results: Callable[[list[Result]], None], *, threads: int, search_threads: int
+        self,
+        plans: Plans,
+        on_results: Callable[[list[Result]], None],
+        *,
+        threads: int,
+        search_threads: int,
+        processes: int = 1,
+        process_limits: ProcessLimits | None = None,
     ) -> None:
         self._plans = plans
         self._on_results = on_results
@@ -41,6 +50,10 @@ class Workers:
         """Inline strategies that were moved apart."""
         self._pool = [self._worker(f"pool-{n}") for n in range(threads)]
         self._search = [self._worker(f"search-{n}") for n in range(search_threads)]
+        self._processes: dict[Loaded, list[Worker]] = {}
+        """Strategies that run in processes: the threads that wait for these, one each."""
+        self._per_strategy = processes
+        self._process_limits = process_limits or ProcessLimits()
         self._turn = 0
         self._batch: list[Job] = []
         self._looking = False
@@ -87,14 +100,30 @@ class Workers:
         if hand.slot < 0:
             self._turn += 1
             hand.slot = self._turn
-        pool = self._search if loaded.search else self._pool
+        pool = self._pool_of(loaded)
         return pool[hand.slot % len(pool)]
+
+    def _pool_of(self, loaded: Loaded) -> list[Worker]:
+        if loaded.execution != "process":
+            return self._search if loaded.search else self._pool
+        pool = self._processes.get(loaded)
+        if pool is None:
+            pool = [self._worker(f"process-{loaded.name}-{n}") for n in range(self._per_strategy)]
+            self._processes[loaded] = pool
+        return pool
 
     def warm(self, loaded: Loaded) -> None:
         """Make the instances before the first table waits for them."""
-        pool = self._search if loaded.search else self._pool
-        for worker in [self._inline] if loaded.execution == "inline" else pool:
+        for worker in [self._inline] if loaded.execution == "inline" else self._pool_of(loaded):
             worker.submit({loaded: []})
+
+    async def processes_ready(self) -> None:
+        """Wait until the processes of the strategies that were warmed have started, or failed to."""
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            if all(loaded in worker.instances for loaded, pool in self._processes.items() for worker in pool):
+                return
+            await asyncio.sleep(0.02)
 
     def close_hand(self, hand: Hand) -> None:
         """The hand is over: let its players tidy up, in their worker."""
@@ -159,12 +188,22 @@ class Workers:
         self._own = {key: fresh if value is worker else value for key, value in self._own.items()}
         self._pool = [fresh if value is worker else value for value in self._pool]
         self._search = [fresh if value is worker else value for value in self._search]
+        self._processes = {
+            key: [fresh if value is worker else value for value in pool] for key, pool in self._processes.items()
+        }
+        self._kill_processes(worker)
         waiting = worker.take_waiting()
         held = [task for task in waiting.pop(loaded, []) if task.ticket == task.job.ticket]
         self._resubmit(waiting, fresh)
         if held:
             by: DecidedBy = "fallback" if worker.rescues else "strategy"
             self._on_results([Result(*task, None, "quarantined", by) for task in held])
+
+    @staticmethod
+    def _kill_processes(worker: Worker) -> None:
+        for instance in list(worker.instances.values()):
+            if isinstance(instance, ProcessStrategy):
+                instance.kill()
 
     @staticmethod
     def _inherit(fresh: Worker, old: Worker, but: Loaded) -> None:
@@ -182,7 +221,12 @@ class Workers:
     # ------------------------------------------------------------------------------------------------------ plumbing
 
     def _worker(self, name: str, *, rescues: bool = False) -> Worker:
-        return Worker(name, self._post, self._returned, rescues=rescues)
+        def make(loaded: Loaded) -> Strategy:
+            if loaded.execution != "process":
+                return loaded.resolved.make()
+            return ProcessStrategy(loaded.resolved, self._process_limits, wait=not rescues)
+
+        return Worker(name, self._post, self._returned, rescues=rescues, make=make)
 
     def _post(self, worker: Worker, results: list[Result]) -> None:
         """In the worker's thread."""
@@ -209,7 +253,8 @@ class Workers:
             _log.warning("worker_came_back", strategy=loaded.address)
 
     def _all(self) -> Iterable[Worker]:
-        return (self._inline, self._rescue, *self._own.values(), *self._pool, *self._search)
+        processes = (worker for pool in self._processes.values() for worker in pool)
+        return (self._inline, self._rescue, *self._own.values(), *self._pool, *self._search, *processes)
 
     async def aclose(self, timeout_s: float = 2.0) -> None:
         """Stop the threads; those that hang are left behind (they are daemons)."""
@@ -220,3 +265,4 @@ class Workers:
         end = time.monotonic() + timeout_s
         for worker in workers:
             await asyncio.to_thread(worker.join, max(0.0, end - time.monotonic()))
+            self._kill_processes(worker)

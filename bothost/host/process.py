@@ -1,0 +1,287 @@
+"""Strategies with ``execution = "process"``: each worker thread has a process that decides for it.
+
+Whatever the plugin does there (hang with the GIL held, crash, leak) costs its tables a fallback, and nothing else: the
+process is killed at the decision's deadline or above its memory limit, and the next decision starts another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from bothost.host.process_messages import (
+    LENGTH,
+    MOST_BYTES,
+    Ask,
+    Begin,
+    Forget,
+    decode_answer,
+    frame,
+)
+from bothost.plugins import Resolved
+from bothost.rules.game import ActionArray, View
+from bothost.strategy import Budget, Decision, Player, Strategy, Table
+
+_log = structlog.get_logger("bothost.host")
+
+LOOK_S = 0.1
+"""How often memory is looked at while a decision is awaited."""
+START_S = 30.0
+"""How long a process may take to import its plugin and load its model."""
+STARTS = 5
+"""Starts within ``STARTS_S`` that are tolerated; then the strategy fails at once until the oldest is that long ago."""
+STARTS_S = 30.0
+_SECRET = re.compile(r"BOTHOST_.*(TOKEN|TOKENS|PASSWORD|SECRET)")
+
+
+class ProcessLimits(msgspec.Struct, frozen=True):
+    """How worker processes are run."""
+
+    memory_bytes: int = 2048 << 20
+    """Resident memory above which a process is killed."""
+    plugins_dir: Path | None = None
+
+
+class ProcessFailed(Exception):
+    """The process crashed, did not start, or used too much memory; or the plugin raised in it."""
+
+
+class ProcessLate(ProcessFailed):
+    """The process had not answered at the deadline, and was killed."""
+
+
+class ProcessStrategy(Strategy):
+    """Stands in the host for a strategy that runs in a process. Belongs to one thread, save for ``kill``."""
+
+    name = "process"
+    version = "1"
+    games = ("*",)
+
+    def __init__(self, resolved: Resolved, limits: ProcessLimits, *, wait: bool = True) -> None:
+        super().__init__(resolved.options, resolved.model)
+        self.starts = 0
+        self._resolved = resolved
+        self._limits = limits
+        self._numbers = itertools.count(1)
+        self._began: deque[float] = deque(maxlen=STARTS)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+        self._ready = False
+        self._start()
+        if wait:  # no first move waits for the imports
+            try:
+                self._await_ready(time.monotonic() + START_S)
+            except ProcessFailed as error:
+                _log.error("process_not_started", strategy=resolved.address, error=str(error))
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def player(self, table: Table) -> Player:
+        return _Player(self, next(self._numbers), table)
+
+    def close(self) -> None:
+        self.kill()
+
+    # -------------------------------------------------------------------------------------------------- the process
+
+    def _start(self) -> None:
+        now = time.monotonic()
+        if len(self._began) == STARTS and now - self._began[0] < STARTS_S:
+            raise ProcessFailed(f"the process ended {STARTS} times within {STARTS_S:g} s")
+        self._began.append(now)
+        self._ready = False
+        self.starts += 1
+        ours, theirs = socket.socketpair()
+        # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bothost.host.process_child", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if not _SECRET.fullmatch(name)},
+            start_new_session=True,
+        )
+        theirs.close()
+        self._connection = ours
+        strategy, folder = self._resolved.strategy, self._limits.plugins_dir
+        begin = Begin(
+            strategy.__module__,
+            strategy.__qualname__,
+            msgspec.to_builtins(self._resolved.options),
+            msgspec.to_builtins(self._resolved.model),
+            None if folder is None else str(folder.absolute()),
+            [str(Path(entry).absolute()) for entry in sys.path],
+        )
+        ours.sendall(frame(begin))
+
+    def revive(self) -> None:
+        """Start a process where there is none. Raises ProcessFailed where it does not stay up."""
+        if self._process is None:
+            self._start()
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        process, self._process = self._process, None
+        connection, self._connection = self._connection, None
+        if process is not None:
+            process.kill()
+            process.wait()
+        if connection is not None:
+            connection.close()
+
+    def ask(self, ask: Ask, table: dict[str, Any] | None) -> Decision:
+        """Have it decide. Raises ProcessLate and ProcessFailed; then the process is gone, unless the plugin raised."""
+        if time.monotonic() >= ask.deadline:
+            raise ProcessLate("other tables took all the time")
+        self._await_ready(ask.deadline)
+        try:
+            self._send(frame(msgspec.structs.replace(ask, table=table)), ask.deadline)
+            answer = decode_answer(self._read(ask.deadline))
+        except TimeoutError:
+            self._replace()
+            raise ProcessLate("no answer at the deadline") from None
+        except (OSError, EOFError, msgspec.MsgspecError) as error:
+            raise self._died(error) from None
+        except ProcessFailed:
+            self._replace()
+            raise
+        if answer.decision is None:
+            raise ProcessFailed(answer.error or "no decision")
+        return msgspec.convert(answer.decision, Decision)
+
+    def _await_ready(self, deadline: float) -> None:
+        if self._ready:
+            return
+        try:
+            answer = decode_answer(self._read(deadline))
+        except TimeoutError:
+            if time.monotonic() - self._began[-1] > START_S:
+                self._replace()
+            raise ProcessLate("the process is still starting") from None
+        except (OSError, EOFError, msgspec.MsgspecError) as error:
+            raise self._died(error) from None
+        if answer.error is not None:
+            self.kill()
+            raise ProcessFailed(answer.error)
+        self._ready = True
+
+    def _died(self, error: Exception) -> ProcessFailed:
+        process, code = self._process, None
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(0.1)
+        self._replace()
+        return ProcessFailed(f"the process ended with code {code}" if code is not None else repr(error))
+
+    def _replace(self) -> None:
+        """Kill it, and have another get ready while others play for it."""
+        self.kill()
+        with contextlib.suppress(ProcessFailed):
+            self._start()
+
+    def forget(self, player: int) -> None:
+        """The hand of this player is over."""
+        if self._connection is not None:
+            try:
+                self._send(frame(Forget(player)), time.monotonic() + LOOK_S)
+            except OSError:  # TimeoutError too: it does not read
+                self.kill()
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        assert self._connection is not None
+        self._connection.settimeout(max(0.001, deadline - time.monotonic()))
+        self._connection.sendall(data)
+
+    def _read(self, deadline: float) -> bytes:
+        length: int = LENGTH.unpack(self._exactly(LENGTH.size, deadline))[0]
+        if length > MOST_BYTES:
+            raise ProcessFailed(f"an answer of {length} bytes")
+        return self._exactly(length, deadline)
+
+    def _exactly(self, length: int, deadline: float) -> bytes:
+        connection = self._connection
+        assert connection is not None
+        data = bytearray()
+        while len(data) < length:
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                raise TimeoutError
+            connection.settimeout(min(left, LOOK_S))
+            try:
+                part = connection.recv(length - len(data))
+            except TimeoutError:
+                self._check_memory()
+                continue
+            if not part:
+                raise EOFError
+            data += part
+        self._check_memory()
+        return bytes(data)
+
+    def _check_memory(self) -> None:
+        used = rss_bytes(self.pid)
+        if used > self._limits.memory_bytes:
+            raise ProcessFailed(f"the process used {used >> 20} MiB, more than {self._limits.memory_bytes >> 20}")
+
+
+class _Player(Player):
+    """A player whose other half is in the process."""
+
+    def __init__(self, strategy: ProcessStrategy, number: int, table: Table) -> None:
+        self._strategy = strategy
+        self._number = number
+        self._known_since = 0
+        """The start of the process that knows this player."""
+        self._events: list[str] = []
+        self._table = {
+            "game": table.game.name,
+            "rules": table.game.rules,
+            "lobby": table.lobby,
+            "table": table.table,
+            "seat": table.seat,
+            "seed": table.seed,
+            "level": table.level,
+            "attributes": dict(table.attributes),
+        }
+
+    def observe(self, events: Sequence[str]) -> None:
+        self._events += events
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        strategy = self._strategy
+        strategy.revive()
+        events, self._events = self._events, []
+        known, self._known_since = self._known_since == strategy.starts, strategy.starts
+        ask = Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, events)
+        return strategy.ask(ask, None if known else self._table)
+
+    def close(self) -> None:
+        if self._known_since == self._strategy.starts:
+            self._strategy.forget(self._number)
+
+
+def rss_bytes(pid: int | None) -> int:
+    """Resident memory of a process; 0 where it is gone, or the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,135 @@
+"""The worker process of a strategy: ``python -m bothost.host.process_child FD``; see :mod:`bothost.host.process`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import operator
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bothost import rules
+from bothost.host.process_messages import LENGTH, Answer, Ask, Begin, Forget, decode_request, frame
+from bothost.plugins import Plugins
+from bothost.rules.game import Game
+from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
+
+
+class Child:
+    """Serves one strategy until the host hangs up."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._players: dict[int, tuple[Player, Game]] = {}
+        self._games: dict[bytes, Game] = {}
+        self._plugins = Plugins()
+        self._strategy: Strategy | None = None
+
+    def run(self) -> None:
+        while (message := self._read()) is not None:
+            if isinstance(message, Begin):
+                self._connection.sendall(frame(Answer(None, self._begin(message))))
+            elif isinstance(message, Forget):
+                known = self._players.pop(message.player, None)
+                if known is not None:
+                    with contextlib.suppress(Exception):
+                        known[0].close()
+            else:
+                self._connection.sendall(frame(self._answer(message)))
+
+    def _read(self) -> Begin | Ask | Forget | None:
+        head = self._exactly(LENGTH.size)
+        if head is None:
+            return None
+        data = self._exactly(LENGTH.unpack(head)[0])
+        return None if data is None else decode_request(data)
+
+    def _exactly(self, length: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < length:
+            part = self._connection.recv(length - len(data))
+            if not part:
+                return None
+            data += part
+        return bytes(data)
+
+    def _begin(self, message: Begin) -> str | None:
+        """Make the strategy; return why that failed."""
+        try:
+            self._make(message)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"[:2000]
+        return None
+
+    def _make(self, message: Begin) -> None:
+        sys.path[:] = message.path
+        self._plugins = Plugins.load(Path(message.plugins_dir) if message.plugins_dir else None)
+        made: type[Strategy] = operator.attrgetter(message.name)(importlib.import_module(message.module))
+        options = msgspec.convert(message.options, made.Options)
+        model = None if message.model is None else msgspec.convert(message.model, Model)
+        self._strategy = made(options, model)
+
+    def _answer(self, ask: Ask) -> Answer:
+        try:
+            player, game = self._player(ask)
+            if ask.events:
+                player.observe(ask.events)
+            view = game.view_from_bytes(ask.view)
+            legal = np.frombuffer(ask.legal, dtype="<i4").astype(np.int32)
+            decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
+            if type(decision) is not Decision:
+                raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
+            return Answer(plain(decision))
+        except Exception as error:
+            return Answer(None, f"{type(error).__name__}: {error}"[:2000])
+
+    def _player(self, ask: Ask) -> tuple[Player, Game]:
+        known = self._players.get(ask.player)
+        if known is None:
+            assert self._strategy is not None and ask.table is not None
+            described = dict(ask.table)
+            game = self._game(described.pop("game"), described.pop("rules"))
+            known = self._strategy.player(Table(game=game, **described)), game
+            self._players[ask.player] = known
+        return known
+
+    def _game(self, name: str, options: dict[str, Any]) -> Game:
+        key = msgspec.msgpack.encode((name, options), order="sorted")
+        game = self._games.get(key)
+        if game is None:
+            factory = self._plugins.games.get(name)
+            game = factory(**options) if factory is not None else rules.game(name, **options)
+            self._games[key] = game
+        return game
+
+
+def plain(decision: Decision) -> dict[str, Any]:
+    """A decision as data: arrays of whatever kind become lists of floats."""
+    return {
+        "action": int(decision.action),
+        "policy": None if decision.policy is None else np.asarray(decision.policy, dtype=float).tolist(),
+        "values": None if decision.values is None else np.asarray(decision.values, dtype=float).tolist(),
+        "value": None if decision.value is None else float(decision.value),
+        "phase": decision.phase,
+        "stats": decision.stats,
+        "model_sha256": decision.model_sha256,
+        "encoder_version": decision.encoder_version,
+    }
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the host ends us, by hanging up or by SIGKILL
+        signal.signal(number, signal.SIG_IGN)
+    Child(socket.socket(fileno=int(sys.argv[1]))).run()
+    os._exit(0)  # threads of the plugin do not keep us
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Strategies in processes: what would take a host with it costs only their own tables a fallback."""
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import bothost.rules as rules
+from bothost.config import LimitSettings, RouteSettings, WishSettings
+from bothost.host.process import ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy, rss_bytes
+from bothost.plugins import Plugins
+from bothost.strategy import Budget, Table
+from bothost.testing import misbehaving
+
+change = msgspec.structs.replace
+found = Plugins.load(modules=[misbehaving])
+
+
+@pytest.fixture
+def remote():
+    made = []
+
+    def make(address, options=None, memory_mb=2048):
+        made.append(ProcessStrategy(found.resolve(address, options or {}), ProcessLimits(memory_mb << 20)))
+        return made[-1]
+
+    yield make
+    for strategy in made:
+        strategy.close()
+
+
+def position(game="doudizhu"):
+    made = rules.game(game)
+    state = made.new_state(seed=3)
+    seat = state.to_act[0]
+    return Table(lobby="l", table="t", game=made, seat=seat, seed=7), state.view(seat)
+
+
+def decide(player, view, seconds=10.0):
+    return player.decide(view, view.legal(), Budget(time.monotonic() + seconds))
+
+
+@pytest.mark.parametrize(
+    ("address", "game"), [("random", "doudizhu"), ("random", "pairing"), ("rule-doudizhu", "doudizhu")]
+)
+def test_a_process_decides_as_the_strategy_does_in_the_host(remote, address, game):
+    table, view = position(game)
+    here = decide(found.resolve(address, {}).make().player(table), view)
+    there = decide(remote(address).player(table), view)
+    assert there.action == here.action and there.stats == here.stats
+    for name in ("policy", "values"):
+        ours, theirs = getattr(here, name), getattr(there, name)
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_allclose(theirs, ours, rtol=1e-6)
+
+
+def test_a_process_that_holds_the_gil_is_killed_at_the_deadline_and_replaced(remote):
+    table, view = position()
+    strategy = remote("misbehaving-gil", {"after": 1, "seconds": 600})
+    player = strategy.player(table)
+    decide(player, view)
+    pid, began = strategy.pid, time.monotonic()
+    with pytest.raises(ProcessLate):
+        decide(player, view, 0.3)
+    assert time.monotonic() - began < 2
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert decide(player, view).action == view.legal()[0], "the next process knows nothing of the decisions before"
+    assert strategy.starts == 2
+
+
+def test_a_process_that_dies_costs_one_decision(remote):
+    table, view = position()
+    strategy = remote("misbehaving-dies", {"after": 1})
+    player = strategy.player(table)
+    decide(player, view)
+    with pytest.raises(ProcessFailed, match="ended with code 1"):
+        decide(player, view)
+    assert decide(player, view).action in view.legal()
+
+
+def test_a_process_that_does_not_stay_up_is_not_started_for_ever(remote):
+    table, view = position()
+    strategy = remote("misbehaving-dies")
+    player = strategy.player(table)
+    for _ in range(8):
+        with pytest.raises(ProcessFailed):
+            decide(player, view)
+    assert strategy.starts == 5
+
+
+def test_a_process_that_leaks_is_killed_above_its_limit(remote):
+    table, view = position()
+    small = remote("random")
+    decide(small.player(table), view)
+    base_mb = rss_bytes(small.pid) >> 20
+    strategy = remote("misbehaving-leak", memory_mb=base_mb + 40)
+    player = strategy.player(table)
+    with pytest.raises(ProcessFailed, match="MiB"):
+        for _ in range(200):
+            decide(player, view)
+    assert strategy.starts == 2
+
+
+def test_a_plugin_that_raises_or_prints_keeps_its_process(remote):
+    table, view = position()
+    strategy = remote("misbehaving-flood")
+    assert decide(strategy.player(table), view).action in view.legal()
+    raising = remote("misbehaving-crash")
+    with pytest.raises(ProcessFailed):
+        decide(raising.player(table), view)
+    assert raising.starts == strategy.starts == 1
+
+
+def test_a_process_does_not_get_the_host_s_secrets(remote, monkeypatch):
+    monkeypatch.setenv("BOTHOST_HOME_TOKEN", "planted")
+    strategy = remote("random")
+    environment = Path(f"/proc/{strategy.pid}/environ").read_bytes()
+    assert b"planted" not in environment and b"PATH=" in environment
+
+
+@pytest.mark.parametrize("bad", ["misbehaving-gil", "misbehaving-dies"])
+async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nobody_else_anything(kit, bad):
+    routes = (
+        RouteSettings(game="othello", strategy=bad, fallback="test-random"),
+        RouteSettings(strategy="test-random"),
+    )
+    wishes = (WishSettings(game="othello"), WishSettings(game="doudizhu"))
+    async with kit.lobby(grant_ms=600, bank_ms=0):
+        settings = kit.settings(wishes=wishes, tables=2, routes=routes)
+        settings = change(settings, limits=LimitSettings(tables=100, quarantine_after=3))
+        async with kit.running(settings, misbehaving) as host:
+            await kit.until(lambda: host.floor.tally.fallbacks["quarantined"] > 0, 40)
+            await kit.until(lambda: host.floor.tally.hands >= 4, 40)
+            assert host.floor.workers.abandoned == {}
+    assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
+    assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
+    assert kit.count("outcomes WHERE kind IN ('rejected', 'server_acted')") == 0
