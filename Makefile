@@ -55,7 +55,7 @@ test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
 
 sanitize: install  ## the rules tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	tests/sanitize.sh
+	tests/sanitize.sh -m 'not long' tests/rules
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build
