@@ -109,7 +109,7 @@ class ProcessStrategy(Strategy):
         ours, theirs = socket.socketpair()
         # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bothost.host.process_child", str(theirs.fileno())],
+            [sys.executable, "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

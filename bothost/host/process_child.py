@@ -1,8 +1,9 @@
-"""The worker process of a strategy: ``python -m bothost.host.process_child FD``; see :mod:`bothost.host.process`."""
+"""The worker process of a strategy, ``python -m bothost.host.process_child FD PARENT``; see ``bothost.host.process``."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import operator
 import os
@@ -124,7 +125,18 @@ def plain(decision: Decision) -> dict[str, Any]:
     }
 
 
+def _end_with_host() -> None:
+    """Have the kernel kill us when the host's thread is gone: a plugin that holds the GIL would not notice."""
+    if sys.platform != "linux":
+        return
+    parent_dies_signal = 1  # PR_SET_PDEATHSIG, prctl(2)
+    ctypes.CDLL(None).prctl(parent_dies_signal, signal.SIGKILL)
+    if os.getppid() != int(sys.argv[2]):
+        os._exit(1)  # it was gone before
+
+
 def main() -> None:
+    _end_with_host()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the host ends us, by hanging up or by SIGKILL
         signal.signal(number, signal.SIG_IGN)
     Child(socket.socket(fileno=int(sys.argv[1]))).run()

@@ -1,6 +1,8 @@
 """Strategies in processes: what would take a host with it costs only their own tables a fallback."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -114,6 +116,33 @@ def test_a_plugin_that_raises_or_prints_keeps_its_process(remote):
     with pytest.raises(ProcessFailed):
         decide(raising.player(table), view)
     assert raising.starts == strategy.starts == 1
+
+
+def test_a_process_ends_with_a_host_that_is_killed_even_while_it_holds_the_gil():
+    """The host is killed while it waits for a decision that takes ten minutes."""
+    code = """
+import os, threading, time
+from bothost.host.process import ProcessLimits, ProcessStrategy
+from bothost.plugins import Plugins
+from bothost.testing import misbehaving
+from bothost import rules
+from bothost.strategy import Budget, Table
+game = rules.game("doudizhu")
+state = game.new_state(seed=3)
+view = state.view(state.to_act[0])
+found = Plugins.load(modules=[misbehaving])
+strategy = ProcessStrategy(found.resolve("misbehaving-gil", {"seconds": 600}), ProcessLimits())
+player = strategy.player(Table(lobby="l", table="t", game=game, seat=state.to_act[0], seed=7))
+threading.Timer(0.5, lambda: os.kill(os.getpid(), 9)).start()
+print(strategy.pid, flush=True)
+player.decide(view, view.legal(), Budget(time.monotonic() + 60))
+"""
+    host = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert host.returncode == -9, host.stderr
+    end = time.monotonic() + 5
+    while rss_bytes(int(host.stdout)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert rss_bytes(int(host.stdout)) == 0
 
 
 def test_a_process_does_not_get_the_host_s_secrets(remote, monkeypatch):
