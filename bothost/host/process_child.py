@@ -1,4 +1,4 @@
-"""The worker process of a strategy, ``python -m bothost.host.process_child FD PARENT``; see ``bothost.host.process``."""
+"""The worker process of a strategy: ``python -m bothost.host.process_child``; see :mod:`bothost.host.process`."""
 
 from __future__ import annotations
 

@@ -169,3 +169,32 @@ async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nob
     assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
     assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
     assert kit.count("outcomes WHERE kind IN ('rejected', 'server_acted')") == 0
+
+
+LOOSE = """
+from bothost import Decision, Player, Strategy, hookimpl
+
+class LastPlayer(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[-1]), stats={"why": "the last"})
+
+class Last(Strategy):
+    name, version, games, execution = "loose-last", "1", ("*",), "process"
+
+    def player(self, table):
+        return LastPlayer()
+
+@hookimpl
+def bothost_strategies():
+    return [Last]
+"""
+
+
+def test_a_loose_plugin_runs_in_a_process_too(tmp_path):
+    (tmp_path / "loose_last_plugin.py").write_text(LOOSE)
+    plugins = Plugins.load(tmp_path)
+    strategy = ProcessStrategy(plugins.resolve("loose-last", {}), ProcessLimits(plugins_dir=tmp_path))
+    table, view = position()
+    decision = decide(strategy.player(table), view)
+    strategy.close()
+    assert decision.action == view.legal()[-1] and decision.stats == {"why": "the last"}
