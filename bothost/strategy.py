@@ -195,6 +195,8 @@ class ReportProgress(Protocol):
 class Trainer(ABC):
     """Makes models of a strategy, offline."""
 
+    name: ClassVar[str]
+    """Of the strategy."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
 

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from bothost.cli import options, output
 
 BENCHES: dict[str, str] = {
+    "ppo": "Samples per second of PPO on one core, beside MaskablePPO; steps per second of its rollouts.",
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "log": "Rows per second of the decision log, beside the raw database.",

@@ -60,6 +60,8 @@ def _nested(texts: list[str]) -> dict[str, Any]:
         place = nested
         for key in outer:
             place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--option {text!r}: {key} has a value already", advice="give one of the two")
         try:
             place[last] = json.loads(value)
         except json.JSONDecodeError:

@@ -63,7 +63,7 @@ def train(
     torch.set_num_threads(1)
     torch.manual_seed(run.seed)
     model, opponent = build(), build()
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5)
+    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
     progress = _begin(options, run, encoder_version, model, optimizer)
     pool = ModelPool(run.out / "pool")
     pool.forget_after(progress.iteration)

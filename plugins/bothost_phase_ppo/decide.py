@@ -1,0 +1,124 @@
+"""Live play: the network on ONNX Runtime, batched over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
+from bothost.inference import Session
+from bothost.rules import ActionArray, FloatArray, Game, View
+from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, VERSION, Symmetries, encode, masks
+
+
+class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of play."""
+
+    temperature: float = 0.0
+    """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature."""
+    symmetries: int = 4
+    """How many of the 24 namings of the colours the network is asked about; what it answers is averaged. More is
+    stronger, and takes so many times as long."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.symmetries <= 24:
+            raise ValueError("symmetries must be within 1 and 24")
+        if not 0.0 <= self.temperature <= 100.0:
+            raise ValueError("temperature must be within 0 and 100")
+
+
+class PhasePpo(Strategy):
+    """Plays the four-colour pairing game one decision phase at a time, by a network that PPO trained in self-play.
+
+    ``value`` of its decisions is the number of points by which the score lead is expected to change from the beginning
+    of the current turn to the end of the hand; ``policy`` are the network's probabilities, whatever the temperature.
+    """
+
+    name = "phase-ppo"
+    version = "1"
+    games = ("pairing",)
+    levels = ("level-1", "level-2", "level-3", "level-4", "level-5")
+    execution = "inline"
+    Options: ClassVar[type[msgspec.Struct]] = PlayOptions
+
+    def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
+        super().__init__(options, model)
+        if model is None:
+            raise ModelError("phase-ppo plays by a model, and there is none", advice="install its package again")
+        self.session = Session(model, encoder_version=VERSION)
+        self.temperature = options.temperature
+        self.symmetries = Symmetries(options.symmetries)
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        """Pairing under any rules, as long as its encoder is the one that the models here were made for."""
+        return game.name in cls.games and game.blocks[BLOCK].version == VERSION
+
+    @classmethod
+    def trainer(cls) -> type[Trainer]:
+        from bothost_phase_ppo.train import PhasePpoTrainer
+
+        return PhasePpoTrainer
+
+    def player(self, table: Table) -> PhasePpoPlayer:
+        return PhasePpoPlayer(self, table)
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """One inference for all requests."""
+        views, legal = [request.view for request in requests], [request.legal for request in requests]
+        policies, values = self.infer(views, legal)
+        players: list[PhasePpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
+        return [
+            player.choose(*position)
+            for player, position in zip(players, zip(views, legal, policies, values, strict=True), strict=True)
+        ]
+
+    def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
+        """Probabilities (n, 58), 0 where illegal, and values in points (n,)."""
+        logits, values = self.session.run(observations=self.symmetries.rename(encode(views)))
+        allowed = masks(legal)
+        logits = np.where(allowed[:, None], self.symmetries.name_back(logits), -np.inf)
+        logits -= np.logaddexp.reduce(logits, axis=2, keepdims=True)
+        # The geometric mean of the policies: an action that one of them rules out is ruled out.
+        odds = np.exp(logits.mean(axis=1))
+        return odds / odds.sum(axis=1, keepdims=True), values.reshape(len(views), -1).mean(axis=1) / REWARD_SCALE
+
+
+class PhasePpoPlayer(Player):
+    """Keeps nothing of the hand but the stream of its draws."""
+
+    def __init__(self, strategy: PhasePpo, table: Table) -> None:
+        self.strategy = strategy
+        self.seed = table.seed
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        policies, values = self.strategy.infer([view], [legal])
+        return self.choose(view, legal, policies[0], float(values[0]))
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        """The policy itself takes some tens of microseconds."""
+        return self.decide(view, legal, Budget(deadline=0.0))
+
+    def choose(self, view: View, legal: ActionArray, probabilities: FloatArray, value: float) -> Decision:
+        """One of ``legal`` by ``probabilities`` (58,)."""
+        policy = probabilities[legal]
+        return Decision(
+            action=int(legal[self.pick(view, policy)]),
+            policy=policy.tolist(),
+            value=float(value),
+            phase=view.phase,
+            model_sha256=self.strategy.session.model.sha256,
+            encoder_version=VERSION,
+        )
+
+    def pick(self, view: View, policy: FloatArray) -> int:
+        """Index of the choice. What is drawn depends on the table's seed and the view alone: it replays."""
+        temperature = self.strategy.temperature
+        if temperature == 0.0:
+            return int(policy.argmax())
+        odds = (policy / policy.max()).astype(np.float64) ** (1.0 / temperature)
+        rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
+        return int(rng.choice(len(odds), p=odds / odds.sum()))

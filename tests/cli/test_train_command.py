@@ -1,0 +1,59 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bothost.cli import main
+from bothost.plugins.weights import model_sha256, verify
+
+TINY = [
+    word
+    for option in ("iterations=2", "environments=4", "horizon=4", "checkpoint_every=1", "pool_every=1", "ppo.epochs=1")
+    for word in ("--option", option)
+]
+
+
+def train(capsys, *args: str) -> tuple[int, str, str]:
+    code = main(["train", *args])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
+    out = tmp_path / "run"
+    code, text, _ = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), *TINY, "--json")
+    figures = json.loads(text)
+    assert code == 0 and figures["updates"] == 2 and figures["samples"] == 2 * 4 * 4
+    manifest = json.loads((out / "weights" / "manifest.json").read_text())
+    assert list(manifest["aliases"]) == ["level-1", "level-2", "level-3", "level-4", "level-5", "champion"]
+    for name, version in manifest["versions"].items():
+        verify(out / "weights" / name, version["files"])
+        assert version["encoder_version"] == 1 and model_sha256(version["files"])
+    lineage = json.loads((out / "weights" / "lineage.json").read_text())
+    assert lineage["command"].startswith("bothost train phase-ppo --seed 3 --option iterations=2")
+    assert lineage["levels"]["level-5"]["updates"] == 2
+
+    code, _, err = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), *TINY)
+    assert code == 2 and "is not empty" in err and "--resume" in err
+    longer = [word.replace("iterations=2", "iterations=3") for word in TINY]
+    code, text, _ = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), "--resume", *longer, "--json")
+    assert code == 0 and json.loads(text)["updates"] == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["phase-pop"], "phase-ppo"),
+        (["random"], "phase-ppo"),
+        (["phase-ppo", "--resume"], "--out"),
+        (["phase-ppo", "--option", "ppo.epoch=1"], "epochs"),
+        (["phase-ppo", "--option", "ppo=1"], "ppo"),
+        (["phase-ppo", "--option", "fast"], "KEY=VALUE"),
+        (["phase-ppo", "--option", "ppo=1", "--option", "ppo.epochs=1"], "ppo"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_with_the_fix(tmp_path, capsys, monkeypatch, args, told):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = train(capsys, *args)
+    assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
+    assert not any(Path(tmp_path).iterdir())

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from bothost import Budget, ModelError, Request, Table, rules
+from bothost.plugins import weights
+from bothost_phase_ppo.decide import PhasePpo, PlayOptions
+from bothost_phase_ppo.encode import Symmetries, encode, masks
+from bothost_phase_ppo.model import PhaseNet
+
+GAME = rules.game("pairing")
+FOREVER = Budget(deadline=float("inf"))
+LEVELS = PhasePpo.levels
+
+
+@pytest.fixture(scope="module")
+def strategy():
+    return PhasePpo(PlayOptions(), weights.find(PhasePpo, "champion"))
+
+
+def table(seat=0, seed=1):
+    return Table(lobby="test", table="1", game=GAME, seat=seat, seed=seed)
+
+
+def positions(hands=3, seed=0):
+    """Views of random play, of all phases."""
+    rng = np.random.default_rng(seed)
+    views = []
+    for hand in range(hands):
+        state = GAME.new_state(hand)
+        while not state.terminal:
+            seat = state.to_act[0]
+            views.append(state.view(seat))
+            state.apply(seat, int(rng.choice(state.legal(seat))))
+    return views
+
+
+def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last():
+    models = [weights.find(PhasePpo, level) for level in LEVELS]
+    assert len({model.sha256 for model in models}) == 5
+    assert all(model.encoder_version == 1 for model in models)
+    assert weights.find(PhasePpo, "champion").sha256 == models[-1].sha256
+    assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
+
+
+def test_live_play_computes_what_was_trained():
+    model = weights.find(PhasePpo, "level-3")
+    net = PhaseNet()
+    net.load_state_dict(safetensors.torch.load_file(f"{model.path}/model.safetensors"))
+    views = positions(1)
+    with torch.no_grad():
+        logits, values = net(torch.from_numpy(encode(views)))
+    got = PhasePpo(PlayOptions(symmetries=1), model).infer(views, [view.legal() for view in views])
+    legal = torch.from_numpy(masks([view.legal() for view in views]))
+    expected = logits.masked_fill(~legal, -torch.inf).softmax(dim=1)
+    np.testing.assert_allclose(got[0], expected.numpy(), atol=1e-5)
+    np.testing.assert_allclose(got[1], values.numpy() / 0.1, atol=1e-3)
+
+
+def test_every_decision_tells_policy_value_phase_and_model(strategy):
+    phases = set()
+    for view in positions():
+        legal = view.legal()
+        decision = strategy.player(table(view.seat)).decide(view, legal, FOREVER)
+        assert decision.action == int(legal[int(np.argmax(decision.policy))])
+        assert len(decision.policy) == len(legal) and sum(decision.policy) == pytest.approx(1.0, abs=1e-5)
+        assert np.isfinite(decision.value) and abs(decision.value) < 200
+        assert decision.phase == view.phase
+        assert decision.model_sha256 == strategy.model.sha256 and decision.encoder_version == 1
+        phases.add(decision.phase)
+    assert {"init", "A", "B", "pairing"} <= phases
+
+
+def test_a_batch_decides_bit_for_bit_what_each_request_alone_does(strategy):
+    views = positions()
+    requests = [Request(strategy.player(table(v.seat)), v, v.legal(), FOREVER) for v in views]
+    together = strategy.decide_many(requests)
+    assert together == [r.player.decide(r.view, r.legal, r.budget) for r in requests]
+
+
+def test_with_a_temperature_actions_are_drawn_by_the_policy_and_the_seed():
+    strategy = PhasePpo(PlayOptions(temperature=1.0), weights.find(PhasePpo, "level-1"))
+    view = next(v for v in positions() if v.phase == "pairing" and len(v.legal()) >= 4)
+    legal = view.legal()
+    drawn = [strategy.player(table(seed=seed)).decide(view, legal, FOREVER) for seed in range(1500)]
+    shares = np.bincount([int(np.searchsorted(legal, d.action)) for d in drawn], minlength=len(legal)) / 1500
+    assert shares == pytest.approx(np.array(drawn[0].policy), abs=0.06)
+    assert strategy.player(table(seed=7)).decide(view, legal, FOREVER) == drawn[7]
+
+
+@pytest.mark.parametrize("count", [4, 24])
+def test_decisions_do_not_depend_on_the_names_of_colours(count):
+    strategy = PhasePpo(PlayOptions(symmetries=count), weights.find(PhasePpo, "level-2"))
+    symmetries = Symmetries(count)
+    views = positions(1)
+    legal = [view.legal() for view in views]
+    policies, values = strategy.infer(views, legal)
+    for s in (1, count - 1):
+        renamed = [Renamed(view, symmetries.features[s]) for view in views]
+        renamed_legal = [np.sort(symmetries.actions[s][ids]).astype(np.int32) for ids in legal]
+        other, other_values = strategy.infer(renamed, renamed_legal)
+        np.testing.assert_allclose(other[:, symmetries.actions[s]], policies, atol=1e-5)
+        np.testing.assert_allclose(other_values, values, atol=1e-3)
+
+
+class Renamed:
+    """A view under other names of the colours, as far as the encoder goes."""
+
+    def __init__(self, view, features):
+        self.view, self.features = view, features
+
+    def encode(self, block, out):
+        out[:] = self.view.encode(block)[self.features]
+
+
+def test_it_refuses_to_play_without_a_model_or_with_nonsense():
+    with pytest.raises(ModelError, match="there is none"):
+        PhasePpo(PlayOptions())
+    for wrong in ({"temperature": -1.0}, {"symmetries": 0}, {"symmetries": 25}):
+        with pytest.raises(ValueError, match="must be within"):
+            PlayOptions(**wrong)
+    assert not PhasePpo.supports(rules.game("othello"))
+    assert PhasePpo.supports(rules.game("pairing", preset="four-phase"))
