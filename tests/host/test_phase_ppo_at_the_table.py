@@ -1,0 +1,25 @@
+"""phase-ppo plays whole hands over a real websocket, at the level that its route asks for."""
+
+import array
+
+import bothost_baselines
+import bothost_phase_ppo
+from bothost.config import RouteSettings
+from bothost.plugins import weights
+from bothost_phase_ppo.decide import PhasePpo
+
+
+async def test_every_model_decision_is_logged_with_its_phase_policy_value_and_model(kit):
+    route = RouteSettings(strategy="phase-ppo", level=3)
+    async with kit.lobby():
+        settings = kit.settings(wishes=("pairing",), accounts=2, tables=4, routes=(route,))
+        async with kit.running(settings, bothost_phase_ppo, bothost_baselines) as host:
+            await kit.until(lambda: host.floor.tally.hands >= 8)
+    assert host.floor.tally.fallbacks == {}
+    rows = kit.rows("SELECT phase, strategy, model_sha256, encoder_version, policy, value FROM decisions")
+    assert len(rows) == host.floor.tally.decisions > 200
+    assert {"init", "pairing", "A", "B"} <= {row.phase for row in rows}
+    assert {row.strategy for row in rows} == {"phase-ppo"}
+    assert {row.model_sha256 for row in rows} == {weights.find(PhasePpo, "level-3").sha256}
+    assert {row.encoder_version for row in rows} == {1}
+    assert all(row.value is not None and abs(sum(array.array("f", row.policy)) - 1.0) < 1e-3 for row in rows)
