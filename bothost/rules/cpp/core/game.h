@@ -124,8 +124,8 @@ concept Game = requires(
   { cview.terminal() } -> std::same_as<bool>;
   { cview.phase() } -> std::convertible_to<std::string_view>;
   { cview.legal(actions) };  // as State::legal(view.seat()); empty unless asked
-  // The events that our own action is certain to cause, for lobbies that only take composites. A claim that others may
-  // still beat is folded as if it went through, so that what follows it can be decided with it.
+  // The events that our own action is certain to cause, for lobbies that only take composites. A claim that
+  // others may still beat is folded as if it went through, so that what follows it can be decided with it.
   { view.apply(action) };
   { cview.sample(rng) } -> std::same_as<typename G::State>;  // uniform over the deals that the view allows
   { cview.write(writer) };

@@ -18,11 +18,7 @@ constexpr GameEntry entry(bool testing = false) {
 }
 
 constexpr GameEntry kGames[] = {
-    entry<Doudizhu>(),
-    entry<Othello>(),
-    entry<Pairing>(),
-    entry<Mahjong>(),
-    entry<Claims>(/*testing=*/true),
+    entry<Doudizhu>(), entry<Othello>(), entry<Pairing>(), entry<Mahjong>(), entry<Claims>(/*testing=*/true),
 };
 
 }  // namespace
