@@ -17,9 +17,15 @@ constexpr GameEntry entry(bool testing = false) {
   return {G::kName, &make_game<G>, &G::presets, &search::make_search<G>, testing};
 }
 
+// clang-format off
 constexpr GameEntry kGames[] = {
-    entry<Doudizhu>(), entry<Othello>(), entry<Pairing>(), entry<Mahjong>(), entry<Claims>(/*testing=*/true),
+    entry<Doudizhu>(),
+    entry<Othello>(),
+    entry<Pairing>(),
+    entry<Mahjong>(),
+    entry<Claims>(/*testing=*/true),
 };
+// clang-format on
 
 }  // namespace
 
