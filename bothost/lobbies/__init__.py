@@ -5,9 +5,10 @@ from __future__ import annotations
 from bothost.hookspecs import hookimpl
 from bothost.lobbies.base import LobbyAdapter
 from bothost.lobbies.embedded import EmbeddedLobby
+from bothost.lobbies.mailgyc import MailgycLobby
 
 
 @hookimpl
 def bothost_lobbies() -> list[type[LobbyAdapter]]:
     """The adapters in this package."""
-    return [EmbeddedLobby]
+    return [EmbeddedLobby, MailgycLobby]

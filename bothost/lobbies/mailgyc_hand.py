@@ -1,0 +1,309 @@
+"""One hand at mailgyc/doudizhu as our seat knows it: the lobby's cards on one side, the canonical view on the other.
+
+The lobby never says whose turn it is; the rules do. So the adapter folds its own event lines into a view, and the same
+view shows when the lobby contradicts itself, or us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from bothost import rules
+from bothost.lobbies import mailgyc_protocol as wire
+from bothost.rules import doudizhu
+from bothost.rules.game import Game, View
+
+Json = dict[str, Any]
+
+RULES: Json = {"preset": "mailgyc"}
+TOOK = 1
+"""``rob`` of a player who calls or grabs. (The server broadcasts any other number, and counts it as a refusal.)"""
+BLIND_SEQ = 1000
+"""Views that do not reach back to the deal count their events from here on: no complete hand has so many."""
+
+
+class Mismatch(ValueError):
+    """What the lobby says does not follow from what it said before."""
+
+
+@cache
+def game() -> Game:
+    """The game with this lobby's rules."""
+    return rules.game("doudizhu", **RULES)
+
+
+class MailgycHand:
+    """One hand, from one seat."""
+
+    __slots__ = ("cards", "dealt", "name", "seat", "uids", "view")
+
+    def __init__(self, name: str, seat: int, uids: tuple[int, ...], cards: Iterable[int], view: View) -> None:
+        self.name = name
+        """Unique: it names our 17 cards."""
+        self.seat = seat
+        self.uids = uids
+        """Players by seat."""
+        self.cards = set(cards)
+        """What we hold."""
+        self.dealt = cards_named(name)
+        """The 17 cards that we were dealt; empty where we never saw them."""
+        self.view = view
+
+    @property
+    def asked(self) -> bool:
+        """Whether it is our turn."""
+        return self.view.asked
+
+    # ------------------------------------------------------------------------------------------------ what is told
+
+    @classmethod
+    def begin(cls, seat: int, uids: tuple[int, ...], frame: wire.Dealt) -> tuple[MailgycHand, list[str]]:
+        """A new hand, and its first event. Raises Mismatch."""
+        if len(set(frame.pokers)) != len(frame.pokers):
+            raise Mismatch("a card was dealt twice")
+        hand = cls(name_of(frame.pokers), seat, uids, frame.pokers, game().new_view(seat))
+        line = f"deal {seat} {wire.text_of(frame.pokers)} {hand.seat_of(frame.uid)}"
+        return hand, [hand._first_accepted([line])]
+
+    def called(self, frame: wire.Called) -> list[str]:
+        """The events of a call. Raises Mismatch."""
+        seat = self.seat_of(frame.uid)
+        calls = ("call", "grab") if frame.rob == TOOK else ("bid0",)
+        lines = [self._first_accepted(f"bid {seat} {call}" for call in calls)]
+        if frame.landlord == -1:
+            return lines
+        landlord = self.seat_of(frame.landlord)
+        lines.append(self._first_accepted([f"landlord {landlord} {wire.text_of(frame.pokers)}"]))
+        if landlord == self.seat:
+            self.cards.update(frame.pokers)
+        return lines
+
+    def shot(self, frame: wire.Shot) -> list[str]:
+        """The event of a play or a pass. Raises Mismatch."""
+        seat = self.seat_of(frame.uid)
+        if not frame.pokers:
+            return [self._first_accepted([f"pass {seat}"])]
+        if seat == self.seat and not self.cards.issuperset(frame.pokers):
+            raise Mismatch("we are said to have played cards that we do not hold")
+        line = self._first_accepted(f"play {seat} {text}" for text in _readings(frame.pokers))
+        if seat == self.seat:
+            self.cards.difference_update(frame.pokers)
+        return [line]
+
+    def revealed(self, frame: wire.Ended) -> list[str]:
+        """The event that shows the whole deal, where all of it is known by now."""
+        told = self.view.to_json()
+        left = {self.seat_of(result.uid): result.pokers for result in frame.players}
+        if not (told["complete"] and told["bottom"] and self.view.terminal and len(left) == 3):
+            return []
+        hands = []
+        for seat in range(3):
+            cards = list(told["played"][seat] + wire.text_of(left[seat]))
+            for rank in told["bottom"] if seat == told["landlord"] else "":
+                if rank not in cards:
+                    return []
+                cards.remove(rank)
+            hands.append("".join(cards))
+        line = f"reveal - {' '.join(hands)} {told['bottom']} {told['first']}"
+        try:
+            return [self._first_accepted([line])]
+        except Mismatch:
+            return []  # it concerns nobody's decision
+
+    def seat_of(self, uid: int) -> int:
+        """Raises Mismatch for strangers."""
+        try:
+            return self.uids.index(uid)
+        except ValueError:
+            raise Mismatch(f"player {uid} does not sit here") from None
+
+    def _first_accepted(self, lines: Iterable[str]) -> str:
+        """Fold the first of these events that the rules accept. Raises Mismatch."""
+        refusal = "no such play"
+        for line in lines:
+            try:
+                self.view.observe(line)
+                return line
+            except ValueError as error:
+                refusal = f"{line}: {error}"
+        raise Mismatch(refusal)
+
+    # -------------------------------------------------------------------------------------------------- what we say
+
+    def frame_of(self, action: str) -> str:
+        """The frame that makes a move. Raises ValueError where we lack the cards."""
+        if action in ("bid0", "call", "grab"):
+            return wire.encode(wire.CALL, rob=0 if action == "bid0" else TOOK)
+        return wire.encode(wire.SHOOT, pokers=[] if action == "pass" else wire.pick(self.cards, action))
+
+    # ---------------------------------------------------------------------------------------- a process's memory
+
+    def memo(self) -> Json:
+        """What a fresh process needs to go on with this hand."""
+        return {"hand": self.name, "uids": self.uids, "cards": sorted(self.cards), "view": self.view.to_json()}
+
+    @classmethod
+    def recall(cls, memo: Json) -> MailgycHand | None:
+        """The hand of an earlier process; None where the memo holds none that makes sense."""
+        try:
+            view = game().view_from_json(memo["view"])
+            return cls(str(memo["hand"]), view.seat, tuple(memo["uids"]), memo["cards"], view)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    # ------------------------------------------------------------------------------------- against frame 1006
+
+    def agrees(self, told: wire.Joined) -> bool:
+        """Whether the lobby's picture of the hand is ours."""
+        mine = self.view.to_json()
+        room = told.room
+        if self.uids != uids_of(told) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
+            return False
+        if self.cards != set(told.players[self.seat].pokers) or self.uids[mine["turn"]] != room.whose_turn:
+            return False
+        if room.state == wire.CALLING:
+            return min(len(mine["bids"]), 3) == sum(player.rob != -1 for player in told.players)
+        if mine["counts"] != [len(player.pokers) for player in told.players]:
+            return False
+        last = mine["last"]
+        return last is None or (self.uids[last[0]] == room.last_shot_uid and last[1] in _readings(room.last_shot_poker))
+
+    def continues(self, told: wire.Joined) -> bool:
+        """Whether this may be the hand that the lobby shows, perhaps further on."""
+        if self.view.terminal or self.uids != uids_of(told) or not self.dealt:
+            return False
+        strange = set(told.players[self.seat].pokers) - self.dealt
+        if room_landlord(told) == self.seat:
+            return len(strange) <= 3
+        return not strange
+
+    def caught_up(self, told: wire.Joined) -> MailgycHand | None:
+        """This hand with the moves that we missed, where the lobby's picture leaves no doubt about them."""
+        if told.room.state != wire.PLAYING or self.view.phase != "play":
+            return None
+        counts = [len(player.pokers) for player in told.players]
+        now = set(told.players[self.seat].pokers)
+        hand = MailgycHand(self.name, self.seat, self.uids, self.cards, self.view.clone())
+        last = (told.room.last_shot_uid, told.room.last_shot_poker)
+        for _ in range(4):
+            turn = hand.view.to_act
+            if turn is None:
+                return None
+            gone = hand.view.to_json()["counts"][turn] - counts[turn]
+            uid = hand.uids[turn]
+            cards: tuple[int, ...] = ()
+            if gone and turn == self.seat:
+                cards = tuple(hand.cards - now)
+            elif gone and uid == last[0]:
+                cards = last[1]
+            if gone != len(cards):
+                return None
+            try:
+                hand.shot(wire.Shot(uid, cards))
+            except Mismatch:
+                return None
+            if hand.agrees(told):
+                return hand
+        return None
+
+
+def resumed(told: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycHand:
+    """The hand that frame 1006 shows, with all that we know of it. Raises Mismatch."""
+    if known is not None and known.continues(told):
+        if known.agrees(told):
+            return known
+        caught_up = known.caught_up(told)
+        if caught_up is not None:
+            return caught_up
+    else:
+        known = None
+    uids = uids_of(told)
+    if uid not in uids:
+        raise Mismatch("we do not sit there")
+    own = told.players[uids.index(uid)].pokers
+    if 0 in own or len(set(own)) != len(own):
+        raise Mismatch("our own cards are not told")
+    try:
+        return _calling(told, uids, uid) if told.room.state == wire.CALLING else _playing(told, uids, uid, known)
+    except (ValueError, IndexError) as error:
+        raise Mismatch(f"the room makes no sense: {error}") from None
+
+
+def _calling(told: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand:
+    """A hand that is still being called for shows all calls."""
+    seat, turn = uids.index(uid), uids.index(told.room.whose_turn)
+    robs = [player.rob for player in told.players]
+    calls = sum(rob != -1 for rob in robs)
+    first = (turn - calls) % 3
+    dealt = wire.Dealt(uids[first], told.players[seat].pokers)
+    hand, _ = MailgycHand.begin(seat, uids, dealt)
+    for place in range(calls):
+        caller = (first + place) % 3
+        hand.called(wire.Called(uids[caller], robs[caller]))
+    return hand
+
+
+def _playing(told: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycHand | None) -> MailgycHand:
+    """A position without its history."""
+    room, seat = told.room, uids.index(uid)
+    cards = told.players[seat].pokers
+    landlord = room_landlord(told)
+    if landlord is None:
+        raise Mismatch("nobody is landlord")
+    counts = [len(player.pokers) for player in told.players]
+    turn = uids.index(room.whose_turn)
+    last: list[Any] | None = None
+    if room.last_shot_poker and room.last_shot_uid != room.whose_turn:
+        readings = _readings(room.last_shot_poker)
+        if not readings:
+            raise Mismatch(f"no such play: {wire.text_of(room.last_shot_poker)}")
+        last = [uids.index(room.last_shot_uid), readings[0]]
+    passes = 0 if last is None else (turn - last[0] - 1) % 3
+    seq = BLIND_SEQ + 8 * (54 - sum(counts)) + passes
+    view: Json = {"seat": seat, "phase": "play", "hand": wire.text_of(cards), "landlord": landlord}
+    view |= {"turn": turn, "counts": counts, "last": last}
+    view["stake"] = min(16, 2 ** sum(player.rob == TOOK for player in told.players))
+    if known is not None:
+        before = known.view.to_json()
+        seq = max(seq, known.view.seq + 1)
+        view |= {"first": before["first"], "bottom": before["bottom"]}
+        new = set(cards) - known.dealt
+        if landlord == seat and not before["bottom"] and len(new) == 3:
+            view["bottom"] = wire.text_of(new)
+    view["seq"] = seq
+    name = known.name if known is not None else f"joined-{name_of(cards)}"
+    return MailgycHand(name, seat, uids, cards, game().view_from_snapshot(view))
+
+
+def uids_of(told: wire.Joined) -> tuple[int, ...]:
+    """Players by seat; -1 for an empty one."""
+    return tuple(-1 if player.uid is None else player.uid for player in told.players)
+
+
+def room_landlord(told: wire.Joined) -> int | None:
+    """Seat of the landlord."""
+    return next((seat for seat, player in enumerate(told.players) if player.landlord), None)
+
+
+def name_of(cards: Iterable[int]) -> str:
+    """A name for the hand that was dealt so: no two hands of an account share one."""
+    return f"{sum(1 << card for card in cards):x}"
+
+
+def cards_named(name: str) -> frozenset[int]:
+    """Inverse of ``name_of``; empty for names of hands whose deal we did not see."""
+    try:
+        bits = int(name, 16)
+    except ValueError:
+        return frozenset()
+    return frozenset(card for card in range(1, 55) if bits >> card & 1)
+
+
+def _readings(cards: Sequence[int]) -> list[str]:
+    """Notations of the plays that these cards may be."""
+    try:
+        return [game().notation(action) for action in doudizhu.readings(wire.text_of(cards))]
+    except ValueError:
+        return []

@@ -1,0 +1,211 @@
+"""The dialect of mailgyc/doudizhu: text frames that hold ``[code, {…}]``, and numbered cards.
+
+Cards are 1 … 54: ``p % 13`` is 1 for an ace, 2 for a two, 3 … 12 for three to queen, 0 for a king; 53 and 54 are the
+jokers. In frames about other players 0 stands for a hidden card. Players are named by ``uid``; seats are their places
+in frame 1006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+PING, PONG = "ping", "pong"
+FAILURE, ROOMS, ROOMS_TOLD, JOIN, JOINED, LEAVE, LEFT = 0, 1001, 1002, 1005, 1006, 1007, 1008
+READY, READY_TOLD, DEALT, CALL, CALLED = 2001, 2002, 2004, 2005, 2006
+SHOOT, SHOT, ENDED = 3001, 3002, 4002
+
+WAITING, CALLING, PLAYING = 1, 2, 3
+"""``Room.state``."""
+
+Card = Annotated[int, Meta(ge=1, le=54)]
+Cards = Annotated[tuple[Card, ...], Meta(max_length=20)]
+AnyCards = Annotated[tuple[Annotated[int, Meta(ge=0, le=54)], ...], Meta(max_length=20)]
+Uid = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Word = Annotated[str, Meta(max_length=1000)]
+
+
+class BadFrame(ValueError):
+    """Not a frame of this dialect, or one that we do not know."""
+
+
+class Body(msgspec.Struct, frozen=True):
+    """What follows the code. Unknown members are ignored."""
+
+
+class Failure(Body, frozen=True):
+    reason: Word = ""
+
+
+class RoomCount(Body, frozen=True):
+    """How many players are at a level."""
+
+    level: int
+    number: int = 0
+
+
+class Rooms(Body, frozen=True):
+    rooms: Annotated[tuple[RoomCount, ...], Meta(max_length=1000)] = ()
+
+
+class Room(Body, frozen=True):
+    id: int
+    state: int
+    multiple: int = 15
+    landlord_uid: Uid = -1
+    whose_turn: Uid = -1
+    timer: float = 0.0
+    last_shot_uid: Uid = -1
+    last_shot_poker: Cards = ()
+
+
+class Player(Body, frozen=True):
+    """One seat; an empty one is ``{}``."""
+
+    uid: Uid | None = None
+    name: Word = ""
+    ready: int = 0
+    rob: int = -1
+    leave: int = 0
+    landlord: int = 0
+    pokers: AnyCards = ()
+
+
+class Joined(Body, frozen=True):
+    """The whole room: to everybody whenever somebody takes a seat or comes back."""
+
+    room: Room
+    players: Annotated[tuple[Player, ...], Meta(min_length=3, max_length=3)]
+
+
+class Left(Body, frozen=True):
+    uid: Uid
+
+
+class ReadyTold(Body, frozen=True):
+    uid: Uid
+    ready: int = 1
+
+
+class Dealt(Body, frozen=True):
+    uid: Uid
+    """Who calls first."""
+    pokers: Annotated[tuple[Card, ...], Meta(min_length=17, max_length=17)]
+    timer: float = 0.0
+
+
+class Called(Body, frozen=True):
+    uid: Uid
+    rob: int
+    landlord: Uid = -1
+    """-1 until the calling is over."""
+    multiple: int = 0
+    pokers: Cards = ()
+    """The bottom, once the landlord is known."""
+
+
+class Shot(Body, frozen=True):
+    uid: Uid
+    pokers: Cards = ()
+    multiple: int = 0
+
+
+class Result(Body, frozen=True):
+    uid: Uid
+    point: float = 0.0
+    pokers: Cards = ()
+    """What was left in the hand."""
+
+
+class Ended(Body, frozen=True):
+    winner: Uid
+    players: Annotated[tuple[Result, ...], Meta(max_length=3)] = ()
+
+
+class Pong(Body, frozen=True):
+    """The text ``pong``."""
+
+
+class Login(Body, frozen=True):
+    """The answer of ``POST /login``. Its token is of no use to the websocket, which takes the cookie."""
+
+    uid: Uid
+    name: Word = ""
+    room: int = -1
+    """The room that still keeps a seat for us."""
+    rooms: Annotated[tuple[RoomCount, ...], Meta(max_length=1000)] = ()
+
+
+_BODIES: dict[int, type[Body]] = {
+    FAILURE: Failure,
+    ROOMS_TOLD: Rooms,
+    JOINED: Joined,
+    LEFT: Left,
+    READY_TOLD: ReadyTold,
+    DEALT: Dealt,
+    CALLED: Called,
+    SHOT: Shot,
+    ENDED: Ended,
+}
+_ENVELOPE = msgspec.json.Decoder(tuple[int, msgspec.Raw])
+_DECODERS: dict[int, msgspec.json.Decoder[Body]] = {code: msgspec.json.Decoder(kind) for code, kind in _BODIES.items()}
+_LOGIN = msgspec.json.Decoder(Login)
+
+
+def decode(data: str | bytes) -> Body:
+    """A frame of the server. Raises BadFrame."""
+    if data in (PONG, b"pong"):
+        return Pong()
+    try:
+        code, body = _ENVELOPE.decode(data)
+        decoder = _DECODERS.get(code)
+        if decoder is None:
+            raise BadFrame(f"unknown code {code}")
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadFrame(str(error)) from None
+
+
+def decode_login(data: bytes) -> Login:
+    """Raises BadFrame, whose text quotes nothing of the answer."""
+    try:
+        return _LOGIN.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadFrame("the answer to the login is not understood") from None
+
+
+def encode(code: int, **body: Any) -> str:
+    """A frame for the server."""
+    return msgspec.json.encode((code, body)).decode()
+
+
+_RANKS = ("K", "A", "2", "3", "4", "5", "6", "7", "8", "9", "T", "J", "Q")
+_ORDER = {rank: place for place, rank in enumerate("3456789TJQKA2BR")}
+
+
+def rank_of(card: int) -> str:
+    """The canonical letter of a card (1 … 54); B and R are the small and the big joker."""
+    if card > 52:
+        return "B" if card == 53 else "R"
+    return _RANKS[card % 13]
+
+
+def text_of(cards: Iterable[int]) -> str:
+    """Canonical text of cards, ascending."""
+    return "".join(sorted(map(rank_of, cards), key=_ORDER.__getitem__))
+
+
+def pick(hand: Iterable[int], ranks: str) -> list[int]:
+    """Cards of a hand that have these ranks. Raises ValueError where the hand lacks one."""
+    left = sorted(hand)
+    picked = []
+    for rank in ranks:
+        card = next((card for card in left if rank_of(card) == rank), None)
+        if card is None:
+            raise ValueError(f"no {rank} in the hand")
+        left.remove(card)
+        picked.append(card)
+    return picked

@@ -1,0 +1,533 @@
+"""A lobby that speaks the dialect of mailgyc/doudizhu, with the habits that real clients met: HTTP and websocket on one
+port of loopback, every word recorded, every trap a switch.
+
+::
+
+    async with MailgycFake(Traps(drop_every=9)) as lobby:
+        ...                                     # connect adapters, or a host, to lobby.url
+        assert lobby.hands == 20 and not lobby.repeated
+
+Written from what the lobby says on the wire (``docs/adapters/mailgyc.md``); the rules are our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+from websockets.frames import Opcode
+from websockets.http11 import Request
+from websockets.protocol import State as Socket
+from websockets.server import ServerProtocol
+
+from bothost import rules
+from bothost.lobbies import mailgyc_protocol as wire
+from bothost.rules import doudizhu
+
+SECRET = "2|1:0|planted-cookie-secret"
+
+
+class Traps(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes wrong. All off by default; the habits of the lobby itself are always on."""
+
+    drop_every: int = 0
+    """Every so many moves, the connection of the mover breaks: the move counts, its echo is lost."""
+    refuse: float = 0.0
+    """Chance that a fitting move is refused all the same."""
+    noise: float = 0.0
+    """Chance that something that nobody understands comes before a frame."""
+    dead_after: int | None = None
+    """Robots never move again after so many moves."""
+    login_status: int = 200
+    refuses_cookie: bool = False
+    forgets_rooms: bool = False
+    """After a lost connection the room is gone, but the login still names it."""
+
+
+NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":1}', '[1006,{"room":{}}]')
+
+
+class Line:
+    """One websocket."""
+
+    def __init__(self, uid: int, protocol: ServerProtocol, writer: asyncio.StreamWriter) -> None:
+        self.uid = uid
+        self.protocol = protocol
+        self.writer = writer
+        self.dumb = False
+        """Came back to a kept seat, and has not named its room yet."""
+        self.deaf = False
+
+    def send(self, text: str) -> None:
+        if not self.deaf and self.protocol.state is Socket.OPEN:
+            self.protocol.send_text(text.encode())
+            self.flush()
+
+    def flush(self) -> None:
+        for data in self.protocol.data_to_send():
+            if data:
+                self.writer.write(data)
+            elif self.writer.can_write_eof():
+                self.writer.write_eof()
+
+    def abort(self) -> None:
+        self.writer.transport.abort()
+
+
+class Seat:
+    """A player in a room."""
+
+    def __init__(self, uid: int, name: str) -> None:
+        self.uid = uid
+        self.name = name
+        self.ready = 0
+        self.rob = -1
+        self.leave = 0
+        self.cards: list[int] = []
+
+
+class Room:
+    """Three seats, and the hand that is played."""
+
+    def __init__(self, number: int, level: int) -> None:
+        self.number = number
+        self.level = level
+        self.seats: list[Seat | None] = [None, None, None]
+        self.state = wire.WAITING
+        self.truth: Any = None
+        self.bottom: list[int] = []
+        self.first = 0
+        self.multiple = 15
+        self.last: tuple[int, list[int]] = (-1, [])
+
+    @property
+    def taken(self) -> list[Seat]:
+        return [seat for seat in self.seats if seat is not None]
+
+    @property
+    def turn(self) -> int:
+        """Seat to act."""
+        return int(self.truth.to_act[0])
+
+    def seat_of(self, uid: int) -> int | None:
+        return next((i for i, seat in enumerate(self.seats) if seat is not None and seat.uid == uid), None)
+
+    def picture(self, uid: int) -> dict[str, Any]:
+        """Frame 1006 for one player: the other hands are zeros."""
+        playing = self.state != wire.WAITING
+        landlord = self.truth.view(0).to_json()["landlord"] if self.state == wire.PLAYING else None
+        taken = self.taken
+        placeholder = taken[0].uid if taken else -1
+        turn = self.seats[self.turn].uid if playing and self.truth.to_act else placeholder  # type: ignore[union-attr]
+        owner = self.seats[landlord].uid if landlord is not None else placeholder
+        players = [
+            {}
+            if seat is None
+            else {
+                "uid": seat.uid,
+                "name": seat.name,
+                "sex": 1,
+                "avatar": "",
+                "ready": seat.ready,
+                "rob": seat.rob,
+                "leave": seat.leave,
+                "landlord": int(landlord == place),
+                "point": 1000,
+                "pokers": seat.cards if seat.uid == uid else [0] * len(seat.cards),
+            }
+            for place, seat in enumerate(self.seats)
+        ]
+        room: dict[str, Any] = {"id": self.number, "origin": 10, "multiple": self.multiple, "state": self.state, "timer": 40}
+        room |= {"landlord_uid": owner, "whose_turn": turn}
+        room |= {"last_shot_uid": self.last[0] if self.last[1] else owner, "last_shot_poker": self.last[1]}
+        return {"room": room, "players": players}
+
+
+class MailgycFake:
+    """A lobby on a free port of loopback, for the length of an ``async with``."""
+
+    def __init__(self, traps: Traps | None = None, *, robots_after_s: float = 0.05, seed: int = 0) -> None:
+        self.traps = traps or Traps()
+        self.robots_after_s = robots_after_s
+        self.rng = random.Random(seed)
+        self.game = rules.game("doudizhu", preset="mailgyc")
+        self.uids: dict[str, int] = {}
+        self.rooms: dict[int, Room] = {}
+        self.lines: dict[int, Line] = {}
+        """The connection that the lobby speaks to, by player."""
+        self.port = 0
+        self.hands = 0
+        self.moves = 0
+        self.frames: list[tuple[int, str, str]] = []
+        """(player, "in" | "out", text), oldest first; ``in`` is what a client said."""
+        self.refusals: dict[tuple[int, int, str], int] = {}
+        """(player, move number, frame) → how often it was refused."""
+        self.logins = 0
+        self.errors: list[str] = []
+        self._numbers = 0
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._alarms: set[asyncio.TimerHandle] = set()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def repeated(self) -> list[tuple[int, int, str]]:
+        """Refused moves that were made again at the same position."""
+        return [move for move, times in self.refusals.items() if times > 1]
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for alarm in self._alarms:
+            alarm.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def later(self, after_s: float, function: Any, *args: Any) -> None:
+        self._alarms.add(asyncio.get_running_loop().call_later(after_s, function, *args))
+
+    # ----------------------------------------------------------------------------------------------------- transport
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                await (
+                    self._login(head, reader, writer)
+                    if head.startswith(b"POST /login")
+                    else self._websocket(head, reader, writer)
+                )
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _login(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        length = next(int(x.split(b":")[1]) for x in head.lower().split(b"\r\n") if x.startswith(b"content-length"))
+        name = msgspec.json.decode(await reader.readexactly(length))["name"]
+        self.logins += 1
+        uid = self.uids.setdefault(name, len(self.uids) + 2)
+        room = self.room_of(uid)
+        answer = {"uid": uid, "name": name, "sex": 1, "avatar": "", "room": room.number if room else -1}
+        answer |= {"rooms": self.counts(), "token": "planted-jwt"}
+        body = msgspec.json.encode(answer)
+        cookie = f"Set-Cookie: userinfo={uid}|{SECRET}; expires=Sun, 20 Dec 2099 12:00:00 GMT; Path=/\r\n"
+        status = f"HTTP/1.1 {self.traps.login_status} -\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        writer.write(f"{status}{cookie}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+
+    async def _websocket(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = ServerProtocol()
+        protocol.receive_data(head)
+        (request,) = protocol.events_received()
+        assert isinstance(request, Request)
+        protocol.send_response(protocol.accept(request))
+        cookie = request.headers.get("Cookie", "")
+        known = cookie.startswith("userinfo=") and cookie.endswith(SECRET) and not self.traps.refuses_cookie
+        line = Line(int(cookie.split("=")[1].split("|")[0]) if known else 0, protocol, writer)
+        line.flush()
+        if not known:
+            await writer.drain()
+            return line.abort()  # without a word
+        line.dumb = self.room_of(line.uid) is not None
+        self.lines[line.uid] = line
+        try:
+            while data := await reader.read(65536):
+                protocol.receive_data(data)
+                for frame in protocol.events_received():
+                    if getattr(frame, "opcode", None) is Opcode.TEXT:
+                        self._heard(line, frame.data.decode())  # type: ignore[union-attr]
+                line.flush()
+                if protocol.state is Socket.CLOSED or protocol.close_expected():
+                    break
+        finally:
+            self._closed(line)
+
+    def _closed(self, line: Line) -> None:
+        """Whichever socket of a player ends: the player counts as gone, and a successor hears nothing any more."""
+        current = self.lines.get(line.uid)
+        if current is line:
+            del self.lines[line.uid]
+        elif current is not None:
+            current.deaf = True
+        room = self.room_of(line.uid)
+        if room is None:
+            return
+        if room.state == wire.WAITING:
+            self.leave(room, line.uid)
+        else:
+            seat = room.seats[room.seat_of(line.uid) or 0]
+            assert seat is not None
+            seat.leave = 1
+            self.broadcast(room, wire.LEFT, uid=line.uid)
+            if self.traps.forgets_rooms:
+                self.later(0.05, self.rooms.pop, room.number, None)
+
+    # ------------------------------------------------------------------------------------------------------- telling
+
+    def say(self, player: int, code: int, /, **body: Any) -> None:
+        line = self.lines.get(player)
+        if line is None or line.dumb:
+            return
+        if self.rng.random() < self.traps.noise:
+            line.send(self.rng.choice(NOISE))
+        text = wire.encode(code, **body)
+        self.frames.append((player, "out", text))
+        line.send(text)
+
+    def broadcast(self, room: Room, code: int, /, **body: Any) -> None:
+        for seat in room.taken:
+            self.say(seat.uid, code, **body)
+
+    def show(self, room: Room) -> None:
+        """Frame 1006, to everybody."""
+        for seat in room.taken:
+            self.say(seat.uid, wire.JOINED, **room.picture(seat.uid))
+
+    def fail(self, uid: int, reason: str) -> None:
+        self.errors.append(reason)
+        self.say(uid, wire.FAILURE, reason=reason)
+
+    def counts(self) -> list[dict[str, int]]:
+        return [
+            {"level": level, "number": sum(len(r.taken) for r in self.rooms.values() if r.level == level)}
+            for level in (1, 2, 3)
+        ]
+
+    def room_of(self, uid: int) -> Room | None:
+        return next((room for room in self.rooms.values() if room.seat_of(uid) is not None), None)
+
+    # ------------------------------------------------------------------------------------------------------- hearing
+
+    def _heard(self, line: Line, text: str) -> None:
+        uid = line.uid
+        self.frames.append((uid, "in", text))
+        if line.dumb:
+            return self._returns(line, text)
+        if text == wire.PING:
+            return line.send(wire.PONG)
+        try:
+            code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
+        except msgspec.DecodeError:
+            return self.fail(uid, "Protocol cannot be resolved")
+        room = self.room_of(uid)
+        if code == wire.ROOMS:
+            return self.say(uid, wire.ROOMS_TOLD, rooms=self.counts())
+        if room is None:
+            if code == wire.JOIN:
+                return self._join(uid, body)
+            return self.fail(uid, "ERROR STATE[0]")
+        if code == wire.LEAVE:
+            return self.leave(room, uid)
+        expected = {wire.WAITING: wire.READY, wire.CALLING: wire.CALL, wire.PLAYING: wire.SHOOT}[room.state]
+        if code != expected:
+            return self.fail(uid, f"STATE[{room.state}]")
+        if code == wire.READY:
+            return self._ready(room, uid, int(body["ready"]))
+        if room.seat_of(uid) != room.turn:
+            return self.fail(uid, "TURN ERROR")
+        self._move(room, uid, text, body)
+
+    def _returns(self, line: Line, text: str) -> None:
+        """Every message is ignored until the player names the room."""
+        room = self.room_of(line.uid)
+        with contextlib.suppress(msgspec.DecodeError):
+            code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
+            if code == wire.JOIN and room is not None and body.get("room") == room.number:
+                line.dumb = False
+                seat = room.seats[room.seat_of(line.uid) or 0]
+                assert seat is not None
+                seat.leave = 0
+                self.show(room)
+            elif code == wire.JOIN and room is None:
+                line.dumb = False
+                self._join(line.uid, body)
+
+    def _join(self, uid: int, body: dict[str, Any]) -> None:
+        level = int(body.get("level", 1))
+        free = [room for room in self.rooms.values() if len(room.taken) < 3 and room.state == wire.WAITING]
+        room = next((room for room in free if room.number == body.get("room")), None)
+        room = room or next((room for room in free if room.level == level), None)
+        if room is None:
+            self._numbers += 1
+            room = self.rooms[self._numbers] = Room(self._numbers, level)
+        name = next(name for name, number in self.uids.items() if number == uid)
+        room.seats[room.seats.index(None)] = Seat(uid, name)
+        self.show(room)
+        if level == 1 and len(room.taken) == 1:
+            self.later(self.robots_after_s, self._robots, room)
+
+    def _robots(self, room: Room) -> None:
+        while room.taken and None in room.seats:
+            place = room.seats.index(None)
+            robot = room.seats[place] = Seat(-100 * room.number - place, f"robot-{place}")
+            self.show(room)
+            self._ready(room, robot.uid, 1)
+
+    def leave(self, room: Room, uid: int) -> None:
+        """A seat that is left during a hand stays dead; the table waits for it for ever."""
+        self.broadcast(room, wire.LEFT, uid=uid)
+        place = room.seat_of(uid)
+        assert place is not None
+        if room.state == wire.WAITING:
+            room.seats[place] = None
+        else:
+            seat = room.seats[place]
+            assert seat is not None
+            dead = room.seats[place] = Seat(-1000 - uid, seat.name)
+            dead.cards, dead.rob, dead.ready, dead.leave = seat.cards, seat.rob, 1, 1
+        if all(seat.uid < 0 for seat in room.taken):
+            self.rooms.pop(room.number, None)
+
+    # ------------------------------------------------------------------------------------------------------- playing
+
+    def _ready(self, room: Room, uid: int, ready: int) -> None:
+        place = room.seat_of(uid)
+        assert place is not None
+        seat = room.seats[place]
+        assert seat is not None
+        seat.ready = ready
+        self.broadcast(room, wire.READY_TOLD, uid=uid, ready=ready)
+        if len(room.taken) == 3 and all(seat.ready for seat in room.taken):
+            self._deal(room)
+
+    def _deal(self, room: Room) -> None:
+        deck = list(range(1, 55))
+        self.rng.shuffle(deck)
+        room.first = self.rng.randrange(3)
+        hands = [deck[i * 17 : i * 17 + 17] for i in range(3)]
+        room.bottom, room.state, room.multiple, room.last = deck[51:], wire.CALLING, 15, (-1, [])
+        deal = {"hands": [wire.text_of(hand) for hand in hands], "bottom": wire.text_of(room.bottom)}
+        room.truth = self.game.state_from_deal({**deal, "first": room.first})
+        caller = room.seats[room.first]
+        assert caller is not None
+        for seat, hand in zip(room.taken, hands, strict=True):
+            seat.cards, seat.rob = hand, -1
+        for seat in room.taken:
+            self.say(seat.uid, wire.DEALT, uid=caller.uid, timer=40, pokers=seat.cards)
+        self._robot_turn(room)
+
+    def _robot_turn(self, room: Room) -> None:
+        seat = room.seats[room.turn] if room.truth.to_act else None
+        dead = self.traps.dead_after is not None and self.moves >= self.traps.dead_after
+        if seat is not None and -1000 < seat.uid < 0 and not dead:
+            self.later(0.0, self._robot_moves, room, seat)
+
+    def _robot_moves(self, room: Room, seat: Seat) -> None:
+        action = self.game.notation(int(self.rng.choice(list(room.truth.legal(room.turn)))))
+        if room.state == wire.CALLING:
+            body: dict[str, Any] = {"rob": int(action != "bid0")}
+        else:
+            body = {"pokers": [] if action == "pass" else wire.pick(seat.cards, action)}
+        self._move(room, seat.uid, "", body)
+
+    def _move(self, room: Room, uid: int, text: str, body: dict[str, Any]) -> None:
+        place = room.turn
+        calling = room.state == wire.CALLING
+        action, reason = self._call(room, body) if calling else self._shot(room, body)
+        if (
+            action is not None
+            and uid > 0
+            and len(room.truth.legal(place)) > 3
+            and self.rng.random() < self.traps.refuse
+        ):
+            action, reason = None, "Poker does not comply with the rules"
+        if action is None:
+            key = (uid, self.moves, wire.text_of(body["pokers"]) if reason and "comply" in reason else text)
+            self.refusals[key] = self.refusals.get(key, 0) + 1
+            return self.fail(uid, reason)
+        self.moves += 1
+        room.truth.apply(place, action)
+        if uid > 0 and self.traps.drop_every and self.moves % self.traps.drop_every == 0 and uid in self.lines:
+            self.lines.pop(uid).abort()
+        if calling:
+            self._tell_call(room, uid, place, int(body["rob"]))
+        else:
+            self._tell_shot(room, uid, place, list(body["pokers"]))
+        self._robot_turn(room)
+
+    def _call(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
+        legal = {self.game.notation(int(a)): int(a) for a in room.truth.legal(room.turn)}
+        took = next(action for name, action in legal.items() if name != "bid0")
+        return (took if body["rob"] == 1 else legal["bid0"]), ""
+
+    def _shot(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
+        seat, cards = room.seats[room.turn], body.get("pokers") or []
+        assert seat is not None
+        legal = {int(action) for action in room.truth.legal(room.turn)}
+        if not cards:
+            return (0, "") if 0 in legal else (None, "Last shot player does not allow pass")
+        if not isinstance(cards, list) or not set(seat.cards).issuperset(cards):
+            return None, "Poker does not exist"
+        readings = doudizhu.readings(wire.text_of(cards))
+        if not readings:
+            return None, "Poker does not comply with the rules"
+        fitting = [action for action in readings if action in legal]
+        return (fitting[0], "") if fitting else (None, "Poker small than last shot")
+
+    def _tell_call(self, room: Room, uid: int, place: int, rob: int) -> None:
+        seat = room.seats[place]
+        assert seat is not None
+        seat.rob = rob
+        room.multiple *= 2 if rob == 1 else 1
+        position = room.truth.view(0).to_json()
+        over = position["phase"] != "bid"
+        told: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
+        if over:
+            landlord = room.seats[position["landlord"]]
+            assert landlord is not None
+            landlord.cards = landlord.cards + room.bottom
+            room.state = wire.PLAYING
+            told |= {"landlord": landlord.uid, "pokers": room.bottom}
+        self.broadcast(room, wire.CALLED, **told)
+
+    def _tell_shot(self, room: Room, uid: int, place: int, cards: list[int]) -> None:
+        seat = room.seats[place]
+        assert seat is not None
+        if cards:
+            room.last = (uid, cards)
+            seat.cards = [card for card in seat.cards if card not in cards]
+        self.broadcast(room, wire.SHOT, uid=uid, pokers=cards, multiple=room.multiple)
+        if room.truth.terminal:
+            self._end(room, uid)
+
+    def _end(self, room: Room, winner: int) -> None:
+        self.hands += 1
+        returns = room.truth.returns
+        results = [
+            {"uid": s.uid, "point": int(returns[i]), "pokers": s.cards}
+            for i, s in enumerate(room.seats)
+            if s is not None
+        ]
+        multiple = {"origin": 10, "origin_multiple": 15}
+        self.broadcast(room, wire.ENDED, winner=winner, spring=0, antispring=0, multiple=multiple, players=results)
+        room.state = wire.WAITING
+        for seat in room.taken:
+            seat.ready, seat.rob, seat.cards = 0, -1, []
+        for seat in room.taken:
+            if seat.leave:
+                self.leave(room, seat.uid)
+        for seat in room.taken:
+            if seat.uid < 0:
+                self.later(0.01, self._robot_ready, room, seat.uid)
+
+    def _robot_ready(self, room: Room, uid: int) -> None:
+        if room.number in self.rooms and room.seat_of(uid) is not None:
+            self._ready(room, uid, 1)
