@@ -13,68 +13,25 @@ What this lobby leaves to its clients, and where it is dealt with:
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-from urllib.parse import urlsplit, urlunsplit
+from typing import ClassVar
 
 import msgspec
 
 from bothost import messages as m
 from bothost.lobbies import mailgyc_protocol as wire
-from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
+from bothost.lobbies.base import Capabilities
 from bothost.lobbies.mailgyc_hand import RULES, MailgycHand, Mismatch, resumed, uids_of
+from bothost.lobbies.mailgyc_session import AWAY, HELLO, READY, STALL, MailgycOptions, MailgycSession, Room
 
-HELLO, READY, STALL, AWAY = "hello", "ready", "stall", "away"
-"""Timers: the lobby must answer; we say that we are ready; a look at the table's progress; our leaving is done."""
 LOOKS = 4
 """A table is looked at so often before it counts as stalled."""
 AWAY_S = 2.0
 """Frames of a room that we left may still come for so long, where the lobby does not confirm that we left."""
-PAUSE_S = 1.0
-"""Between closing one socket and opening the next: the lobby must see the end of the first one first."""
 MOST_MISMATCHES = 3
 """Contradictions within one hand after which the table is left."""
 
 
-class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[lobby.options]``"""
-
-    level: int = 1
-    """Where a wish names none. At level 1 the server's robots join a lone player after 10 s, at 2 and 3 they do not."""
-    ready_after_s: float = 1.0
-    """How long after taking a seat, and after a hand, we say that we are ready."""
-    stall_s: float = 120.0
-    """The lobby does not enforce its 40 s: leave a table at which nobody moved for so long. 0: never."""
-    wait_s: float = 600.0
-    """Leave a table at which no hand began for so long. 0: never."""
-    answer_timeout_s: float = 10.0
-    """How long logging in, greeting and coming back may each take."""
-
-
-class _Table(msgspec.Struct):
-    """The room where we sit."""
-
-    room: int
-    level: int
-    players: tuple[wire.Player, ...]
-    hand: MailgycHand | None = None
-    lost: bool = False
-    """Whether our picture of the hand is wrong: nothing is said of it until a frame 1006 mends it."""
-    asked: str = ""
-    """The request that waits for an answer, or for the echo of its answer."""
-    acted: bool = False
-    refused: tuple[int, int] = (0, 0)
-    """How many answers were refused after so many events: (events, answers)."""
-    grant_ms: float | None = None
-    quiet: int = 0
-    """Looks since something happened."""
-    mismatches: int = 0
-
-    @property
-    def name(self) -> str:
-        return str(self.room)
-
-
-class MailgycLobby(LobbyAdapter):
+class MailgycLobby(MailgycSession):
     """One player. The account's name is the name at the lobby, which asks for no password."""
 
     name: ClassVar[str] = "mailgyc"
@@ -96,28 +53,6 @@ class MailgycLobby(LobbyAdapter):
         plays_for_us=False,
     )
     Options: ClassVar[type[msgspec.Struct]] = MailgycOptions
-
-    def __init__(self, account: Account, options: Any) -> None:
-        super().__init__(account, options)
-        self._conn = 0
-        self._login = 0
-        """Number of the last HTTP request."""
-        self._stage = "closed"
-        """closed → login → opening → greeting | returning → ready"""
-        self._uid = 0
-        self._room = -1
-        """The room that keeps a seat for us, says the login."""
-        self._levels: frozenset[int] = frozenset()
-        self._seek: m.Seek | None = None
-        self._sought = False
-        """Whether the lobby was asked for the seat."""
-        self._leaving = False
-        self._listing = False
-        self._searched_self = False
-        """Whether we logged in again to learn where the lobby believes that we sit."""
-        self._known: tuple[str, ...] = ()
-        self._memo: m.Json = {}
-        self._table: _Table | None = None
 
     def feed(self, item: m.Input) -> list[m.Output]:
         """Take one input or command; return effects and events in the order in which they must happen."""
@@ -142,111 +77,6 @@ class MailgycLobby(LobbyAdapter):
                 return self._close()
             case _:
                 return self._command(item)
-
-    def _send(self, code: int, **body: Any) -> m.SendFrame:
-        return m.SendFrame(self._conn, wire.encode(code, **body))
-
-    # --------------------------------------------------------------------------------------------------- logging in
-
-    def _log_in(self, command: m.Authenticate | m.Resume) -> list[m.Output]:
-        self._known = command.known if isinstance(command, m.Resume) else ()
-        self._memo = command.memo
-        out: list[m.Output] = []
-        if self._stage not in ("closed", "login"):
-            out.append(m.CloseSocket(self._conn))
-        self._login += 1
-        self._stage = "login"
-        body = msgspec.json.encode({"name": self.account.name})
-        headers = (("Content-Type", "application/json"), ("User-Agent", self.account.user_agent))
-        url = _address(self.account.url, "http", "/login")
-        out.append(m.HttpRequest(self._login, "POST", url, headers, body, self.options.answer_timeout_s))
-        return out
-
-    def _logged_in(self, result: m.HttpResult) -> list[m.Output]:
-        if self._stage != "login" or result.request != self._login:
-            return []
-        if result.status in (400, 401, 403):
-            return self._end(m.AuthFailed(f"the login answers HTTP {result.status}"))
-        if result.status != 200:
-            where = f"HTTP {result.status}" if result.status else "no answer"
-            return self._end(m.Disconnected(f"login: {where}"))
-        try:
-            login = wire.decode_login(result.body)
-        except wire.BadFrame as error:
-            return self._end(m.Disconnected(str(error)))
-        cookie = _cookie(result.headers)
-        if cookie is None:
-            return self._end(m.AuthFailed("the login sets no cookie userinfo"))
-        self._uid, self._room = login.uid, login.room
-        self._levels = frozenset(room.level for room in login.rooms)
-        self._conn += 1
-        self._stage = "opening"
-        headers = (("Cookie", f"userinfo={cookie}"), ("User-Agent", self.account.user_agent))
-        url = _address(self.account.url, "ws", "/ws")
-        return [m.OpenSocket(self._conn, url, headers), m.SetTimer(HELLO, self.options.answer_timeout_s)]
-
-    def _opened(self, item: m.SocketOpened) -> list[m.Output]:
-        """An open socket proves nothing (a refused one is opened and closed): let the lobby say something."""
-        if item.conn != self._conn or self._stage != "opening":
-            return []
-        if self._room == -1:
-            self._stage = "greeting"
-            return [self._send(wire.ROOMS)]
-        self._stage = "returning"
-        return [self._send(wire.JOIN, room=self._room, level=self._level_of(self._room))]
-
-    def _level_of(self, room: int) -> int:
-        if self._table is not None and self._table.room == room:
-            return self._table.level
-        level = self._memo.get("level") if self._memo.get("table") == str(room) else None
-        return level if isinstance(level, int) else self.options.level
-
-    def _welcome(self, *, back: bool) -> list[m.Output]:
-        """Logged in. Tables that the lobby does not name now are gone."""
-        self._stage = "ready"
-        out: list[m.Output] = [m.CancelTimer(HELLO), m.Connected(str(self._uid), back, self.account.name)]
-        gone = set(self._known)
-        if self._table is not None:
-            gone.add(self._table.name)
-        gone.discard(str(self._room))
-        if self._table is not None and self._table.room != self._room:
-            self._table = None
-        out += [m.TableEnded(name, "aborted", detail="the lobby does not know it any more") for name in sorted(gone)]
-        self._known = ()
-        return out
-
-    def _lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
-        if item.conn != self._conn or self._stage in ("closed", "login"):
-            return []
-        if isinstance(item, m.SocketFailed):
-            if item.status in (401, 403):
-                return self._end(m.AuthFailed(f"the websocket answers HTTP {item.status}"))
-            where = f"HTTP {item.status}" if item.status else "no connection"
-            return self._end(m.Disconnected(f"{where}: {item.reason}", PAUSE_S))
-        if self._stage == "ready":
-            return self._end(m.Disconnected(f"closed with {item.code}: {item.reason}", PAUSE_S))
-        return self._end(m.Disconnected("closed without a word, as the lobby does to a cookie it refuses", PAUSE_S))
-
-    def _end(self, *events: m.Output) -> list[m.Output]:
-        """The connection is over; our seat may live on."""
-        self._stage = "closed"
-        out: list[m.Output] = [m.CancelTimer(name) for name in (HELLO, READY, STALL, AWAY)]
-        if self._seek is not None:
-            out.append(m.SeekEnded(self._seek.seek, "disconnected"))
-        self._seek, self._sought, self._leaving, self._listing = None, False, False, False
-        if self._table is not None:
-            self._table.asked, self._table.acted = "", False
-        return [*out, *events]
-
-    def _reconnect(self, reason: str) -> list[m.Output]:
-        """The only way to a fresh frame 1006."""
-        return [m.CloseSocket(self._conn), *self._end(m.Disconnected(reason, PAUSE_S))]
-
-    def _close(self) -> list[m.Output]:
-        if self._stage in ("closed", "login"):
-            self._stage = "closed"
-            return []
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()]
 
     # ----------------------------------------------------------------------------------------------------- commands
 
@@ -360,18 +190,18 @@ class MailgycLobby(LobbyAdapter):
         """Again after a while, where nothing came of it."""
         return [self._send(wire.READY, ready=1), m.SetTimer(READY, 15.0 + self.options.ready_after_s)]
 
-    def _watch(self, table: _Table) -> list[m.Output]:
+    def _watch(self, table: Room) -> list[m.Output]:
         limit = self.options.stall_s if table.hand is not None else self.options.wait_s
         return [m.SetTimer(STALL, limit / LOOKS)] if limit > 0 else [m.CancelTimer(STALL)]
 
-    def _look(self, table: _Table) -> list[m.Output]:
+    def _look(self, table: Room) -> list[m.Output]:
         table.quiet += 1
         if table.quiet < LOOKS:
             return self._watch(table)
         what = "nobody moves" if table.hand is not None else "no hand begins"
         return self._give_up(table, f"{what}, and the lobby enforces no time")
 
-    def _give_up(self, table: _Table, reason: str) -> list[m.Output]:
+    def _give_up(self, table: Room, reason: str) -> list[m.Output]:
         return [*self._leave(), m.TableEnded(table.name, "aborted", detail=reason)]
 
     # ------------------------------------------------------------------------------------------------------- frames
@@ -393,7 +223,7 @@ class MailgycLobby(LobbyAdapter):
             assert table is not None
             return out + self._contradicted(table, str(error))
 
-    def _told(self, frame: wire.Body, table: _Table | None, raw: str | bytes) -> list[m.Output]:
+    def _told(self, frame: wire.Body, table: Room | None, raw: str | bytes) -> list[m.Output]:
         match frame:
             case wire.Pong():
                 return [m.Alive()]
@@ -430,7 +260,7 @@ class MailgycLobby(LobbyAdapter):
         ]
         return [m.Tables(tuple(levels))]
 
-    def _failed(self, frame: wire.Failure, table: _Table | None) -> list[m.Output]:
+    def _failed(self, frame: wire.Failure, table: Room | None) -> list[m.Output]:
         """Errors name no request: at most one thing waits for an answer at a time."""
         if table is not None and table.acted and not table.lost:
             return self._refused(table, frame.reason, resync=_is_ours_wrong(frame.reason))
@@ -443,7 +273,7 @@ class MailgycLobby(LobbyAdapter):
             out += self._reconnect("the lobby believes that we sit somewhere: log in to learn where")
         return out
 
-    def _refused(self, table: _Table, reason: str, *, resync: bool) -> list[m.Output]:
+    def _refused(self, table: Room, reason: str, *, resync: bool) -> list[m.Output]:
         hand = table.hand
         assert hand is not None
         request, table.asked, table.acted = table.asked, "", False
@@ -452,7 +282,7 @@ class MailgycLobby(LobbyAdapter):
         out: list[m.Output] = [m.Rejected(table.name, request, reason, resync)]
         return out if resync else out + self._ask(table, hand, None)
 
-    def _left(self, frame: wire.Left, table: _Table | None) -> list[m.Output]:
+    def _left(self, frame: wire.Left, table: Room | None) -> list[m.Output]:
         if frame.uid == self._uid:
             if self._leaving:
                 return self._gone()
@@ -475,7 +305,7 @@ class MailgycLobby(LobbyAdapter):
             self._room = -1
             return [*self._welcome(back=True), *self._go_away()]  # the room is gone, and we were seated elsewhere
         before, level = self._table, self._level_of(self._room)
-        table = _Table(frame.room.id, level, frame.players)
+        table = Room(frame.room.id, level, frame.players)
         if before is not None and before.room == table.room:
             table.hand, table.quiet = before.hand, before.quiet
             table.mismatches, table.refused = before.mismatches, before.refused
@@ -485,7 +315,7 @@ class MailgycLobby(LobbyAdapter):
         out = [*self._welcome(back=True), self._seated(table, None)]
         return out + self._restore(frame, table)
 
-    def _restore(self, frame: wire.Joined, table: _Table) -> list[m.Output]:
+    def _restore(self, frame: wire.Joined, table: Room) -> list[m.Output]:
         """Tell the position that frame 1006 shows."""
         before, table.hand = table.hand, None
         seen = before.view.seq if before is not None else -1
@@ -509,7 +339,7 @@ class MailgycLobby(LobbyAdapter):
         out.append(m.Snapshot(table.name, table.hand.name, table.hand.seat, table.hand.view.to_json()))
         return out + self._ask(table, table.hand, None)
 
-    def _joined(self, frame: wire.Joined, table: _Table | None) -> list[m.Output]:
+    def _joined(self, frame: wire.Joined, table: Room | None) -> list[m.Output]:
         if self._leaving or self._uid not in uids_of(frame):
             return []
         if table is not None and frame.room.id == table.room:
@@ -523,20 +353,20 @@ class MailgycLobby(LobbyAdapter):
             return [*self._go_away(), ended]
         self._searched_self = False
         level = seek.wish.attributes.get("level", self.options.level)
-        self._table = table = _Table(frame.room.id, level, frame.players)
+        self._table = table = Room(frame.room.id, level, frame.players)
         memo = {"table": table.name, "level": level, "hand": "", "view": None}
         return [m.Remember(memo), self._seated(table, seek.seek), *self._restore(frame, table)]
 
-    def _seated(self, table: _Table, seek: str | None) -> m.Seated:
+    def _seated(self, table: Room, seek: str | None) -> m.Seated:
         seat = next((i for i, player in enumerate(table.players) if player.uid == self._uid), None)
         attributes = {"level": table.level, "room": table.room}
         return m.Seated(table.name, "doudizhu", RULES, seat, _players(table.players), attributes, seek)
 
-    def _prepare(self, frame: wire.Joined, table: _Table) -> list[m.Output]:
+    def _prepare(self, frame: wire.Joined, table: Room) -> list[m.Output]:
         ready = any(player.uid == self._uid and player.ready for player in frame.players)
         return [] if ready else [m.SetTimer(READY, self.options.ready_after_s)]
 
-    def _room_told(self, frame: wire.Joined, table: _Table) -> list[m.Output]:
+    def _room_told(self, frame: wire.Joined, table: Room) -> list[m.Output]:
         """Somebody took a seat, or came back: a chance to compare."""
         table.players = frame.players
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
@@ -548,7 +378,7 @@ class MailgycLobby(LobbyAdapter):
 
     # ---------------------------------------------------------------------------------------------------- the hand
 
-    def _dealt(self, frame: wire.Dealt, table: _Table, raw: str | bytes) -> list[m.Output]:
+    def _dealt(self, frame: wire.Dealt, table: Room, raw: str | bytes) -> list[m.Output]:
         uids = tuple(-1 if player.uid is None else player.uid for player in table.players)
         if self._uid not in uids:
             raise Mismatch("cards were dealt, but not to us")
@@ -561,7 +391,7 @@ class MailgycLobby(LobbyAdapter):
         return out + self._ask(table, hand, raw)
 
     def _moved(
-        self, frame: wire.Called | wire.Shot, table: _Table, hand: MailgycHand, raw: str | bytes
+        self, frame: wire.Called | wire.Shot, table: Room, hand: MailgycHand, raw: str | bytes
     ) -> list[m.Output]:
         seq = hand.view.seq
         lines = hand.called(frame) if isinstance(frame, wire.Called) else hand.shot(frame)
@@ -575,7 +405,7 @@ class MailgycLobby(LobbyAdapter):
             table.asked, table.acted = "", False
         return out + self._ask(table, hand, raw)
 
-    def _ask(self, table: _Table, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
+    def _ask(self, table: Room, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
         """Ask for a move where it is our turn: the lobby does not."""
         if not hand.asked or table.asked:
             return []
@@ -585,7 +415,7 @@ class MailgycLobby(LobbyAdapter):
         request = m.ActionRequest(table.name, hand.name, table.asked, table.grant_ms, 0.0, seq, None, raw)
         return [self._remember(table, hand), request]
 
-    def _ended(self, frame: wire.Ended, table: _Table) -> list[m.Output]:
+    def _ended(self, frame: wire.Ended, table: Room) -> list[m.Output]:
         hand = table.hand
         if hand is None:
             return []
@@ -600,10 +430,10 @@ class MailgycLobby(LobbyAdapter):
         # Not at once: whoever drains now must be able to leave before the next hand is dealt.
         return [*out, m.SetTimer(READY, self.options.ready_after_s), *self._watch(table)]
 
-    def _remember(self, table: _Table, hand: MailgycHand) -> m.Remember:
+    def _remember(self, table: Room, hand: MailgycHand) -> m.Remember:
         return m.Remember({"table": table.name, "level": table.level, **hand.memo()})
 
-    def _contradicted(self, table: _Table, reason: str) -> list[m.Output]:
+    def _contradicted(self, table: Room, reason: str) -> list[m.Output]:
         """Nothing more is decided here until the lobby has told the position anew."""
         table.lost = True
         table.mismatches += 1
@@ -625,22 +455,6 @@ def _grant_ms(timer_s: float) -> float | None:
 
 def _players(players: tuple[wire.Player, ...]) -> tuple[m.PlayerInfo, ...]:
     return tuple(m.PlayerInfo(str(p.uid), seat, p.name) for seat, p in enumerate(players) if p.uid is not None)
-
-
-def _address(url: str, scheme: str, path: str) -> str:
-    """The lobby's address for HTTP or websocket; only the websocket's path may be chosen, as the path of ``url``."""
-    parts = urlsplit(url)
-    secure = "s" if parts.scheme in ("wss", "https") else ""
-    chosen = parts.path if scheme == "ws" and parts.path not in ("", "/") else path
-    return urlunsplit((scheme + secure, parts.netloc, chosen, "", ""))
-
-
-def _cookie(headers: tuple[tuple[str, str], ...]) -> str | None:
-    """The value of the cookie ``userinfo``."""
-    for name, value in headers:
-        if name.lower() == "set-cookie" and value.startswith("userinfo="):
-            return value.removeprefix("userinfo=").split(";", 1)[0]
-    return None
 
 
 def _text(raw: str | bytes) -> str:

@@ -141,7 +141,13 @@ class Room:
             }
             for place, seat in enumerate(self.seats)
         ]
-        room: dict[str, Any] = {"id": self.number, "origin": 10, "multiple": self.multiple, "state": self.state, "timer": 40}
+        room: dict[str, Any] = {
+            "id": self.number,
+            "origin": 10,
+            "multiple": self.multiple,
+            "state": self.state,
+            "timer": 40,
+        }
         room |= {"landlord_uid": owner, "whose_turn": turn}
         room |= {"last_shot_uid": self.last[0] if self.last[1] else owner, "last_shot_poker": self.last[1]}
         return {"room": room, "players": players}
@@ -169,6 +175,7 @@ class MailgycFake:
         self.logins = 0
         self.errors: list[str] = []
         self._numbers = 0
+        self._client_moves = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._alarms: set[asyncio.TimerHandle] = set()
@@ -455,7 +462,8 @@ class MailgycFake:
             return self.fail(uid, reason)
         self.moves += 1
         room.truth.apply(place, action)
-        if uid > 0 and self.traps.drop_every and self.moves % self.traps.drop_every == 0 and uid in self.lines:
+        self._client_moves += uid > 0
+        if uid in self.lines and self.traps.drop_every and self._client_moves % self.traps.drop_every == 0:
             self.lines.pop(uid).abort()
         if calling:
             self._tell_call(room, uid, place, int(body["rob"]))

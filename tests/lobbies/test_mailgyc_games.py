@@ -1,10 +1,8 @@
 """Whole games at a lobby that behaves like mailgyc/doudizhu, played by the whole host over HTTP and a websocket."""
 
 import asyncio
-import collections
 import contextlib
 
-import msgspec
 import pytest
 
 import bothost.lobbies
@@ -24,14 +22,13 @@ from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store, schema
-from bothost.testing.mailgyc_lobby import SECRET, MailgycFake, Traps
+from bothost.testing.mailgyc_lobby import MailgycFake, Traps
 
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
 SHORT = Patience(seek_s=5.0, settle_s=0.05, confirm_s=2.0, idle_s=20.0)
-OPTIONS = {"ready_after_s": 0.02}
+OPTIONS = {"ready_after_s": 0.02, "pause_s": 0.05}
 
 
 class ShortMoves(Player):
@@ -52,10 +49,6 @@ class ShortStrategy(Strategy):
 
     def player(self, table):
         return ShortMoves(table.seed)
-
-
-class Bots:
-    strategies = hookimpl(lambda: [ShortStrategy])
 
 
 class Given:
@@ -114,9 +107,8 @@ async def until(true, seconds=60.0):
 
 
 async def play(folder, hands, *, names=("ada",), level=1, traps=None, seed=0, seconds=80.0):
-    async with MailgycFake(traps, seed=seed) as lobby:
-        async with hosting(folder, lobby, names, level) as host:
-            await until(lambda: lobby.hands >= hands, seconds)
+    async with MailgycFake(traps, seed=seed) as lobby, hosting(folder, lobby, names, level) as host:
+        await until(lambda: lobby.hands >= hands, seconds)
     assert lobby.repeated == []
     return lobby, host
 
