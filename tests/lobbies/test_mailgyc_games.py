@@ -126,7 +126,7 @@ async def test_three_accounts_of_ours_at_one_table(tmp_path):
     assert host.floor.tally.fallbacks == {}
 
 
-TRAPS = Traps(drop_every=25, refuse=0.05, noise=0.05)
+TRAPS = Traps(drop_every=9, refuse=0.05, noise=0.05)
 
 
 async def test_twenty_games_with_all_traps(tmp_path):
