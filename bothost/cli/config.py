@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bothost import config
 from bothost.cli import options, output
+
+if TYPE_CHECKING:
+    from bothost.plugins import Plugins
 
 app = typer.Typer(help="Check, find and show the configuration.", no_args_is_help=True)
 
@@ -37,15 +40,18 @@ def lint(config_file: options.Config = None, json: options.Json = False) -> None
     from bothost.plugins import check_settings
 
     warnings = [*loaded.warnings, *check_settings(loaded.settings, plugins, file=str(loaded.path))]
-    warnings += missing_secrets(loaded.settings)
+    warnings += missing_secrets(loaded.settings, plugins)
     lines = [*(f"warning: {text}" for text in warnings), f"{loaded.path}: good"]
     output.emit({"path": str(loaded.path), "good": True, "warnings": warnings}, json, "\n".join(lines))
 
 
-def missing_secrets(settings: config.Settings) -> list[str]:
+def missing_secrets(settings: config.Settings, plugins: Plugins) -> list[str]:
     """What `bothost run` will ask for and not find."""
     missing = []
     for lobby in settings.lobbies:
+        adapter = plugins.lobbies.get(lobby.adapter)
+        if adapter is not None and not adapter.capabilities.needs_secret:
+            continue
         for account in lobby.accounts:
             if not any(secret is not None and secret.present for secret in (account.token, account.password)):
                 problem = account.token.problem if account.token is not None else "no token"

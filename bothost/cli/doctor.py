@@ -66,8 +66,6 @@ def diagnose(config_file: Path | None) -> Iterator[Check]:
     for text in loaded.warnings:
         yield Check("configuration", "warning", text)
     yield from _guarded("plugins", lambda: _plugins(settings, str(loaded.path)))
-    for text in missing_secrets(settings):
-        yield Check("secrets", "failed", text, "set it, or name a file: token = { file = … }", 78)
     yield from _data_dir(settings.host.data_dir)
     yield _open_files(settings)
     yield from _guarded("database", lambda: _database(settings))
@@ -107,6 +105,8 @@ def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
     for failure in plugins.failures:
         yield Check("plugins", "warning", f"{failure.plugin}: {failure.cause}", failure.advice)
     yield Check("plugins", "ok", f"{len(plugins.sources)} loaded, {len(plugins.strategies)} strategies")
+    for text in missing_secrets(settings, plugins):
+        yield Check("secrets", "failed", text, "set it, or name a file: token = { file = … }", 78)
     try:
         check_settings(settings, plugins, file=file)
     except BothostError as error:

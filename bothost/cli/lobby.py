@@ -149,7 +149,7 @@ def _adapter(name: str, url: str | None, account: str | None, config_file: Any) 
             raise UsageError("an adapter needs the URL of a lobby", advice="add --url ws://…")
         variable = f"BOTHOST_{name.upper().replace('-', '_')}_TOKEN"
         token = os.environ.get(variable, "")
-        if not token:
+        if not token and plugins.lobbies[name].capabilities.needs_secret:
             raise ConfigError("no token", key=variable, advice=f"set ${variable}; tokens never go on the command line")
         made = Account(name=account or "check", url=url, token=token)
         adapter_class = plugins.lobbies[name]
@@ -157,13 +157,14 @@ def _adapter(name: str, url: str | None, account: str | None, config_file: Any) 
     mine = next((a for a in lobby.accounts if account in (None, a.name)), None)
     if mine is None:
         raise UsageError(f"lobby {name!r} has no such account", advice="see [[lobby.account]] in config.toml")
+    adapter_class = require(plugins, plugins.lobbies, "adapter", lobby.adapter)
+    must_have = adapter_class.capabilities.needs_secret
     made = Account(
         name=mine.name,
         url=url or lobby.url,
-        token=mine.token.reveal() if mine.token is not None else "",
-        password=mine.password.reveal() if mine.password is not None else "",
+        token=mine.token.reveal() if mine.token is not None and (must_have or mine.token.present) else "",
+        password=mine.password.reveal() if mine.password is not None and (must_have or mine.password.present) else "",
     )
-    adapter_class = require(plugins, plugins.lobbies, "adapter", lobby.adapter)
     try:
         chosen = msgspec.convert(lobby.options, adapter_class.Options)
     except msgspec.ValidationError as error:

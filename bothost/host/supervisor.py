@@ -305,19 +305,21 @@ class Host:
         adapter_class = require(self._plugins, self._plugins.lobbies, "lobby adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
-        adapter = adapter_class(self._login(lobby, settings), options)
+        login = self._login(lobby, settings, adapter_class.capabilities.needs_secret)
+        adapter = adapter_class(login, options)
         account = Account(self, lobby, settings, adapter, memo, self._connection, self._patience)
         account.draining = self.draining  # a signal may come before there are any accounts
         return account
 
     @staticmethod
-    def _login(lobby: LobbySettings, settings: AccountSettings) -> Login:
+    def _login(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
         token, password = settings.token, settings.password
         has_password = password is not None and password.present
+        must_have = needs_secret and not has_password
         return Login(
             name=settings.name,
             url=lobby.url,
-            token=token.reveal() if token is not None and (token.present or not has_password) else "",
+            token=token.reveal() if token is not None and (token.present or must_have) else "",
             password=password.reveal() if password is not None and has_password else "",
             user_agent=lobby.user_agent,
         )

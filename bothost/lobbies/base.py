@@ -43,6 +43,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     on_rate_limit: Literal["close", "error", "drop", "none"]
     plays_for_us: bool
     transport: Literal["websocket", "long_poll"] = "websocket"
+    needs_secret: bool = True
+    """Whether logging in takes a token or a password; some lobbies ask for nothing but a name."""
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):

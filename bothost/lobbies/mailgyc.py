@@ -51,6 +51,7 @@ class MailgycLobby(MailgycSession):
         messages_per_second=None,
         on_rate_limit="none",
         plays_for_us=False,
+        needs_secret=False,
     )
     Options: ClassVar[type[msgspec.Struct]] = MailgycOptions
 

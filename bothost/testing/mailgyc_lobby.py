@@ -437,6 +437,12 @@ class MailgycFake:
         if seat is not None and -1000 < seat.uid < 0 and not dead:
             self.later(0.0, self._robot_moves, room, seat)
 
+    def wake_robots(self) -> None:
+        """Let robots move that ``dead_after`` had stopped."""
+        for room in self.rooms.values():
+            if room.state != wire.WAITING:
+                self._robot_turn(room)
+
     def _robot_moves(self, room: Room, seat: Seat) -> None:
         action = self.game.notation(int(self.rng.choice(list(room.truth.legal(room.turn)))))
         if room.state == wire.CALLING:

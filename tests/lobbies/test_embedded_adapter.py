@@ -385,6 +385,14 @@ def proven(name, value):
             fresh.start()
             lobby.run()
             return value in ("identity", "snapshot") and m.Snapshot in kinds(fresh) and table in fresh.asked
+        case "needs_secret":
+            lobby.settings.tokens["cyd"] = "secret-of-cyd"
+            nameless = RandomClient(
+                lobby.shell("cyd", EmbeddedLobby(Account(name="cyd", url="ws://x"), EmbeddedOptions()))
+            )
+            nameless.start()
+            lobby.run()
+            return value is True and m.AuthFailed in kinds(nameless)
         case "heartbeat":
             ada.shell.do(m.Ping())
             lobby.run()
