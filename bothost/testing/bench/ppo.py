@@ -43,7 +43,7 @@ class Net(nn.Module):
 
 
 def command(
-    environments: Annotated[int, typer.Option(help="Hands played at once.", min=1)] = 256,
+    environments: Annotated[int, typer.Option(help="Hands played at once.", min=1)] = 512,
     horizon: Annotated[int, typer.Option(help="Decisions per environment and update.", min=1)] = 128,
     minibatch: Annotated[int, typer.Option(help="Samples per gradient step.", min=1)] = 1024,
     epochs: Annotated[int, typer.Option(help="Passes over each batch.", min=1)] = 3,
