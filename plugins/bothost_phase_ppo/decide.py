@@ -20,8 +20,9 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float = 0.0
     """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature."""
     symmetries: int = 4
-    """How many of the 24 namings of the colours the network is asked about; what it answers is averaged. More is
-    stronger, and takes so many times as long."""
+    """How many of the 24 namings of the colours the network is asked about; what it answers is averaged. It
+    takes so many times as long; 4 and 24 lost fewer points than 1 to the rule player over 400 deals (1.1 against 1.9 a
+    hand), by a margin that such a match cannot settle."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.symmetries <= 24:
