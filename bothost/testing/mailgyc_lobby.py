@@ -398,7 +398,7 @@ class MailgycFake:
         else:
             seat = room.seats[place]
             assert seat is not None
-            dead = room.seats[place] = Seat(-1000 - uid, seat.name)
+            dead = room.seats[place] = Seat(-(10**9) - uid, seat.name)
             dead.cards, dead.rob, dead.ready, dead.leave = seat.cards, seat.rob, 1, 1
         if all(seat.uid < 0 for seat in room.taken):
             self.rooms.pop(room.number, None)
@@ -434,7 +434,7 @@ class MailgycFake:
     def _robot_turn(self, room: Room) -> None:
         seat = room.seats[room.turn] if room.truth.to_act else None
         dead = self.traps.dead_after is not None and self.moves >= self.traps.dead_after
-        if seat is not None and -1000 < seat.uid < 0 and not dead:
+        if seat is not None and -(10**9) < seat.uid < 0 and not dead:
             self.later(0.0, self._robot_moves, room, seat)
 
     def wake_robots(self) -> None:
