@@ -6,9 +6,10 @@ from bothost.hookspecs import hookimpl
 from bothost.lobbies.base import LobbyAdapter
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
+from bothost.lobbies.othello_platform import OthelloPlatform
 
 
 @hookimpl
 def bothost_lobbies() -> list[type[LobbyAdapter]]:
     """The adapters in this package."""
-    return [EmbeddedLobby, MailgycLobby]
+    return [EmbeddedLobby, MailgycLobby, OthelloPlatform]

@@ -1,0 +1,286 @@
+"""The dialect of othello-platform: JSON text frames ``{type, payload, ts}`` and a few REST answers.
+
+Raw data stops here: what comes in is checked and typed, what goes out is built by functions. Ids are numbers in most
+messages and texts in some (the lobby's database makes them), so they are texts for us. Fields that we do not need are
+not named, and new ones do no harm.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Color = Literal["BLACK", "WHITE"]
+COLORS: tuple[Color, Color] = ("BLACK", "WHITE")
+"""By seat."""
+Id = str
+Board = Annotated[tuple[Annotated[int, Meta(ge=0, le=2)], ...], Meta(min_length=64, max_length=64)]
+"""Index y * 8 + x; 0 empty, 1 black, 2 white."""
+Coordinate = Annotated[int, Meta(ge=0, le=7)]
+
+
+class BadFrame(ValueError):
+    """What came is not in this dialect, or not in the part of it that we know."""
+
+
+class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Base of payloads."""
+
+
+class Pos(_Part, frozen=True, gc=False):
+    x: Coordinate
+    y: Coordinate
+
+
+class AuthOk(_Part, frozen=True, gc=False):
+    user_id: Id
+    username: str = ""
+
+
+class Pong(_Part, frozen=True, gc=False):
+    pass
+
+
+class RoomState(_Part, frozen=True, gc=False):
+    """Who sits in a room; sent with every change, and after the game too."""
+
+    room_id: Id
+    game_id: str | None = None
+    black_id: Id | None = None
+    white_id: Id | None = None
+    status: str = "waiting"
+    black_ready: bool = False
+    white_ready: bool = False
+    black_name: str | None = None
+    white_name: str | None = None
+    owner_id: Id | None = None
+
+
+class GameStart(_Part, frozen=True, gc=False):
+    game_id: str
+    turn: Color
+    board: Board
+    black_id: Id | None = None
+    white_id: Id | None = None
+    black_name: str | None = None
+    white_name: str | None = None
+    ai_level: int | None = None
+    remaining_ms: float | None = None
+
+
+class Moved(_Part, frozen=True, gc=False):
+    """A disc was placed. ``next_turn`` is None at the end; it is the same colour where the other one must pass."""
+
+    game_id: str
+    color: Color
+    pos: Pos
+    board: Board
+    next_turn: Color | None = None
+    remaining_ms: float | None = None
+
+
+class GameOver(_Part, frozen=True, gc=False):
+    game_id: str
+    result: str | None = None
+    end_reason: str = "normal"
+
+
+class SyncMove(_Part, frozen=True, gc=False):
+    color: Color
+    pos: Pos | None = None
+    is_pass: bool = False
+
+
+class StateSync(_Part, frozen=True, gc=False):
+    """The answer to ``reconnect``: the position, and the moves since the number that we named."""
+
+    game_id: str
+    board: Board
+    turn: Color | None = None
+    black_id: Id | None = None
+    white_id: Id | None = None
+    black_name: str | None = None
+    white_name: str | None = None
+    remaining_ms: float | None = None
+    status: str = "playing"
+    moves: tuple[SyncMove, ...] = ()
+
+
+class MatchQueued(_Part, frozen=True, gc=False):
+    size: int = 0
+
+
+class MatchFound(_Part, frozen=True, gc=False):
+    room_id: Id
+
+
+class MatchTimeout(_Part, frozen=True, gc=False):
+    pass
+
+
+class Chatter(_Part, frozen=True, gc=False):
+    """Known, and of no use to a player: a pass is told by the next turn already, the rest is for people."""
+
+
+class ServerShutdown(_Part, frozen=True, gc=False):
+    pass
+
+
+class Error(_Part, frozen=True, gc=False):
+    """Names neither a game nor what was wrong with which message."""
+
+    code: str
+    msg: str = ""
+
+
+Payload = (
+    AuthOk
+    | Pong
+    | RoomState
+    | GameStart
+    | Moved
+    | GameOver
+    | StateSync
+    | MatchQueued
+    | MatchFound
+    | MatchTimeout
+    | Chatter
+    | ServerShutdown
+    | Error
+)
+
+_TYPES: dict[str, type[Any]] = {
+    "auth_ok": AuthOk,
+    "pong": Pong,
+    "room_state": RoomState,
+    "game_start": GameStart,
+    "move": Moved,
+    "game_over": GameOver,
+    "state_sync": StateSync,
+    "match_queued": MatchQueued,
+    "match_found": MatchFound,
+    "match_timeout": MatchTimeout,
+    "match_left": Chatter,
+    "pass": Chatter,
+    "server_shutdown": ServerShutdown,
+    "error": Error,
+}
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    type: str
+    payload: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_raw = msgspec.json.Decoder()
+
+
+def decode(data: str | bytes) -> Payload:
+    """A frame of the lobby. Raises BadFrame."""
+    try:
+        envelope = _envelope.decode(data)
+        kind = _TYPES.get(envelope.type)
+        if kind is None:
+            raise BadFrame(f"no such message: {envelope.type[:40]!r}")
+        return _typed(bytes(envelope.payload), kind)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise BadFrame(str(error)) from None
+
+
+_IDS = ("userId", "roomId", "blackId", "whiteId", "ownerId", "gameId", "id")
+
+
+def _typed(data: bytes, kind: type[Any]) -> Any:
+    """``data`` as ``kind``; ids that are numbers become texts. Raises DecodeError."""
+    fields = _raw.decode(data)
+    if not isinstance(fields, dict):
+        raise msgspec.ValidationError("a payload is an object")
+    for name in _IDS:
+        value = fields.get(name)
+        if type(value) is int:
+            fields[name] = str(value)
+    return msgspec.convert(fields, kind)
+
+
+# --------------------------------------------------------------------------------------------------------------- REST
+
+
+class Login(_Part, frozen=True, gc=False):
+    """Answer to login, register and refresh."""
+
+    token: Annotated[str, Meta(min_length=1, max_length=4096)]
+    refresh_token: str | None = None
+
+    def __repr__(self) -> str:
+        return "Login(…)"
+
+
+class Room(_Part, frozen=True, gc=False):
+    id: Id
+    name: str = ""
+    mode: str = "human_vs_human"
+    ai_level: int | None = None
+    status: str = "waiting"
+    has_password: bool = False
+
+
+def login(body: bytes) -> Login:
+    """Raises BadFrame, which never quotes the body."""
+    try:
+        return _typed(body, Login)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadFrame("the answer holds no token") from None
+
+
+def room(body: bytes) -> Room:
+    """A room that was created. Raises BadFrame."""
+    try:
+        return _typed(body, Room)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadFrame(str(error)) from None
+
+
+def room_list(body: bytes) -> list[Room]:
+    """The rooms of a list; those that we do not understand are left out. Raises BadFrame."""
+    try:
+        items = _raw.decode(body)["items"]
+        rooms = []
+        for item in items:
+            try:
+                rooms.append(_typed(msgspec.json.encode(item), Room))
+            except msgspec.DecodeError:
+                continue
+        return rooms
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise BadFrame(str(error)) from None
+
+
+def problem(body: bytes) -> str:
+    """What a refused REST call says, for people; empty where it says nothing."""
+    try:
+        error = _raw.decode(body)["error"]
+        return f"{error['code']}: {error['msg']}"[:200]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return ""
+
+
+# ----------------------------------------------------------------------------------------------------------- outbound
+
+
+def encode(kind: str, **payload: Any) -> str:
+    """A frame for the lobby."""
+    return msgspec.json.encode({"type": kind, "payload": payload}).decode()
+
+
+def number(room_id: Id) -> int | str:
+    """A room id as the lobby takes it: a number."""
+    return int(room_id) if room_id.isascii() and room_id.isdigit() else room_id
+
+
+def move(game_id: str, seq: int, seat: int, notation: str) -> str:
+    """``notation``: a1 … h8. The lobby ignores ``seq``."""
+    pos = {"x": ord(notation[0]) - ord("a"), "y": int(notation[1]) - 1}
+    return encode("move", gameId=game_id, seq=seq, color=COLORS[seat], pos=pos)
