@@ -61,12 +61,13 @@ class Game:
         """The game of an earlier process."""
         game, table, seat = memo.get("game"), memo.get("table"), memo.get("seat")
         if isinstance(game, str) and game and isinstance(table, str) and table and seat in (0, 1):
-            return cls(game, table, int(seat), {})
+            attributes = memo.get("attributes")
+            return cls(game, table, int(seat), attributes if isinstance(attributes, dict) else {})
         return None
 
     def memo(self) -> m.Json:
         """What a fresh process needs to come back."""
-        return {"game": self.id, "table": self.table, "seat": self.seat}
+        return {"game": self.id, "table": self.table, "seat": self.seat, "attributes": self.attributes}
 
     def seated(self, seek: str | None = None) -> m.Seated:
         return m.Seated(self.table, "othello", {}, self.seat, self.players, self.attributes, seek)

@@ -20,36 +20,12 @@ from bothost.lobbies.base import Account, Capabilities
 from bothost.lobbies.othello_fold import START, Fold
 from bothost.lobbies.othello_game import OVER, SYNC, WINDOW, Game, players
 from bothost.lobbies.othello_rest import TOKEN, Call
+from bothost.lobbies.othello_seats import Room, Seek, info, public
 from bothost.lobbies.othello_session import AUTH, OthelloPlatformOptions, OthelloSession
 
 QUEUE, ROOM = "queue", "room"
 QUEUE_S = 90.0
 """The lobby gives up after 60 s; should it forget to say so, we do."""
-
-
-class _Seek(msgspec.Struct):
-    """A seat that the host asked for."""
-
-    id: str
-    attributes: m.Json
-    room: str = ""
-    """The room that we are entering; empty while none is chosen."""
-    queued: bool = False
-    created: bool = False
-    """Whether the room is one that we made."""
-    choices: list[str] = []
-    """Further rooms to try."""
-
-
-class _Room(msgspec.Struct):
-    """A room where we wait for a game to begin."""
-
-    id: str
-    table: str
-    attributes: m.Json
-    opponent: str | None = None
-    said_ready: bool = False
-    said_start: bool = False
 
 
 class OthelloPlatform(OthelloSession):
@@ -78,8 +54,8 @@ class OthelloPlatform(OthelloSession):
     def __init__(self, account: Account, options: Any) -> None:
         super().__init__(account, options)
         self._me = ""
-        self._seek: _Seek | None = None
-        self._room: _Room | None = None
+        self._seek: Seek | None = None
+        self._room: Room | None = None
         self._game: Game | None = None
         self._left: deque[str] = deque(maxlen=64)
         """Rooms that we gave up: what is still said of them does not concern us."""
@@ -227,7 +203,7 @@ class OthelloPlatform(OthelloSession):
             rooms = wire.room_list(item.body) if item.status == 200 else []
         except wire.BadFrame as error:
             return [m.Notice(f"rooms: {error}", "warning"), m.Tables(())]
-        return [m.Tables(tuple(_info(room) for room in rooms if room.status == "waiting"))]
+        return [m.Tables(tuple(info(room) for room in rooms if room.status == "waiting"))]
 
     # ------------------------------------------------------------------------------------------------------- commands
 
@@ -267,13 +243,13 @@ class OthelloPlatform(OthelloSession):
         if self._seek is not None or self._room is not None or self._game is not None:
             return [m.SeekEnded(item.seek, "this lobby has one table at a time")]
         if isinstance(item, m.Join):
-            seek = self._seek = _Seek(item.seek, item.attributes)
+            seek = self._seek = Seek(item.seek, item.attributes)
             return self._enter(seek, item.table.removeprefix("room-"))
         wish = item.wish
         if wish.game != "othello" or wish.rules not in ({}, {"preset": "standard"}):
             return [m.SeekEnded(item.seek, "this lobby plays othello by the standard rules only")]
         mode = "create" if isinstance(item, m.Create) else wish.attributes.get("mode", "match")
-        seek = _Seek(item.seek, wish.attributes)
+        seek = Seek(item.seek, wish.attributes)
         if mode in ("create", "ai"):
             self._seek = seek
             return [self._create(seek, ai=mode == "ai" or wish.attributes.get("mode") == "ai")]
@@ -286,7 +262,7 @@ class OthelloPlatform(OthelloSession):
         self._seek = seek
         return [self._say("match_join"), m.SetTimer(QUEUE, QUEUE_S)]
 
-    def _create(self, seek: _Seek, *, ai: bool) -> m.HttpRequest:
+    def _create(self, seek: Seek, *, ai: bool) -> m.HttpRequest:
         wanted = seek.attributes
         seek.created = True
         body: m.Json = {"name": str(wanted.get("name", self.account.name))[:40], "mode": "human_vs_human"}
@@ -296,7 +272,7 @@ class OthelloPlatform(OthelloSession):
             body["password"] = str(wanted["password"])
         return self._rest.call(Call("create", "POST", "/rooms", body, seek.id))
 
-    def _choose(self, seek: _Seek, rooms: list[wire.Room]) -> list[m.Output]:
+    def _choose(self, seek: Seek, rooms: list[wire.Room]) -> list[m.Output]:
         """Rooms that wait, by the wish; a few are tried, as some were left long ago."""
         name, password = seek.attributes.get("name"), bool(seek.attributes.get("password"))
         fitting = [
@@ -308,7 +284,7 @@ class OthelloPlatform(OthelloSession):
         seek.choices = fitting[:3]
         return self._next_room(seek, "")
 
-    def _next_room(self, seek: _Seek, why: str) -> list[m.Output]:
+    def _next_room(self, seek: Seek, why: str) -> list[m.Output]:
         """Another room; where none is left, one of our own."""
         if seek.choices:
             return self._enter(seek, seek.choices.pop(0))
@@ -316,7 +292,7 @@ class OthelloPlatform(OthelloSession):
             return [self._create(seek, ai=False)]
         return self._end_seek(why)
 
-    def _enter(self, seek: _Seek, room: str) -> list[m.Output]:
+    def _enter(self, seek: Seek, room: str) -> list[m.Output]:
         seek.room = room
         if room in self._left:
             self._left.remove(room)
@@ -370,7 +346,7 @@ class OthelloPlatform(OthelloSession):
             if seek is not None and seek.room and seek.room != frame.room_id:
                 return []
             attributes = seek.attributes if seek is not None else {}
-            room = self._room = _Room(frame.room_id, f"room-{frame.room_id}", _public(attributes))
+            room = self._room = Room(frame.room_id, f"room-{frame.room_id}", public(attributes))
             out += [m.CancelTimer(QUEUE), m.SetTimer(ROOM, self.options.wait_s)]
             out.append(self._seated(room, frame, seek.id if seek is not None else None))
             self._seek = None
@@ -380,10 +356,10 @@ class OthelloPlatform(OthelloSession):
                 out.append(m.SetTimer(ROOM, self.options.start_s))
         return out + self._prepare(room, frame)
 
-    def _seated(self, room: _Room, frame: wire.RoomState, seek: str | None) -> m.Seated:
+    def _seated(self, room: Room, frame: wire.RoomState, seek: str | None) -> m.Seated:
         return m.Seated(room.table, "othello", {}, None, players(frame), room.attributes, seek)
 
-    def _prepare(self, room: _Room, frame: wire.RoomState) -> list[m.Output]:
+    def _prepare(self, room: Room, frame: wire.RoomState) -> list[m.Output]:
         """Say once that we are ready, and, as the owner, once that it may begin."""
         out: list[m.Output] = []
         mine = frame.black_ready if frame.black_id == self._me else frame.white_ready
@@ -412,7 +388,7 @@ class OthelloPlatform(OthelloSession):
         self._room = self._seek = None
         number = room.id if room is not None else (seek.room if seek is not None else "")
         table = f"room-{number}" if number else frame.game_id
-        attributes = room.attributes if room is not None else _public(seek.attributes if seek is not None else {})
+        attributes = room.attributes if room is not None else public(seek.attributes if seek is not None else {})
         game = self._game = Game(frame.game_id, table, 0 if frame.black_id == self._me else 1, attributes)
         game.players = players(frame)
         out += [m.CancelTimer(ROOM), m.CancelTimer(QUEUE), m.Remember(game.memo())]
@@ -499,16 +475,6 @@ class OthelloPlatform(OthelloSession):
             if room is not None and frame.code.startswith("ROOM_"):
                 return self._forget_room("aborted", text)
         return [m.Notice(text, "warning")]
-
-
-def _info(room: wire.Room) -> m.TableInfo:
-    attributes = {"name": room.name, "mode": room.mode, "ai_level": room.ai_level, "password": room.has_password}
-    return m.TableInfo(f"room-{room.id}", "othello", {}, attributes, 1)
-
-
-def _public(attributes: m.Json) -> m.Json:
-    """A wish without its secrets."""
-    return {key: value for key, value in attributes.items() if key != "password"}
 
 
 def _text(raw: str | bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,14 @@ from bothost.errors import PluginError, UsageError
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
 from bothost.plugins.discover import Failure, Found, failure
-from bothost.plugins.validate import NAME, module_problem, new_manager, options_problems, strategy_problems
+from bothost.plugins.validate import (
+    ADAPTER_NAME,
+    NAME,
+    module_problem,
+    new_manager,
+    options_problems,
+    strategy_problems,
+)
 from bothost.rules.game import Game
 from bothost.strategy import Strategy
 
@@ -190,7 +198,7 @@ def _game_problems(pair: Any) -> Iterator[tuple[str, str]]:
 
 
 def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:
-    yield from _class_problems(adapter, ("feed",), "bothost.lobbies.base.LobbyAdapter")
+    yield from _class_problems(adapter, ("feed",), "bothost.lobbies.base.LobbyAdapter", ADAPTER_NAME)
     if isinstance(adapter, type):
         yield from options_problems(adapter.__qualname__, getattr(adapter, "Options", None))
         if not isinstance(getattr(adapter, "capabilities", None), msgspec.Struct):
@@ -201,12 +209,14 @@ def _exporter_problems(exporter: Any) -> Iterator[tuple[str, str]]:
     yield from _class_problems(exporter, (), "bothost.export.base.Exporter")
 
 
-def _class_problems(cls: Any, methods: tuple[str, ...], base: str) -> Iterator[tuple[str, str]]:
+def _class_problems(
+    cls: Any, methods: tuple[str, ...], base: str, names: re.Pattern[str] = NAME
+) -> Iterator[tuple[str, str]]:
     if not isinstance(cls, type):
         yield f"{cls!r} is not a class", f"yield subclasses of {base}"
         return
     name = getattr(cls, "name", None)
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not names.fullmatch(name):
         yield f"{cls.__qualname__}.name is {name!r}", "lower-case words joined by hyphens"
     missing = [method for method in methods if not callable(getattr(cls, method, None))]
     missing += sorted(getattr(cls, "__abstractmethods__", ()))

@@ -16,6 +16,8 @@ from bothost.config import nearest
 from bothost.strategy import Execution, Strategy
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+ADAPTER_NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
+"""Adapters are named as their lobbies are."""
 
 
 def new_manager() -> pluggy.PluginManager:
