@@ -287,6 +287,8 @@ class FakeOthelloPlatform:
         if request.path_params["what"] == "join":
             if room.password and (await request.json()).get("password") != room.password:
                 return self._refuse(request, 403, "WRONG_PASSWORD")
+            if user not in room.seats and None not in room.seats:
+                return self._refuse(request, 409, "ROOM_FULL")
             self._join(user, room)
         elif user in room.seats and room.game is None:
             room.seats[room.seats.index(user)] = None

@@ -94,12 +94,9 @@ class Kit:
         plugins = Plugins.load(entry_points=False, modules=[bothost.lobbies, given])
         log = DecisionLog.open(settings.store, "test", self.folder / "spool")
         memory = StoreMemory(Store.open(settings.store))
-        made = Host(
+        return Host(
             settings, plugins, log, memory, rules.game, config_hash="0" * 8, connection=CONNECTION, patience=PATIENCE
         )
-        # Two programs of ours are faster than any people: the rate limit is kept, but its pause would make the test
-        # slow. What it does is tested by itself.
-        return made
 
     @contextlib.asynccontextmanager
     async def running(self, *args, **settings):
@@ -131,7 +128,100 @@ def kit(tmp_path):
     return Kit(tmp_path)
 
 
-async def test_one_game(kit):
-    async with FakeOthelloPlatform() as lobby, kit.running(lobby.url) as host:
-        await until(lambda: len(lobby.ended) >= 2)
-        print(lobby.ended, lobby.calls, lobby.errors, lobby.most_per_second, host.floor.tally.fallbacks)
+EVERYTHING = Traps(drop_every=53, refuse_every=31, repeat_every=7, noise_every=11, lie_every=47, text_ids=True)
+NAMES = ("ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal", "ida", "jon")
+
+
+async def many_games(kit, games, **settings):
+    """Games at several tables at once, as two of our players at one table would need the rate limit's pauses."""
+    async with FakeOthelloPlatform(traps=EVERYTHING, **settings) as lobby:
+        for name in NAMES:
+            lobby.add(name, PASSWORD)
+        async with kit.running(lobby.url, names=NAMES) as host:
+            await until(lambda: len(lobby.ended) >= games, seconds=20 + 3 * games)
+            await until(lambda: host.floor.tally.hands >= 2 * games)
+    return lobby, host
+
+
+def nothing_went_wrong(kit, lobby, host):
+    assert set(lobby.struck) == {"drop", "refuse", "repeat", "noise", "lie"}
+    assert {reason for _, _, reason in lobby.ended} == {"normal"}, "a table was abandoned, or a clock ran out"
+    assert lobby.most_per_second <= 20
+    assert {code for _, code in lobby.errors} <= {"ILLEGAL_MOVE"}
+    logins = [call for call in lobby.calls if "/auth/" in call]
+    assert len(logins) == len(NAMES), "tokens are kept over reconnects"
+    assert "illegal" not in host.floor.tally.fallbacks
+    sends = [(user, said["payload"]["gameId"], str(said["payload"]["pos"])) for user, said in lobby.heard
+             if said["type"] == "move"]  # fmt: skip
+    assert max(collections.Counter(sends).values()) <= 2, "a refused move was repeated"
+    decisions = kit.rows("SELECT count(*) FROM decisions")[0][0]
+    assert decisions == host.floor.tally.decisions > 0
+    assert kit.rows("SELECT count(*) FROM (SELECT DISTINCT game_id, seat, seq, substep, attempt, role FROM decisions)")[
+        0
+    ] == (decisions,)
+    assert kit.rows("SELECT count(*) FROM decisions WHERE raw IS NULL OR length(raw) < 20")[0][0] == 0
+
+
+async def test_twenty_games_with_every_trap_on(kit):
+    nothing_went_wrong(kit, *await many_games(kit, 20, seed=1))
+
+
+@pytest.mark.long
+async def test_two_hundred_games_with_every_trap_on(kit):
+    nothing_went_wrong(kit, *await many_games(kit, 200, seed=2))
+
+
+async def test_a_fresh_process_comes_back_to_its_game(kit):
+    async with FakeOthelloPlatform() as lobby:
+        async with kit.running(lobby.url):
+            await until(lambda: lobby.moves >= 12)
+            (game,) = lobby.games
+        assert game in lobby.games, "the clock is frozen while we are away"
+        async with kit.running(lobby.url):
+            await until(lambda: lobby.ended)
+    assert lobby.ended[0][0] == game
+    assert lobby.ended[0][2] == "normal"
+    assert kit.rows("SELECT count(*) FROM decisions GROUP BY game_id, seat, seq, attempt HAVING count(*) > 1") == []
+
+
+async def test_the_lobbys_own_player(kit):
+    async with FakeOthelloPlatform() as lobby, kit.running(lobby.url, names=("ada",), mode="ai", ai_level=3) as host:
+        await until(lambda: lobby.ended and host.floor.tally.hands)
+    assert lobby.ended[0][2] == "normal"
+
+
+@pytest.mark.parametrize("password", [None, "sesame"])
+async def test_rooms_by_rest(kit, password):
+    attributes = {"mode": "room", "name": "ours", **({"password": password} if password else {})}
+    async with FakeOthelloPlatform() as lobby:
+        stranger = lobby.add("stranger")
+        dead = lobby.new_room("ours", stranger, "human_vs_human", password or "")
+        dead.seats[:] = [stranger, None]
+        options = {"start_s": 0.3}
+        async with kit.running(lobby.url, options=options, **attributes) as host:
+            await until(lambda: lobby.ended and host.floor.tally.hands >= 2)
+    assert lobby.ended[0][2] == "normal"
+    assert dead.game is None
+    assert f"POST /api/v1/rooms/{dead.id}/quit 200" in lobby.calls, "a room whose owner is gone is left"
+    assert "planted" not in json.dumps([said for _, said in lobby.heard])
+
+
+async def test_nobody_to_play_with_is_no_error(kit):
+    async with FakeOthelloPlatform(queue_s=0.1) as lobby, kit.running(lobby.url, names=("ada",)):
+        await until(lambda: sum(said["type"] == "match_join" for _, said in lobby.heard) >= 3)
+
+
+async def test_a_wrong_password_ends_the_account_and_is_not_told(kit, capsys):
+    async with FakeOthelloPlatform() as lobby:
+        lobby.add("ada", "another-password")
+        with pytest.raises(Exception, match="login refused"):
+            await kit.host(lobby.url, names=("ada",)).run()
+    assert PASSWORD not in capsys.readouterr().out
+
+
+async def test_a_draining_host_leaves_the_room_where_it_waits(kit):
+    async with FakeOthelloPlatform() as lobby, kit.running(lobby.url, names=("ada",), mode="room") as host:
+        await until(lambda: lobby.rooms and any(room.seats[0] for room in lobby.rooms.values()))
+        await until(lambda: host.seated)
+        host.drain()
+        await until(lambda: all(room.seats == [None, None] for room in lobby.rooms.values()))

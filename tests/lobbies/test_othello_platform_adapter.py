@@ -1,0 +1,638 @@
+"""The adapter of othello-platform, step by step: every trap that the real lobby was seen to set, and its capabilities."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bothost.rules as rules
+from bothost import messages as m
+from bothost.lobbies import bothost_lobbies
+from bothost.lobbies import othello_protocol as wire
+from bothost.lobbies.base import Account, Capabilities
+from bothost.lobbies.othello_fold import START, Fold, notation, text
+from bothost.lobbies.othello_platform import OthelloPlatform
+from bothost.lobbies.othello_session import OthelloPlatformOptions
+
+TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("othello_*.jsonl"))
+ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", password="planted-secret", user_agent="bot/1")
+START_BOARD = [0] * 27 + [2, 1] + [0] * 6 + [1, 2] + [0] * 27
+PROVEN = {}
+"""Capability → the test that proves it."""
+
+
+def proves(*names):
+    def mark(test):
+        PROVEN.update(dict.fromkeys(names, test.__name__))
+        return test
+
+    return mark
+
+
+def recorded(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def frame(kind, conn=1, **payload):
+    return m.Frame(conn, json.dumps({"type": kind, "payload": payload, "ts": 1}))
+
+
+def said(outputs):
+    return [json.loads(o.data) for o in outputs if isinstance(o, m.SendFrame)]
+
+
+def only(outputs, kind):
+    found = [o for o in outputs if isinstance(o, kind)]
+    assert len(found) == 1, outputs
+    return found[0]
+
+
+def calls(outputs):
+    return [o for o in outputs if isinstance(o, m.HttpRequest)]
+
+
+def reply(request, status, **body):
+    return m.HttpResult(request.request, status, (), json.dumps(body).encode())
+
+
+def refusal(request, status, code):
+    return reply(request, status, error={"code": code, "msg": "no"})
+
+
+def ready(memo=None, **options):
+    """Logged in as user 1."""
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(**options))
+    (login,) = calls(adapter.feed(m.Authenticate(memo or {})))
+    adapter.feed(reply(login, 200, token="jwt-1", refreshToken="r-1", user={"id": 1}))
+    adapter.feed(m.SocketOpened(1))
+    outputs = adapter.feed(frame("auth_ok", userId=1, username="ada"))
+    return adapter, outputs
+
+
+def seek(adapter, mode="match", **attributes):
+    return adapter.feed(m.Seek("s", m.Wish("othello", {}, {"mode": mode, **attributes})))
+
+
+def room(**changes):
+    state = {
+        "roomId": 7, "gameId": None, "blackId": 1, "whiteId": 2, "status": "waiting", "blackReady": False,
+        "whiteReady": False, "blackName": "ada", "whiteName": "bob", "ownerId": 1,
+    }  # fmt: skip
+    return frame("room_state", **{**state, **changes})
+
+
+def begin(black=1, white=2, game="g_1", **changes):
+    board = {"board": START_BOARD, "turn": "BLACK", "remainingMs": 30000}
+    return frame("game_start", gameId=game, blackId=black, whiteId=white, **{**board, **changes})
+
+
+def playing(seat=0):
+    """At game g_1; black is asked."""
+    adapter, _ = ready()
+    seek(adapter)
+    adapter.feed(room() if seat == 0 else room(blackId=2, whiteId=1))
+    outputs = adapter.feed(begin() if seat == 0 else begin(2, 1))
+    return adapter, outputs
+
+
+class Server:
+    """The truth of a game, as the lobby would tell it."""
+
+    def __init__(self):
+        self.state = rules.game("othello").new_state(0)
+        self.moves = []
+
+    def board(self):
+        return ["-XO".index(disc) for disc in self.state.view(0).to_json()["board"]]
+
+    def turn(self):
+        return None if self.state.terminal else ["BLACK", "WHITE"][self.state.to_act[0]]
+
+    def move(self, square, conn=1):
+        (seat,) = self.state.to_act
+        self.state.apply(seat, rules.game("othello").parse(square))
+        while not self.state.terminal and list(self.state.legal(self.state.to_act[0])) == [64]:
+            self.state.apply(self.state.to_act[0], 64)
+        pos = {"x": "abcdefgh".index(square[0]), "y": int(square[1]) - 1}
+        color = ["BLACK", "WHITE"][seat]
+        self.moves.append({"seq": len(self.moves) + 1, "color": color, "pos": pos, "isPass": False, "flipped": []})
+        return self.told(conn)
+
+    def told(self, conn=1):
+        last = self.moves[-1]
+        return frame("move", conn, gameId="g_1", board=self.board(), nextTurn=self.turn(), remainingMs=30000, **last)
+
+    def sync(self, conn=1, **changes):
+        told = {"gameId": "g_1", "blackId": 1, "whiteId": 2, "turn": self.turn(), "board": self.board()}
+        more = {"remainingMs": 21000, "status": "playing", "moves": self.moves}
+        return frame("state_sync", conn, **{**told, **more, **changes})
+
+
+# ------------------------------------------------------------------------------------------------------- transcripts
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_every_frame_of_the_real_lobby_is_understood(path):
+    for line in recorded(path):
+        if line["dir"] == "in":
+            wire.decode(json.dumps(line["data"]))
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_every_game_of_the_real_lobby_folds_to_the_boards_that_it_told(path):
+    folds = {}
+    for line in recorded(path):
+        if line["dir"] != "in":
+            continue
+        told = wire.decode(json.dumps(line["data"]))
+        if isinstance(told, wire.GameStart):
+            fold = folds[line["conn"]] = Fold(0)
+            fold.observe(START)
+            assert fold.board == text(told.board)
+        elif isinstance(told, wire.Moved):
+            fold = folds[line["conn"]]
+            assert fold.place(told.color, notation(told.pos)) is not None
+            assert (fold.board, fold.turn) == (text(told.board), told.next_turn)
+    assert len(TRANSCRIPTS) == 6
+
+
+def connections():
+    for path in TRANSCRIPTS:
+        lines = recorded(path)
+        for name in sorted({line["conn"] for line in lines if line["dir"] == "in"}):
+            frames = [line["data"] for line in lines if line["dir"] == "in" and line["conn"] == name]
+            if any(data["type"] == "auth_ok" for data in frames):
+                yield pytest.param(frames, id=f"{path.stem}-{name}")
+
+
+@pytest.mark.parametrize("frames", list(connections()))
+def test_a_whole_connection_gives_events_that_fold_without_a_gap(frames):
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
+    (login,) = calls(adapter.feed(m.Authenticate()))
+    adapter.feed(reply(login, 200, token="jwt"))
+    adapter.feed(m.SocketOpened(1))
+    view = None
+    for data in frames:
+        for output in adapter.feed(m.Frame(1, json.dumps(data))):
+            assert not isinstance(output, m.Unknown)
+            match output:
+                case m.HandStarted():
+                    view = rules.game("othello").new_view(output.seat)
+                case m.Delta():
+                    assert output.seq == view.seq
+                    view.observe_all(output.events)
+                case m.ActionRequest():
+                    assert view.asked and output.seq == view.seq and 64 not in view.legal()
+                case m.HandEnded(reason="normal"):
+                    assert view.terminal
+
+
+# ----------------------------------------------------------------------------------------------------------- log in
+
+
+def test_logging_in_step_by_step():
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
+    (login,) = calls(adapter.feed(m.Authenticate()))
+    assert login.url == "http://lobby.example:1/api/v1/auth/login"
+    assert json.loads(login.body) == {"username": "ada", "password": "planted-secret", "remember": True}
+    outputs = adapter.feed(reply(login, 200, token="jwt-1"))
+    assert only(outputs, m.OpenSocket) == m.OpenSocket(1, ACCOUNT.url, (("User-Agent", "bot/1"),))
+    assert said(adapter.feed(m.SocketOpened(1))) == [{"type": "auth", "payload": {"token": "jwt-1"}}]
+    outputs = adapter.feed(frame("auth_ok", userId=1, username="ada"))
+    assert only(outputs, m.Connected) == m.Connected("1", False, "ada")
+
+
+def test_an_unknown_account_is_registered_only_where_the_operator_allows_it():
+    for allowed in (False, True):
+        adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(register=allowed))
+        (login,) = calls(adapter.feed(m.Authenticate()))
+        outputs = adapter.feed(refusal(login, 401, "AUTH_REQUIRED"))
+        if not allowed:
+            assert only(outputs, m.AuthFailed).reason.startswith("AUTH_REQUIRED")
+            continue
+        (register,) = calls(outputs)
+        assert register.url.endswith("/auth/register")
+        assert calls(adapter.feed(reply(register, 201, userId=1, token="jwt"))) == []
+
+
+def test_trap_tokens_live_a_quarter_of_an_hour():
+    adapter, _ = ready()
+    adapter.feed(m.SocketClosed(1, 1006))
+    assert only(adapter.feed(m.Resume(())), m.OpenSocket).conn == 2, "a young token is used again"
+    adapter.feed(m.SocketClosed(2, 1006))
+    adapter.feed(m.TimerFired("token"))
+    (refresh,) = calls(adapter.feed(m.Resume(())))
+    assert refresh.url.endswith("/auth/refresh")
+    (login,) = calls(adapter.feed(refusal(refresh, 401, "AUTH_REQUIRED")))
+    assert login.url.endswith("/auth/login")
+
+
+def test_trap_ten_logins_a_minute():
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
+    (login,) = calls(adapter.feed(m.Authenticate()))
+    assert only(adapter.feed(refusal(login, 429, "RATE_LIMITED")), m.Disconnected).retry_after_s == 60.0
+
+
+def test_a_call_refused_for_its_token_is_made_again_once():
+    adapter, _ = ready()
+    (made,) = calls(seek(adapter, "create"))
+    (refresh,) = calls(adapter.feed(refusal(made, 401, "AUTH_REQUIRED")))
+    (again,) = calls(adapter.feed(reply(refresh, 200, token="jwt-2", refreshToken="r-2")))
+    assert dict(again.headers)["Authorization"] == "Bearer jwt-2"
+    assert only(adapter.feed(refusal(again, 401, "AUTH_REQUIRED")), m.SeekEnded).seek == "s"
+
+
+def test_trap_invalid_token_closes():
+    adapter, _ = ready()
+    for conn in (1, 2, 3):
+        outputs = adapter.feed(frame("error", conn, code="INVALID_TOKEN", msg="old"))
+        only(outputs, m.Disconnected)
+        (login,) = calls(adapter.feed(m.Resume(())))
+        adapter.feed(reply(login, 200, token="jwt", refreshToken="r"))
+        adapter.feed(m.SocketOpened(conn + 1))
+    assert only(adapter.feed(frame("error", 4, code="INVALID_TOKEN", msg="old")), m.AuthFailed)
+
+
+# ------------------------------------------------------------------------------------------------------------ seats
+
+
+@proves("tables_per_connection", "connections_per_identity", "games")
+def test_one_table_at_a_time_of_othello():
+    adapter, _ = ready()
+    assert said(seek(adapter)) == [{"type": "match_join", "payload": {}}]
+    assert only(adapter.feed(m.Seek("t", m.Wish("othello"))), m.SeekEnded).seek == "t"
+    other, _ = ready()
+    assert only(other.feed(m.Seek("t", m.Wish("doudizhu"))), m.SeekEnded).seek == "t"
+    outputs = adapter.feed(m.Resume(()))
+    assert m.CloseSocket(1) in outputs and only(outputs, m.OpenSocket).conn == 2, "never two sockets"
+
+
+def test_matchmaking_still_needs_ready_and_start():
+    adapter, _ = ready()
+    seek(adapter)
+    outputs = adapter.feed(room(whiteId=None))
+    assert only(outputs, m.Seated).seek == "s" and said(outputs) == []
+    outputs = adapter.feed(room())
+    assert [x["type"] for x in said(outputs)] == ["room_ready"]
+    assert said(adapter.feed(frame("match_found", roomId="7", opponent=None))) == []
+    assert said(adapter.feed(room(blackReady=True))) == []
+    assert said(adapter.feed(room(blackReady=True, whiteReady=True))) == [
+        {"type": "room_start", "payload": {"roomId": 7}}
+    ]
+    assert said(adapter.feed(room(blackReady=True, whiteReady=True))) == [], "it is said once"
+
+
+def test_only_the_owner_starts():
+    adapter, _ = ready()
+    seek(adapter)
+    adapter.feed(room(ownerId=2))
+    assert said(adapter.feed(room(ownerId=2, blackReady=True, whiteReady=True))) == []
+
+
+def test_trap_match_timeout_after_a_minute_ends_the_seek():
+    adapter, _ = ready()
+    seek(adapter)
+    assert only(adapter.feed(frame("match_timeout")), m.SeekEnded).seek == "s"
+    assert said(seek(adapter))[0]["type"] == "match_join"
+
+
+def test_a_full_room_means_the_next_one_then_our_own():
+    adapter, _ = ready()
+    (listing,) = calls(seek(adapter, "room"))
+    items = [{"id": n, "name": "x", "mode": "human_vs_human", "status": "waiting"} for n in (4, 5)]
+    assert said(adapter.feed(reply(listing, 200, items=items)))[0]["payload"] == {"roomId": 4}
+    outputs = adapter.feed(frame("error", code="ROOM_FULL", msg="full"))
+    assert said(outputs)[0]["payload"] == {"roomId": 5}
+    (create,) = calls(adapter.feed(frame("error", code="ROOM_NOT_FOUND", msg="gone")))
+    assert said(adapter.feed(reply(create, 201, id=6)))[0] == {"type": "room_join", "payload": {"roomId": 6}}
+
+
+def test_a_cancelled_seek_leaves_queue_and_room():
+    adapter, _ = ready()
+    seek(adapter)
+    assert [x["type"] for x in said(adapter.feed(m.CancelSeek("s")))] == ["match_leave"]
+    (create,) = calls(seek(adapter, "create"))
+    adapter.feed(m.CancelSeek("s"))
+    assert calls(adapter.feed(reply(create, 201, id=6)))[0].url.endswith("/rooms/6/quit")
+
+
+# ------------------------------------------------------------------------------------------------------------ games
+
+
+@proves("sends_turn", "sends_legal_actions", "clock", "takes_composites")
+def test_a_game_begins_and_asks():
+    _, outputs = playing()
+    told = [o for o in outputs if not isinstance(o, m.CancelTimer)]
+    assert told[0] == m.Remember({"game": "g_1", "table": "room-7", "seat": 0, "attributes": {"mode": "match"}}), (
+        "what a fresh process needs is remembered before the first move"
+    )
+    assert isinstance(told[1], m.HandStarted) and told[1].seat == 0
+    assert told[2] == m.Delta("room-7", "g_1", 0, (START,))
+    asked = told[3]
+    assert (asked.request_id, asked.grant_ms, asked.bank_ms, asked.seq, asked.legal) == ("g_1.1.0", 30000, 0.0, 1, None)
+    assert json.loads(asked.raw)["type"] == "game_start"
+
+
+@proves("acks_moves")
+def test_the_echo_of_our_move_acknowledges_it():
+    adapter, _ = playing()
+    server = Server()
+    outputs = adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    assert said(outputs) == [
+        {"type": "move", "payload": {"gameId": "g_1", "seq": 1, "color": "BLACK", "pos": {"x": 3, "y": 2}}}
+    ]
+    assert adapter.feed(server.move("d3")) == [
+        m.Delta("room-7", "g_1", 1, ("move 0 d3",)),
+        m.MoveAcknowledged("room-7", "g_1.1.0"),
+    ]
+    outputs = adapter.feed(server.move("c3"))
+    assert only(outputs, m.Delta).events == ("move 1 c3",)
+    assert only(outputs, m.ActionRequest).request_id == "g_1.3.0"
+    assert adapter.feed(server.told()) == [], "told twice"
+
+
+PASSING = "d3 c3 f5 d2 d1 e1 b2 d6 d7 c1".split()
+"""After the last of these black must pass: the game of ``othello_pass.jsonl``."""
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_trap_a_pass_has_no_message(seat):
+    adapter, _ = playing(seat)
+    server = Server()
+    for square in PASSING:
+        outputs = adapter.feed(server.move(square))
+    assert only(outputs, m.Delta).events == ("move 1 c1", "pass 0")
+    asked = [o for o in outputs if isinstance(o, m.ActionRequest)]
+    assert said(outputs) == [], "nobody says a pass"
+    assert len(asked) == seat, "who must pass is not asked; who plays again is"
+
+
+def test_a_pass_that_is_told_all_the_same_changes_nothing():
+    adapter, _ = playing()
+    server = Server()
+    for square in PASSING:
+        adapter.feed(server.move(square))
+    assert adapter.feed(frame("pass", gameId="g_1", color="BLACK", nextTurn="WHITE")) == []
+
+
+@proves("rejects_illegal")
+@pytest.mark.parametrize("code", ["ILLEGAL_MOVE", "NOT_YOUR_TURN", "VALIDATION_ERROR"])
+def test_trap_an_error_names_nothing(code):
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    outputs = adapter.feed(frame("error", code=code, msg="no"))
+    assert outputs == [m.Rejected("room-7", "g_1.1.0", f"{code}: no", resync=True)]
+    assert isinstance(adapter.feed(frame("error", code=code, msg="no"))[0], m.Notice), "no move is out any more"
+    assert said(adapter.feed(m.Resync("room-7"))) == [{"type": "reconnect", "payload": {"gameId": "g_1", "lastSeq": 0}}]
+    outputs = adapter.feed(server.sync())
+    assert only(outputs, m.Snapshot) and only(outputs, m.ActionRequest).request_id == "g_1.1.1"
+
+
+def test_refusals_are_bounded():
+    adapter, _ = playing()
+    server = Server()
+    for attempt in range(4):
+        adapter.feed(m.Act("room-7", f"g_1.1.{attempt}", ("d3",)))
+        adapter.feed(frame("error", code="ILLEGAL_MOVE", msg="no"))
+        adapter.feed(m.Resync("room-7"))
+        outputs = adapter.feed(server.sync())
+    assert not [o for o in outputs if isinstance(o, m.ActionRequest)]
+
+
+def test_a_board_that_is_not_ours_is_logged_and_the_lobbys_counts():
+    adapter, _ = playing()
+    server = Server()
+    server.move("d3")
+    board = server.board()
+    board[19] = 2
+    told = json.loads(server.told().data)
+    outputs = adapter.feed(frame("move", **{**told["payload"], "board": board, "nextTurn": "BLACK"}))
+    assert only(outputs, m.Notice).level == "warning"
+    snapshot = only(outputs, m.Snapshot)
+    view = rules.game("othello").view_from_snapshot(snapshot.view)
+    assert view.to_json()["board"] == text(board)
+    assert view.asked and only(outputs, m.ActionRequest).seq == view.seq
+
+
+def test_a_move_that_our_rules_do_not_allow_is_the_lobbys_word():
+    adapter, _ = playing(1)
+    board = [*START_BOARD]
+    board[0] = 1
+    outputs = adapter.feed(
+        frame("move", gameId="g_1", seq=1, color="BLACK", pos={"x": 0, "y": 0}, board=board, nextTurn="WHITE")
+    )
+    assert only(outputs, m.Notice) and only(outputs, m.Snapshot) and only(outputs, m.ActionRequest)
+
+
+@pytest.mark.parametrize(
+    ("result", "reason", "scores", "table"),
+    [
+        ("BLACK", "normal", (1.0, -1.0), "normal"),
+        ("DRAW", "draw_agree", (0.0, 0.0), "normal"),
+        ("WHITE", "resign", (-1.0, 1.0), "resigned"),
+        ("WHITE", "timeout", (-1.0, 1.0), "timeout"),
+        ("BLACK", "disconnect", (1.0, -1.0), "left"),
+        (None, "cancelled", None, "aborted"),
+    ],
+)
+def test_ends(result, reason, scores, table):
+    adapter, _ = playing()
+    outputs = adapter.feed(frame("game_over", gameId="g_1", result=result, endReason=reason))
+    assert only(outputs, m.HandEnded).scores == scores
+    assert only(outputs, m.TableEnded).reason == table
+    assert only(outputs, m.Remember).memo["game"] == ""
+    assert said(seek(adapter))[0]["type"] == "match_join", "and the next one"
+
+
+@proves("plays_for_us")
+def test_trap_thirty_seconds_a_move_then_loss():
+    """The lobby never moves for us: a clock that ran out ends the game."""
+    adapter, _ = playing()
+    outputs = adapter.feed(frame("game_over", gameId="g_1", result="WHITE", endReason="timeout"))
+    assert only(outputs, m.TableEnded).reason == "timeout"
+    assert not [o for o in outputs if isinstance(o, m.ServerActedForUs)]
+
+
+def test_leaving_resigns():
+    adapter, _ = playing()
+    outputs = adapter.feed(m.Leave("room-7"))
+    assert said(outputs) == [{"type": "resign", "payload": {"gameId": "g_1", "color": "BLACK"}}]
+    assert only(outputs, m.TableEnded).reason == "left"
+
+
+# ------------------------------------------------------------------------------------------------------ coming back
+
+
+def back(adapter, conn=2):
+    """A connection lost, and another one."""
+    adapter.feed(m.SocketClosed(conn - 1, 1006))
+    adapter.feed(m.Resume(("room-7",)))
+    adapter.feed(m.SocketOpened(conn))
+    return adapter.feed(frame("auth_ok", conn, userId=1, username="ada"))
+
+
+@proves("resume", "resume_delivers")
+def test_trap_thirty_seconds_to_return_with_the_games_id():
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    server.move("d3")
+    server.move("c3")
+    outputs = back(adapter)
+    assert only(outputs, m.Connected).resumed
+    assert only(outputs, m.Seated).table == "room-7"
+    assert said(outputs) == [{"type": "reconnect", "payload": {"gameId": "g_1", "lastSeq": 0}}]
+    outputs = adapter.feed(server.sync(2))
+    snapshot = only(outputs, m.Snapshot)
+    assert snapshot.view["moves"] == ["d3", "c3"] and snapshot.view["complete"]
+    asked = only(outputs, m.ActionRequest)
+    assert (asked.request_id, asked.grant_ms) == ("g_1.3.0", 21000)
+
+
+def test_the_same_question_keeps_its_id_over_a_loss():
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    back(adapter)
+    assert only(adapter.feed(server.sync(2)), m.ActionRequest).request_id == "g_1.1.0"
+
+
+def test_trap_nothing_tells_a_fresh_process_its_game():
+    adapter, outputs = playing()
+    memo = only(outputs, m.Remember).memo
+    server = Server()
+    fresh, outputs = ready(memo)
+    assert only(outputs, m.Seated).seat == 0
+    assert said(outputs)[0]["type"] == "reconnect"
+    assert only(fresh.feed(server.sync()), m.ActionRequest).request_id == "g_1.1.0"
+
+
+def test_a_game_that_is_gone_is_aborted_not_lost():
+    adapter, _ = ready({"game": "g_1", "table": "room-7", "seat": 1})
+    outputs = adapter.feed(frame("error", code="GAME_NOT_FOUND", msg="gone"))
+    assert only(outputs, m.TableEnded).reason == "aborted"
+    assert only(outputs, m.Remember).memo["game"] == ""
+
+
+def test_a_game_that_ended_while_we_were_away():
+    adapter, _ = ready({"game": "g_1", "table": "room-7", "seat": 0})
+    server = Server()
+    outputs = adapter.feed(server.sync(status="finished"))
+    assert only(outputs, m.TableEnded).reason == "aborted"
+
+
+def test_trap_any_closing_socket_starts_the_thirty_seconds():
+    """An old connection may be noticed late: coming back is said again until that is over."""
+    adapter, _ = playing()
+    server = Server()
+    back(adapter)
+    times = 0
+    outputs = adapter.feed(server.sync(2))
+    while any(isinstance(o, m.SetTimer) and o.name == "window" and o.after_s < 30 for o in outputs):
+        outputs = adapter.feed(m.TimerFired("window"))
+        assert said(outputs) == [{"type": "reconnect", "payload": {"gameId": "g_1", "lastSeq": 0}}]
+        assert adapter.feed(server.sync(2)) == [], "a decision that is being made is not disturbed"
+        times += 1
+    assert times * 12 >= 90
+
+
+def test_trap_a_stale_game_over_on_a_connection_that_is_queueing():
+    adapter, _ = ready()
+    seek(adapter)
+    outputs = adapter.feed(frame("game_over", gameId="g_0", result="WHITE", endReason="disconnect"))
+    assert [type(o) for o in outputs] == [m.Notice]
+    assert only(adapter.feed(room()), m.Seated).seek == "s", "the seek is still out"
+
+
+def test_the_end_of_another_game_does_not_end_ours():
+    adapter, _ = playing()
+    adapter.feed(frame("game_over", gameId="g_0", result="WHITE", endReason="disconnect"))
+    assert said(adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",))))[0]["type"] == "move"
+
+
+def test_a_move_without_an_echo_is_said_again():
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    for _ in range(2):
+        adapter.feed(m.Resync("room-7"))
+        assert said(adapter.feed(server.sync()))[0]["type"] == "move"
+    adapter.feed(m.Resync("room-7"))
+    outputs = adapter.feed(server.sync())
+    assert not only(outputs, m.Rejected).resync
+    assert only(outputs, m.ActionRequest).request_id == "g_1.1.1"
+
+
+def test_a_waiting_room_is_entered_again_after_a_loss():
+    adapter, _ = ready()
+    seek(adapter)
+    adapter.feed(room(whiteId=None))
+    outputs = back(adapter)
+    assert only(outputs, m.Seated).table == "room-7"
+    assert said(outputs) == [{"type": "room_join", "payload": {"roomId": 7}}]
+    outputs = adapter.feed(frame("error", 2, code="ROOM_NOT_FOUND", msg="gone"))
+    assert only(outputs, m.TableEnded).reason == "aborted"
+
+
+@proves("messages_per_second", "on_rate_limit")
+def test_trap_the_21st_message_within_a_second_closes_the_socket():
+    """The host keeps to half of what is declared (the count is taken in the games against the fake lobby)."""
+    adapter, _ = playing()
+    assert adapter.capabilities.messages_per_second == 20.0
+    assert only(adapter.feed(frame("error", code="RATE_LIMITED", msg="slow")), m.Throttled).retry_after_s > 1.0
+    assert only(adapter.feed(m.SocketClosed(1, 1005)), m.Disconnected).retry_after_s > 1.0
+
+
+@proves("heartbeat")
+def test_heartbeat():
+    adapter, _ = ready()
+    assert adapter.feed(m.Ping()) == [m.SendFrame(1, '{"type":"ping"}')]
+    assert adapter.feed(m.Frame(1, '{"type":"pong","ts":1}')) == [m.Alive()]
+
+
+@proves("transport")
+def test_every_capability_is_proven():
+    assert set(Capabilities.__struct_fields__) == set(PROVEN)
+    assert OthelloPlatform in bothost_lobbies()
+
+
+# --------------------------------------------------------------------------------------------------- hostile frames
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 70) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.data())
+def test_whatever_arrives_feed_returns(data):
+    adapter, _ = playing()
+    server = Server()
+    known = [begin(game="g_2"), room(), server.move("d3"), server.sync(), frame("error", code="X")]
+    payload = json.loads(data.draw(st.sampled_from(known)).data)
+    kind, fields = payload["type"], payload["payload"]
+    for name in data.draw(st.sets(st.sampled_from(sorted(fields)))):
+        fields[name] = data.draw(json_values)
+    for output in adapter.feed(m.Frame(1, json.dumps({"type": kind, "payload": fields}))):
+        assert output is not None
+
+
+@pytest.mark.parametrize(
+    "raw", ["", "[]", "{", '{"type":1}', '{"type":"move"}', '{"type":"new_thing","payload":{}}', b"\xff"]
+)
+def test_what_is_not_understood_is_told_and_never_fatal(raw):
+    adapter, _ = playing()
+    (told,) = adapter.feed(m.Frame(1, raw))
+    assert isinstance(told, m.Unknown)
+
+
+def test_secrets_are_in_no_event():
+    adapter, outputs = ready()
+    outputs += playing()[1]
+    events = [o for o in outputs if not isinstance(o, m.HttpRequest | m.SendFrame)]
+    assert "planted-secret" not in repr(events) and "jwt-1" not in repr(events)
+    assert "jwt-1" not in repr(wire.login(b'{"token":"jwt-1"}'))
