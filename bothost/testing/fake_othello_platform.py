@@ -18,13 +18,13 @@ import contextlib
 import itertools
 import json
 import random
+import socket
 import time
 from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -32,85 +32,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from bothost import rules
-from bothost.rules.game import State
+from bothost.testing.fake_othello_parts import COLORS, Game, Json, Line, Room, Traps
 
-Json = dict[str, Any]
-COLORS = ("BLACK", "WHITE")
 PASS = 64
-
-
-class Traps(msgspec.Struct, frozen=True):
-    """What goes wrong beyond what always does; counts are of moves over all games, 0 is never."""
-
-    drop_every: int = 0
-    """The mover's connection breaks after its move was taken."""
-    refuse_every: int = 0
-    """A legal move is called illegal."""
-    lose_every: int = 0
-    """A move is taken by nobody, without a word."""
-    repeat_every: int = 0
-    """The news of a move comes twice."""
-    noise_every: int = 0
-    """Messages of no known type, and the end of a game of another evening."""
-    lie_every: int = 0
-    """One disc of the board that is told is wrong; the next board is right again."""
-    text_ids: bool = False
-    """Some ids are texts."""
 
 
 class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-class Line:
-    """One websocket."""
-
-    def __init__(self, socket: WebSocket) -> None:
-        self.socket = socket
-        self.user = 0
-        self.out: asyncio.Queue[str | None] = asyncio.Queue()
-        self.times: deque[float] = deque()
-
-    def send(self, kind: str, payload: Json) -> None:
-        self.out.put_nowait(json.dumps({"type": kind, "payload": payload, "ts": int(time.time() * 1000)}))
-
-
-class Room(msgspec.Struct):
-    id: int
-    name: str
-    owner: int
-    mode: str = "human_vs_human"
-    password: str = ""
-    seats: list[int | None] = msgspec.field(default_factory=lambda: [None, None])
-    ready: list[bool] = msgspec.field(default_factory=lambda: [False, False])
-    game: str | None = None
-    status: str = "waiting"
-
-
-class Game:
-    def __init__(self, name: str, room: Room) -> None:
-        self.id = name
-        self.room = room
-        self.state: State = rules.game("othello").new_state(0)
-        self.moves: list[Json] = []
-        self.timer: asyncio.TimerHandle | None = None
-        self.left_ms = 0.0
-        self.since = 0.0
-        self.windows: dict[int, asyncio.TimerHandle] = {}
-        """Players who must come back."""
-
-    @property
-    def seats(self) -> list[int | None]:
-        return self.room.seats
-
-    def board(self) -> list[int]:
-        return ["-XO".index(disc) for disc in self.state.view(0).to_json()["board"]]
-
-    def turn(self) -> str | None:
-        return None if self.state.terminal else COLORS[self.state.to_act[0]]
 
 
 class FakeOthelloPlatform:
@@ -174,8 +104,6 @@ class FakeOthelloPlatform:
         return self.ids[name]
 
     async def __aenter__(self) -> Self:
-        import socket
-
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
@@ -298,14 +226,14 @@ class FakeOthelloPlatform:
 
     # ------------------------------------------------------------------------------------------------------ websocket
 
-    async def _websocket(self, socket: WebSocket) -> None:
-        await socket.accept()
-        line = Line(socket)
+    async def _websocket(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        line = Line(websocket)
         self.lines.add(line)
         writer = asyncio.ensure_future(self._write(line))
         late = asyncio.get_running_loop().call_later(self.settings["auth_s"], self._unknown, line)
         try:
-            while (message := await socket.receive())["type"] == "websocket.receive":
+            while (message := await websocket.receive())["type"] == "websocket.receive":
                 if not self._hear(line, message.get("text") or ""):
                     break
         except (WebSocketDisconnect, RuntimeError):
