@@ -131,6 +131,7 @@ class Game:
         try:
             view = self.fold.replace(board, turn, max(self.fold.seq, 1) if same else self.fold.seq + 1)
         except ValueError as error:
+            self.synced = False
             return [*out, m.Notice(f"{self.id}: a position that cannot be played: {error}", "error")]
         self._diverged = True
         out.append(m.Snapshot(self.table, self.id, self.seat, view))

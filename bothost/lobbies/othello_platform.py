@@ -405,7 +405,10 @@ class OthelloPlatform(OthelloSession):
         game = self._game
         if game is None or game.id != frame.game_id or not game.synced:
             return []  # of an old game, or in the snapshot that we wait for
-        return game.moved(frame, raw)
+        out = game.moved(frame, raw)
+        if not game.synced or (frame.next_turn is not None and game.fold.turn != frame.next_turn):
+            return out + self._reconnect(game)  # nobody can play on from what we were told: ask once more
+        return out
 
     def _state_sync(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
         game = self._game

@@ -417,6 +417,18 @@ def test_a_board_that_is_not_ours_is_logged_and_the_lobbys_counts():
     assert view.asked and only(outputs, m.ActionRequest).seq == view.seq
 
 
+@pytest.mark.parametrize("white", [59, 1], ids=["white must pass", "nobody can play"])
+def test_a_board_on_which_the_lobbys_turn_is_impossible_is_asked_for_again(white):
+    adapter, _ = playing(1)
+    board = [1] * 60 + [0] * 4
+    board[white] = 2  # and yet it is white's turn, says the lobby
+    outputs = adapter.feed(
+        frame("move", gameId="g_1", seq=1, color="BLACK", pos={"x": 3, "y": 2}, board=board, nextTurn="WHITE")
+    )
+    assert said(outputs)[-1]["type"] == "reconnect"
+    assert only(adapter.feed(Server().sync(blackId=2, whiteId=1, turn="WHITE")), m.Snapshot)
+
+
 def test_a_move_that_our_rules_do_not_allow_is_the_lobbys_word():
     adapter, _ = playing(1)
     board = [*START_BOARD]
