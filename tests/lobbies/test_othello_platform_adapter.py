@@ -204,6 +204,13 @@ def test_logging_in_step_by_step():
     assert only(outputs, m.Connected) == m.Connected("1", False, "ada")
 
 
+@proves("needs_secret")
+def test_an_account_without_a_password_is_refused():
+    adapter = OthelloPlatform(Account(name="ada", url="ws://h:1"), OthelloPlatformOptions())
+    assert isinstance(only(adapter.feed(m.Authenticate()), m.AuthFailed), m.AuthFailed)
+    assert adapter.capabilities.needs_secret
+
+
 def test_an_unknown_account_is_registered_only_where_the_operator_allows_it():
     for allowed in (False, True):
         adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(register=allowed))
