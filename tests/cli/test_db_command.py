@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bothost.cli import main
+from bothost.store.schema import REVISIONS
 
 
 @pytest.fixture
@@ -18,12 +19,12 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_database_is_made_inspected_copied_and_brought_back(config, capsys, tmp_path):
     assert main(["db", "upgrade"]) == 0
-    assert "none → 0001" in capsys.readouterr().out
+    assert f"none → {REVISIONS[-1]}" in capsys.readouterr().out
     assert main(["db", "upgrade", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["before"] == "0001"
+    assert json.loads(capsys.readouterr().out)["before"] == REVISIONS[-1]
     assert main(["db", "status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["decisions"], found["games"]) == ("0001", 0, 0)
+    assert (found["schema"], found["decisions"], found["games"]) == (REVISIONS[-1], 0, 0)
     assert main(["db", "status"]) == 0
     assert "decisions" in capsys.readouterr().out
     assert main(["db", "backup", str(tmp_path / "copy.db")]) == 0

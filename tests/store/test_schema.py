@@ -13,6 +13,7 @@ from alembic.script import ScriptDirectory
 
 from bothost.config import StoreSettings
 from bothost.errors import ConfigError, SchemaOutdated, StoreUnavailable
+from bothost.rules import _native
 from bothost.store import DecisionLog, schema
 from bothost.store.engine import make_engine, parse_url
 from bothost.store.models import COLUMNS, TABLE_OF, metadata
@@ -124,6 +125,7 @@ def test_migrations_are_found_in_the_layout_of_a_wheel(tmp_path: Path):
     site = tmp_path / "site-packages"
     package = Path(schema.__file__).parents[1]
     shutil.copytree(package, site / "bothost", ignore=shutil.ignore_patterns("cpp", "__pycache__"), symlinks=False)
+    shutil.copy(_native.__file__, site / "bothost" / "rules")  # an editable install keeps it elsewhere
     shutil.copytree(schema.migrations_folder(), site / "bothost" / "migrations")
     program = (
         "import bothost.store.schema as s; from bothost.config import StoreSettings;"
