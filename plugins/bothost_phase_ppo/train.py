@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from pathlib import Path
@@ -58,7 +59,8 @@ def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: Traini
     versions, made = {}, {}
     for number, part in enumerate(parts, start=1):
         level = f"level-{number}"
-        taken, then = version_at(out, part * progress.seconds)
+        # The last version is the last one, however its time was rounded in the metrics.
+        taken, then = version_at(out, part * progress.seconds if part < 1.0 else math.inf)
         pool.load(taken, model)
         versions[f"v1-{level}"] = write_version(out / "weights" / f"v1-{level}", model, graph(), VERSION)
         made[level] = {"updates": taken, "samples": then.samples, "minutes": round(then.seconds / 60, 2)}
