@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
+export PATH="$PWD/.venv/bin:$PATH"  # cmake, where the machine has none
 build=build/sanitize
 
 cmake -S bothost/rules/cpp -B "$build/native" -DCMAKE_BUILD_TYPE=Release -DBOTHOST_SANITIZE=ON \
@@ -21,7 +22,13 @@ tar --exclude='*.so' --exclude='cpp' -cf - bothost | tar -xf - -C "$build/site"
 cp "$build"/native/_native*.so "$build/site/bothost/rules/"
 
 # The runtimes must be there before the interpreter starts; libstdc++ too, or exceptions cannot be intercepted.
+# -S: an editable install hooks the import of bothost, and its own module would be tested instead of the sanitized one.
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 runtime() { ${CXX:-g++} -print-file-name="$1"; }
-LD_PRELOAD="$(runtime libasan.so) $(runtime libubsan.so) $(runtime libstdc++.so)" \
-  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-  PYTHONSAFEPATH=1 PYTHONPATH="$PWD/$build/site" "$python" -m pytest -q -p no:cacheprovider "${@:-tests/rules}"
+sanitized() {
+  LD_PRELOAD="$(runtime libasan.so) $(runtime libubsan.so) $(runtime libstdc++.so)" \
+    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+    PYTHONSAFEPATH=1 PYTHONPATH="$PWD/$build/site:$packages" "$python" -S "$@"
+}
+sanitized -c 'import sys; from bothost.rules import _native; sys.exit(sys.argv[1] not in _native.__file__)' "$build/site"
+sanitized -m pytest -q -p no:cacheprovider "${@:-tests/rules}"
