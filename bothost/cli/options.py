@@ -30,10 +30,17 @@ def settings(path: Path | None) -> config.Settings:
 
 
 def plugins(path: Path | None = None) -> Plugins:
-    """All plugins; those of ``plugins_dir`` where there is a configuration. Raises ConfigError when that is wrong."""
+    """All plugins; where there is a configuration, with those of ``plugins_dir`` and with the registry's aliases.
+
+    Raises ConfigError when the configuration is wrong.
+    """
+    from bothost.cli.registry import resolver
     from bothost.plugins import Plugins
 
-    return Plugins.load(_plugins_dir(path))
+    found = _settings(path)
+    if found is None:
+        return Plugins.load(None)
+    return Plugins.load(found.host.plugins_dir, aliases=resolver(found))
 
 
 def plugins_for_help() -> Plugins:
@@ -41,16 +48,17 @@ def plugins_for_help() -> Plugins:
     from bothost.plugins import Plugins
 
     try:
-        folder = _plugins_dir(None)
+        found = _settings(None)
     except BothostError:
-        folder = None
-    return Plugins.load(folder)
+        found = None
+    return Plugins.load(found.host.plugins_dir if found is not None else None)
 
 
-def _plugins_dir(path: Path | None) -> Path | None:
+def _settings(path: Path | None) -> config.Settings | None:
+    """The configuration; None where no path is given and there is none."""
     if path is None:
         try:
             config.find()
         except ConfigError:
             return None
-    return config.load(path).host.plugins_dir
+    return config.load(path)

@@ -22,8 +22,9 @@ from bothost.strategy import Model, Strategy
 if TYPE_CHECKING:
     from bothost.plugins.manager import Plugins
 
-AliasResolver = Callable[[str, str], Model | None]
-"""(strategy, alias) → model version of the registry; None: it knows no such alias."""
+AliasResolver = Callable[[str, str], Model | str | None]
+"""(strategy, alias or version) → model of the registry, or the name of a version that comes with the strategy's
+package; None: the registry knows no such alias."""
 
 EXEC = "exec"
 CHAMPION = "champion"
@@ -97,9 +98,8 @@ def _command(address: str, text: str) -> list[str]:
 
 def _version(plugins: Plugins, strategy: type[Strategy], alias: str) -> tuple[Model | None, str | None]:
     wanted = alias or CHAMPION
-    model = plugins.aliases(strategy.name, wanted) if plugins.aliases is not None else None
-    if model is None:
-        model = weights.find(strategy, wanted)
+    found = plugins.aliases(strategy.name, wanted) if plugins.aliases is not None else None
+    model = weights.find(strategy, wanted if found is None else found) if not isinstance(found, Model) else found
     level = alias if alias in strategy.levels else None
     if model is None and alias and level is None:
         known = [*strategy.levels, *weights.aliases(strategy)]

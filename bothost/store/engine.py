@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 
 from bothost.config import StoreSettings
 from bothost.errors import ConfigError, StoreUnavailable
@@ -107,9 +107,11 @@ def make_engine(settings: StoreSettings, *, create: bool = False) -> sa.Engine:
 
 @contextmanager
 def reaching(settings: StoreSettings) -> Iterator[None]:
-    """Turn what a driver says about a database that is away into StoreUnavailable."""
+    """Turn what a driver says about a database that is away into StoreUnavailable. A key that is taken is no outage."""
     try:
         yield
+    except IntegrityError:
+        raise
     except DBAPIError as error:
         cause = str(error.orig).strip() or type(error.orig).__name__
         raise StoreUnavailable(f"database {shown(settings.url)}: {cause}") from error

@@ -196,6 +196,48 @@ leases = sa.Table(
     comment="Which host may connect an account, and until when by the database's clock.",
 )
 
+models = sa.Table(
+    "models",
+    metadata,
+    _column("strategy", sa.Text),
+    _column("version", sa.Text),
+    _column("sha256", sa.Text),
+    _column("files", sa.Text),
+    _column("encoder_version", sa.Integer, null=True),
+    _column("lineage", sa.Text),
+    _column("created_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("strategy", "version"),
+    sa.Index("ix_models_strategy_sha256", "strategy", "sha256", unique=True),
+    sa.Index(None, "sha256"),
+)
+
+model_files = sa.Table(
+    "model_files",
+    metadata,
+    _column("sha256", sa.Text),
+    _column("part", sa.Integer),
+    _column("content", sa.LargeBinary),
+    sa.PrimaryKeyConstraint("sha256", "part"),
+    comment="The content of models' files by its sha256, in parts: every host of this database can fetch it.",
+)
+
+model_aliases = sa.Table(
+    "model_aliases",
+    metadata,
+    _column("strategy", sa.Text),
+    _column("alias", sa.Text),
+    _column("number", sa.Integer),
+    _column("version", sa.Text, null=True),
+    _column("sha256", sa.Text, null=True),
+    _column("share", sa.Double, null=True),
+    _column("kind", sa.Text),
+    _column("reason", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("strategy", "alias", "number"),
+    sqlite_with_rowid=False,
+    comment="Insert-only: an alias stands for what its highest number says.",
+)
+
 TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     GameRecord: games,
     GameEndRecord: game_ends,

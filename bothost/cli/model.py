@@ -1,0 +1,317 @@
+"""``bothost model``: versions and aliases of models."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from bothost.cli import options, output
+from bothost.cli.registry import opened
+from bothost.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from bothost.plugins import Plugins
+    from bothost.retrain.gate import GateSettings, Verdict
+    from bothost.store.registry import Pointer, Registry
+    from bothost.strategy import Model, Strategy
+
+app = typer.Typer(no_args_is_help=True, help="The model registry.")
+
+Name = Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")]
+Address = Annotated[str, typer.Argument(help="NAME:VERSION or NAME:ALIAS, as in: phase-ppo:r2.")]
+
+
+@app.command("list")
+def list_(
+    strategy: Annotated[str | None, typer.Argument(help="Only this strategy.")] = None,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """List versions: of the registry, and those that come with the strategies' packages."""
+    plugins = options.plugins(config)
+    with opened(options.settings(config)) as registry:
+        listed = _listed(registry, plugins, strategy)
+    rows = [
+        (
+            item["strategy"],
+            item["version"],
+            " ".join(item["aliases"]),
+            item["sha256"][:12],
+            "-" if item["encoder_version"] is None else item["encoder_version"],
+            (item["created"] or "with the package")[:19].replace("T", " "),
+        )
+        for item in listed
+    ]
+    header = ("STRATEGY", "VERSION", "ALIASES", "SHA256", "ENCODER", "CREATED (UTC)")
+    output.emit(listed, json, output.table(rows, header) if rows else "no models")
+
+
+@app.command()
+def show(address: Address, config: options.Config = None, json: options.Json = False) -> None:
+    """Show a version with its lineage, and what its strategy's aliases stood for."""
+    plugins = options.plugins(config)
+    strategy, version = _named(plugins, address)
+    with opened(options.settings(config)) as registry:
+        model = _model(plugins, f"{strategy.name}:{version}")
+        known = registry.version(strategy.name, model.version)
+        pointers = registry.pointers(strategy.name)
+        history = [p for _, alias in sorted(pointers) for p in registry.history(strategy.name, alias)]
+    shown: dict[str, Any] = {
+        "strategy": strategy.name,
+        "version": model.version,
+        "sha256": model.sha256,
+        "encoder_version": model.encoder_version,
+        "files": dict(model.files),
+        "path": model.path,
+        "created": None if known is None else _time(known.created_us),
+        "lineage": None if known is None else known.lineage,
+        "history": [{**msgspec.to_builtins(p), "at": _time(p.at_us)} for p in sorted(history, key=lambda p: p.at_us)],
+    }
+    rows = [(key, _short(value)) for key, value in shown.items() if key not in ("history", "lineage", "files")]
+    rows += [("file", f"{name}  {sha}") for name, sha in shown["files"].items()]
+    rows += [(f"lineage: {key}", _short(value)) for key, value in (shown["lineage"] or {}).items()]
+    rows += [(f"{p['at'][:19]}", _moved(p)) for p in shown["history"]]
+    output.emit(shown, json, output.table(rows))
+
+
+@app.command()
+def promote(
+    address: Annotated[str, typer.Argument(help="NAME:VERSION; NAME alone is its challenger.")],
+    to: Annotated[str, typer.Option(help="champion, challenger, shadow, canary, level-1 …")] = "champion",
+    share: Annotated[float, typer.Option(help="Share of new tables, for --to canary.")] = 0.1,
+    force: Annotated[bool, typer.Option("--force", help="Promote without a match; the history says so.")] = False,
+    game: Annotated[str | None, typer.Option(help="Game of the match, where the strategy plays several.")] = None,
+    deals: Annotated[int, typer.Option(min=1, help="Deals of the match, at most.")] = 2000,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of the match.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of the match.")] = 0,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Let an alias stand for a version. To be champion, it must beat the champion; running hosts follow in seconds."""
+    from bothost.retrain.gate import GateSettings
+
+    match = GateSettings(deals=deals, alpha=alpha, seed=seed, workers=workers, game=game)
+    plugins = options.plugins(config)
+    with opened(options.settings(config)) as registry:
+        pointer, verdict = promoted(plugins, registry, address, to, match, share=share, force=force, config=config)
+    found = {**msgspec.to_builtins(pointer), "match": None if verdict is None else msgspec.to_builtins(verdict)}
+    output.emit(found, json, _moved(found))
+
+
+@app.command()
+def rollback(
+    strategy: Name,
+    alias: Annotated[str, typer.Option(help="Which alias.")] = "champion",
+    reason: Annotated[str, typer.Option(help="For the history.")] = "by hand",
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Undo the last promotion; once more undoes the one before."""
+    plugins = options.plugins(config)
+    cls, _ = _named(plugins, strategy)
+    with opened(options.settings(config)) as registry:
+        pointer = registry.back(cls, alias, reason=reason)
+    found = msgspec.to_builtins(pointer)
+    output.emit(found, json, _moved(found))
+
+
+@app.command("import")
+def import_(
+    strategy: Name,
+    folder: Annotated[Path, typer.Argument(help="Folder with manifest.json, as training writes: OUT/weights.")],
+    of: Annotated[str, typer.Option(help="Version or alias of the folder's manifest.")] = "champion",
+    version: Annotated[str | None, typer.Option(help="Name in the registry; default: r1, r2, …")] = None,
+    alias: Annotated[str, typer.Option(help='What shall stand for it; "" for nothing.')] = "challenger",
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Check a model that was made elsewhere, and register it."""
+    plugins = options.plugins(config)
+    cls, _ = _named(plugins, strategy)
+    root, entry, lineage = _entry(folder, of)
+    with opened(options.settings(config)) as registry:
+        lineage = {"kind": "import", "from": str(folder), **lineage}
+        made = registry.add(
+            cls, root, entry.files, encoder_version=entry.encoder_version, lineage=lineage, version=version
+        )
+        pointer = registry.point(cls, alias, made.version, reason=f"imported from {folder}") if alias else None
+    found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}
+    output.emit(found, json, f"{cls.name}:{made.version} ({made.sha256[:12]})" + (f", {alias}" if alias else ""))
+
+
+def promoted(
+    plugins: Plugins,
+    registry: Registry,
+    address: str,
+    to: str,
+    match: GateSettings,
+    *,
+    share: float | None = None,
+    force: bool = False,
+    config: Path | None = None,
+) -> tuple[Pointer, Verdict | None]:
+    """Move an alias, after the gate where it is the champion's. Raises GateRefused with the numbers of the match."""
+    from bothost.retrain.gate import GateRefused
+    from bothost.store.registry import CANARY, CHALLENGER, CHAMPION, SHADOW, trial
+
+    strategy, version = _named(plugins, address, CHALLENGER)
+    model = _model(plugins, f"{strategy.name}:{version}")
+    trial(strategy, model)
+    pointers = registry.pointers(strategy.name)
+    before = pointers.get((strategy.name, to))
+    verdict, reason = None, "by hand"
+    if to == CHAMPION:
+        reason = "forced, without a match"
+        if not force:
+            verdict = _judged(plugins, registry, strategy, model, match, config)
+            reason = "there was no champion" if verdict is None else str(verdict)
+        if verdict is not None and not verdict.better:
+            raise GateRefused(f"not promoted: {verdict}", advice="train on, play more deals (--deals), or --force")
+    pointer = registry.point(
+        strategy,
+        to,
+        model.version,
+        reason=reason,
+        share=share if to == CANARY else None,
+        after=before.number if before is not None else 0,
+    )
+    for alias in (CHALLENGER, CANARY, SHADOW) if to == CHAMPION else ():
+        old = pointers.get((strategy.name, alias))
+        if old is not None and old.version == model.version:
+            registry.point(strategy, alias, None, reason=f"became {CHAMPION}", after=old.number)
+    return pointer, verdict
+
+
+def _judged(
+    plugins: Plugins,
+    registry: Registry,
+    strategy: type[Strategy],
+    model: Model,
+    match: GateSettings,
+    config: Path | None,
+) -> Verdict | None:
+    """Play for the championship; None where there is no champion."""
+    from bothost.cli.arena import build
+    from bothost.retrain import gate
+
+    champion = plugins.resolve(strategy.name).model
+    if champion is None:
+        return None
+    if champion.sha256 == model.sha256:
+        raise UsageError(f"{strategy.name}:{model.version} is the champion already")
+    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}.jsonl"
+    contestants = [f"{strategy.name}:{version}" for version in (model.version, champion.version)]
+    with output.progress(match.deals, " against ".join(contestants)) as advance:
+        return gate.play(
+            contestants[0],
+            contestants[1],
+            build,
+            match,
+            game=gate.game_of(strategy, match),
+            config=None if config is None else str(config),
+            journal=registry.folder.parent / "gate" / name,
+            on_deal=lambda done, mean: advance(done, f"challenger {mean:.3f}"),
+        )
+
+
+def _listed(registry: Registry, plugins: Plugins, only: str | None) -> list[dict[str, Any]]:
+    from bothost.plugins import weights
+
+    pointers = registry.pointers(only)
+    listed = []
+    for name, cls in sorted(plugins.strategies.items()):
+        if only not in (None, name):
+            continue
+        packaged = weights.manifest(cls)
+        stands: dict[str, set[str]] = {}
+        for alias, version in (packaged.aliases if packaged is not None else {}).items():
+            pointer = pointers.get((name, alias))
+            if pointer is None or pointer.version is None:
+                stands.setdefault(version, set()).add(alias)
+        for (owner, alias), pointer in pointers.items():
+            if owner == name and pointer.version is not None:
+                note = alias if pointer.share is None else f"{alias}={pointer.share:g}"
+                stands.setdefault(pointer.version, set()).add(note)
+        for version, entry in (packaged.versions if packaged is not None else {}).items():
+            sha256 = weights.model_sha256(entry.files)
+            listed.append(_item(name, version, stands, sha256, entry.encoder_version, None))
+        for made in registry.versions(name):
+            listed.append(_item(name, made.version, stands, made.sha256, made.encoder_version, made.created_us))
+    if only is not None and only not in plugins.strategies:
+        _named(plugins, only)
+    return listed
+
+
+def _item(
+    strategy: str, version: str, stands: dict[str, set[str]], sha256: str, encoder: int | None, at_us: int | None
+) -> dict[str, Any]:
+    return {
+        "strategy": strategy,
+        "version": version,
+        "aliases": sorted(stands.get(version, ())),
+        "sha256": sha256,
+        "encoder_version": encoder,
+        "created": None if at_us is None else _time(at_us),
+    }
+
+
+def _named(plugins: Plugins, address: str, default: str = "champion") -> tuple[type[Strategy], str]:
+    from bothost.plugins import require
+
+    name, _, version = address.partition(":")
+    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
+    return strategy, version or default
+
+
+def _model(plugins: Plugins, address: str) -> Model:
+    model = plugins.resolve(address).model
+    if model is None:
+        raise ModelError(f"{address} has no model", advice="train one: bothost train, then bothost model import")
+    return model
+
+
+def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
+    """The folder of a manifest's version, its entry, and the lineage beside the manifest."""
+    from bothost.config import nearest
+    from bothost.plugins.weights import MANIFEST, Manifest
+
+    try:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, msgspec.DecodeError) as error:
+        advice = "name the folder that holds it, as in runs/NAME/weights"
+        raise ModelError(f"{folder / MANIFEST} cannot be read: {error}", advice=advice) from error
+    name = manifest.aliases.get(of, of)
+    if name not in manifest.versions:
+        raise ModelError(
+            f"{folder / MANIFEST} has no version {of!r}", advice=nearest(of, [*manifest.aliases, *manifest.versions])
+        )
+    if "/" in name or "\\" in name or name.startswith("."):
+        raise ModelError(f"{folder / MANIFEST}: {name!r} cannot name a version")
+    root = folder / name if (folder / name).is_dir() else folder
+    lineage: dict[str, Any] = {"manifest_version": name}
+    try:
+        lineage["training"] = msgspec.json.decode((folder / "lineage.json").read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        lineage["training"] = None
+    return root, manifest.versions[name], lineage
+
+
+def _moved(pointer: dict[str, Any]) -> str:
+    """One change of an alias, in words."""
+    what = pointer["version"] or "what the package says"
+    share = f" on {pointer['share']:.0%} of new tables" if pointer["share"] else ""
+    return f"{pointer['strategy']}:{pointer['alias']} → {what}{share} ({pointer['kind']}: {pointer['reason']})"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= 160 else text[:157] + "…"
+
+
+def _time(us: int) -> str:
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat()

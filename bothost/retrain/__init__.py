@@ -1,0 +1,1 @@
+"""From logged hands to a better model: dataset, training job, gate."""

@@ -1,0 +1,252 @@
+"""The model registry: immutable versions, aliases that move and move back, and files that are not trusted."""
+
+import hashlib
+import json
+import shutil
+import threading
+from pathlib import Path
+
+import onnx
+import pytest
+import safetensors.numpy
+from onnx import TensorProto, helper
+
+from bothost import Model, ModelError, Player, Strategy
+from bothost.plugins import Plugins, weights
+from bothost.store import Store, model_files
+from bothost.store.registry import AliasMoved, Registry
+from bothost_phase_ppo.decide import PhasePpo
+
+SOURCE = Path(weights.folder(PhasePpo))
+
+
+@pytest.fixture
+def registry(any_settings, tmp_path):
+    with Store.open(any_settings) as store:
+        yield Registry(store, tmp_path / "models")
+
+
+@pytest.fixture
+def sqlite_registry(settings, tmp_path):
+    with Store.open(settings) as store:
+        yield Registry(store, tmp_path / "models")
+
+
+def level(number):
+    """Folder and files of a model that comes with the package."""
+    name = f"v1-level-{number}"
+    return SOURCE / name, weights.manifest(PhasePpo).versions[name].files
+
+
+def add(registry, number=1, **more):
+    return registry.add(PhasePpo, *level(number), encoder_version=1, lineage={"from": f"level {number}"}, **more)
+
+
+def test_a_version_is_what_was_added_on_every_host_of_the_database(registry, tmp_path):
+    made = add(registry, 2)
+    assert (made.version, made.encoder_version, made.lineage) == ("r1", 1, {"from": "level 2"})
+    elsewhere = Registry(registry._store, tmp_path / "other-host")
+    model = elsewhere.resolve("phase-ppo", "r1")
+    assert model == Model("phase-ppo", "r1", made.sha256, str(tmp_path / "other-host" / made.sha256), made.files, 1)
+    weights.verify(Path(model.path), model.files)
+    assert registry.of_sha256(made.sha256) == made == registry.version("phase-ppo", "r1")
+    assert [v.version for v in registry.versions()] == ["r1"] and registry.versions("other") == []
+
+
+def test_the_same_files_are_the_same_version_and_a_taken_name_is_refused(registry):
+    assert add(registry, 1, version="mine").version == "mine"
+    assert add(registry, 1).version == "mine"
+    assert add(registry, 2).version == "r1"
+    with pytest.raises(ModelError, match="there already"):
+        add(registry, 3, version="mine")
+
+
+@pytest.mark.parametrize("name", ["champion", "level-3", "a b", "", "../x", "x:y"])
+def test_a_version_cannot_be_named_like_an_alias_or_a_path(sqlite_registry, name):
+    with pytest.raises(ModelError, match="cannot name a version"):
+        add(sqlite_registry, 1, version=name)
+
+
+def test_aliases_move_forward_and_back_and_keep_their_history(registry):
+    for number in (1, 2, 3):
+        add(registry, number)
+    assert registry.resolve("phase-ppo", "champion") is None  # what the package says counts
+    for version in ("r1", "r2", "v1-level-4"):
+        registry.point(PhasePpo, "champion", version, reason="better")
+    assert registry.resolve("phase-ppo", "champion") == "v1-level-4"  # a version of the package
+    for expected in ("r2", "r1", None):
+        assert registry.back(PhasePpo, "champion", reason="worse").version == expected
+    with pytest.raises(ModelError, match="never moved"):
+        registry.back(PhasePpo, "champion", reason="worse")
+    registry.point(PhasePpo, "champion", "r3", reason="better")
+    assert registry.back(PhasePpo, "champion", reason="worse").version is None
+    kinds = [(p.number, p.kind) for p in registry.history("phase-ppo", "champion")]
+    assert kinds == [(i, "promote" if i in (1, 2, 3, 7) else "rollback") for i in range(1, 9)]
+
+
+def test_an_alias_stands_for_a_version_that_is_there(registry):
+    with pytest.raises(ModelError) as caught:
+        registry.point(PhasePpo, "champion", "v1-level-6", reason="")
+    assert "v1-level" in caught.value.advice
+    with pytest.raises(ModelError, match="no alias"):
+        registry.point(PhasePpo, "best", "v1-level-1", reason="")
+    with pytest.raises(ModelError, match="share"):
+        registry.point(PhasePpo, "canary", "v1-level-1", reason="", share=1.5)
+
+
+def test_of_two_who_move_an_alias_one_is_told(registry):
+    add(registry, 1)
+    before = registry.point(PhasePpo, "champion", "r1", reason="").number
+    registry.point(PhasePpo, "champion", "v1-level-2", reason="", after=before)
+    with pytest.raises(AliasMoved):
+        registry.point(PhasePpo, "champion", "v1-level-3", reason="", after=before)
+    said = []
+
+    def move(version):
+        try:
+            said.append(registry.point(PhasePpo, "level-1", version, reason="", after=0).version)
+        except AliasMoved:
+            said.append(None)
+
+    threads = [threading.Thread(target=move, args=(f"v1-level-{n}",)) for n in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(v is None for v in said) == [False, True, True, True]
+    assert registry.pointers()["phase-ppo", "level-1"].number == 1
+
+
+def test_addresses_resolve_in_the_database_first_and_in_the_package_after(sqlite_registry):
+    plugins = Plugins.load(aliases=sqlite_registry.resolve)
+    add(sqlite_registry, 1)
+    assert plugins.resolve("phase-ppo").model.version == "v1-level-5"
+    assert plugins.resolve("phase-ppo:r1").model.version == "r1"
+    sqlite_registry.point(PhasePpo, "champion", "r1", reason="")
+    assert plugins.resolve("phase-ppo").model.version == "r1"
+    sqlite_registry.point(PhasePpo, "champion", "v1-level-2", reason="")
+    assert plugins.resolve("phase-ppo:champion").model.version == "v1-level-2"
+    assert plugins.resolve("phase-ppo:level-3").model.version == "v1-level-3"
+
+
+def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
+    made = add(registry)
+    path = Path(registry.model(made).path) / "model.safetensors"
+    whole = path.read_bytes()
+    for damage in (whole[:1000], whole[:-1] + b"!", b""):
+        path.write_bytes(damage)
+        assert registry.model(made).sha256 == made.sha256 and path.read_bytes() == whole
+    assert [entry.name for entry in registry.folder.iterdir()] == [made.sha256]
+
+
+def test_content_that_the_database_changed_is_refused(sqlite_registry):
+    made = add(sqlite_registry)
+    with sqlite_registry._store.begin() as connection:
+        connection.exec_driver_sql("UPDATE model_files SET content = zeroblob(length(content))")
+    with pytest.raises(ModelError, match="sha256"):
+        sqlite_registry.model(made)
+    assert not list(sqlite_registry.folder.glob("*"))
+
+
+def test_another_encoder_version_is_refused_before_anything_is_registered(sqlite_registry):
+    with pytest.raises(ModelError, match="encoder version 7"):
+        sqlite_registry.add(PhasePpo, *level(1), encoder_version=7, lineage={})
+    assert sqlite_registry.versions() == []
+
+
+def damaged(tmp_path, change):
+    """A copy of a model with one change, and a manifest that knows of it."""
+    root, files = level(1)
+    folder = tmp_path / "damaged"
+    shutil.copytree(root, folder)
+    change(folder)
+    return folder, model_files.hashes(folder, files)
+
+
+def cut(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def longer(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes() + b"x")
+
+
+def huge_header(folder):
+    (folder / "model.safetensors").write_bytes((2**60).to_bytes(8, "little") + b"{}")
+
+
+def pickled(folder):
+    (folder / "model.safetensors").write_bytes(b"\x80\x04\x95" + bytes(100))
+
+
+def other_shapes(folder):
+    import numpy as np
+
+    safetensors.numpy.save_file({"body.0.weight": np.zeros((3, 3), "f4")}, folder / "model.safetensors")
+
+
+def no_graph(folder):
+    (folder / "model.onnx").write_bytes(b"not a graph")
+
+
+def outside(folder):
+    graph = onnx.load(str(folder / "model.onnx"), load_external_data=False)
+    for entry in graph.graph.initializer[0].external_data:
+        if entry.key == "location":
+            entry.value = "../../../../etc/passwd"
+    (folder / "model.onnx").write_bytes(graph.SerializeToString())
+
+
+def hidden_outside(folder):
+    """The reference stands in a node's attribute."""
+    tensor = TensorProto(name="x", dims=[4], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    node = helper.make_node("Constant", [], ["y"], value=tensor)
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])])
+    (folder / "model.onnx").write_bytes(helper.make_model(graph).SerializeToString())
+
+
+@pytest.mark.parametrize("change", [cut, longer, huge_header, pickled, other_shapes, no_graph, outside, hidden_outside])
+def test_files_that_are_not_whole_or_not_safe_are_refused(sqlite_registry, tmp_path, change):
+    folder, files = damaged(tmp_path, change)
+    with pytest.raises(ModelError) as caught:
+        sqlite_registry.add(PhasePpo, folder, files, encoder_version=1, lineage={})
+    assert caught.value.advice
+    assert sqlite_registry.versions() == []
+
+
+def test_a_file_of_another_sha256_is_refused(sqlite_registry):
+    root, files = level(1)
+    with pytest.raises(ModelError, match="sha256"):
+        sqlite_registry.add(PhasePpo, root, {**files, "model.onnx": "0" * 64}, encoder_version=1, lineage={})
+
+
+@pytest.mark.parametrize("name", ["../model.onnx", "/etc/passwd", "a/b.onnx", "model.pkl", "model.pt", ".onnx", ""])
+def test_names_that_are_paths_or_programs_are_refused(sqlite_registry, name):
+    with pytest.raises(ModelError, match="not allowed"):
+        sqlite_registry.add(PhasePpo, SOURCE, {name: "0" * 64}, encoder_version=1, lineage={})
+
+
+def test_links_are_not_followed(sqlite_registry, tmp_path):
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "model.json").symlink_to(tmp_path / "secret")
+    sha256 = hashlib.sha256(b"{}").hexdigest()
+    with pytest.raises(ModelError, match="no plain file"):
+        sqlite_registry.add(PhasePpo, tmp_path / "folder", {"model.json": sha256}, encoder_version=1, lineage={})
+
+
+def test_a_file_larger_than_a_part_comes_back_whole(registry, tmp_path):
+    class Any(Strategy):
+        name, version, games = "any", "1", ("*",)
+
+        def player(self, table) -> Player:
+            raise NotImplementedError
+
+    (tmp_path / "big.json").write_text(json.dumps(list(range(1_500_000))))
+    files = model_files.hashes(tmp_path, ["big.json"])
+    made = registry.add(Any, tmp_path, files, encoder_version=None, lineage={})
+    path = Path(registry.model(made).path) / "big.json"
+    assert path.stat().st_size > 2 * (4 << 20) and path.read_bytes() == (tmp_path / "big.json").read_bytes()
