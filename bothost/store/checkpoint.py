@@ -1,8 +1,9 @@
-"""SQLite's write-ahead log moved into the database beside the writer, so that no commit waits for the disk.
+"""SQLite's write-ahead log moved into the database beside the writer, so that commits hardly wait for the disk.
 
 By default the commit that makes the log too long copies it into the database and syncs both, 15 to 30 ms in which no
-decision becomes durable. Here a thread with a connection of its own does that while the writer goes on. Only when the
-log has reached ``LOG_PAGES`` does a commit copy what little is left, after which the log starts over.
+decision becomes durable. Here a thread with a connection of its own does that while the writer goes on. The log can
+start over only when all of it was copied, and meanwhile the writer has added to it: so once it is longer than
+``LOG_PAGES``, the writer copies what came since the thread's last turn, a few hundred pages, before it goes on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from bothost.store.engine import set_up_sqlite
 
 ROWS = 4096
 """Rows between two checkpoints: about as many KiB."""
-LOG_PAGES = 8192
+LOG_PAGES = 16_384
+"""Length at which the log should start over, 64 MiB."""
+LOG_PAGES_AT_MOST = 4 * LOG_PAGES
+"""Length at which a commit does it all, should the thread have failed."""
 
 
 class Checkpointer:
@@ -26,6 +30,8 @@ class Checkpointer:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows = 0
+        self._nearly_done = False
+        """The log is long, and most of it was copied just now."""
         self._wanted = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
@@ -37,6 +43,12 @@ class Checkpointer:
         if self._rows >= ROWS:
             self._rows = 0
             self._wanted.set()
+
+    def before_write(self, connection: sqlite3.Connection) -> None:
+        """The writer, on its own connection, is about to begin a transaction: let the log start over where it can."""
+        if self._nearly_done:
+            with suppress(sqlite3.Error):
+                self._nearly_done = _checkpoint(connection) is None
 
     def close(self) -> None:
         self._closing = True
@@ -51,4 +63,10 @@ class Checkpointer:
             while self._wanted.wait() and not self._closing:
                 self._wanted.clear()
                 with suppress(sqlite3.Error):
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                    self._nearly_done = (_checkpoint(connection) or 0) > LOG_PAGES
+
+
+def _checkpoint(connection: sqlite3.Connection) -> int | None:
+    """Copy what can be copied without waiting for anybody; the length of the log in pages, None if another does it."""
+    ((busy, pages, _),) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    return None if busy else int(pages)
