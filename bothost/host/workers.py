@@ -10,6 +10,7 @@ The event loop looks at the workers every ``LOOK_S`` while they are busy:
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable
 
@@ -24,6 +25,9 @@ from bothost.tables.hand import DecidedBy, Hand, Job
 _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 0.05
+PACE_S = 0.001
+"""Least time between two hand-overs to the workers: on a busy host requests wait for one another, and share the two
+thread switches and wake-ups that a hand-over costs, as much as the decision itself. An idle host does not wait."""
 HOLD_S = 0.1
 """How long an inline strategy may hold the shared worker while others wait."""
 
@@ -56,6 +60,7 @@ class Workers:
         self._process_limits = process_limits or ProcessLimits()
         self._turn = 0
         self._batch: list[Job] = []
+        self._handed_over = -math.inf
         self._looking = False
         self._stopped = False
         self.abandoned: dict[Worker, Loaded] = {}
@@ -64,13 +69,18 @@ class Workers:
     # ------------------------------------------------------------------------------------------------------- asking
 
     def submit(self, job: Job) -> None:
-        """Have a decision made. Jobs of one turn of the event loop go to the workers together."""
+        """Have a decision made. Jobs go to the workers together: those of one turn of the event loop or of ``PACE_S``."""
         if not self._batch:
-            self._loop.call_soon(self._hand_over)
+            wait = self._handed_over + PACE_S - time.monotonic()
+            if wait <= 0.0:
+                self._loop.call_soon(self._hand_over)
+            else:
+                self._loop.call_later(wait, self._hand_over)
         self._batch.append(job)
 
     def _hand_over(self) -> None:
         jobs, self._batch = self._batch, []
+        self._handed_over = time.monotonic()
         groups: dict[Worker, dict[Loaded, list[Task]]] = {}
         failed: list[Result] = []
         for job in jobs:
