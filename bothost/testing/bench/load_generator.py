@@ -30,6 +30,8 @@ from bothost.rules.game import State
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 GRANT_MS = 30_000
 TICK_S = 0.0005
+STAGGER = 45
+"""Moves of a first hand that may have been made before the host joins; hands of Dou Dizhu take about 60."""
 
 
 class Table:
@@ -88,7 +90,17 @@ class Load:
         table.since = 0
         table.state = self.game.new_state(self.random.getrandbits(63))
         table.peer.send(wire.encode(wire.HandStarted(table.name, str(table.hand), 0, ())))
+        if table.hand == 1:
+            self.play_into(table.state, self.random.randrange(STAGGER))
         self.go_on(table, done)
+
+    def play_into(self, state: State, moves: int) -> None:
+        """Tables of a lobby are not in step: each first hand is joined at some point, or all would end together."""
+        for _ in range(moves):
+            if state.terminal:
+                return
+            seat = state.to_act[0]
+            state.apply(seat, int(self.random.choice(state.legal(seat).tolist())))
 
     def go_on(self, table: Table, done: str | None) -> None:
         """The others move until seat 0 is asked; then the frame with all that happened, and the request."""
