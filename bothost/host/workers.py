@@ -69,7 +69,7 @@ class Workers:
     # ------------------------------------------------------------------------------------------------------- asking
 
     def submit(self, job: Job) -> None:
-        """Have a decision made. Jobs go to the workers together: those of one turn of the event loop or of ``PACE_S``."""
+        """Have a decision made. Jobs go to the workers together: those of a turn of the event loop, or ``PACE_S``."""
         if not self._batch:
             wait = self._handed_over + PACE_S - time.monotonic()
             if wait <= 0.0:
