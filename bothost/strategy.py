@@ -163,8 +163,11 @@ class Strategy(ABC):
         return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
 
     @classmethod
-    def trainer(cls) -> type[Trainer] | None:
-        """What ``bothost train NAME`` runs; None: it learns nothing. Imported only when it is asked for."""
+    def trainer(cls) -> type[Trainer] | Mapping[str, type[Trainer]] | None:
+        """What ``bothost train NAME`` runs; None: it learns nothing. Imported only when it is asked for.
+
+        A mapping where training has stages, in their order, each of which ``bothost train NAME STAGE`` runs.
+        """
         return None
 
     def close(self) -> None:

@@ -1,34 +1,66 @@
-"""``bothost train NAME``: make models of a strategy."""
+"""``bothost train NAME [STAGE]``: make models of a strategy."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bothost.cli import options, output
 from bothost.errors import UsageError
 
+if TYPE_CHECKING:
+    from bothost.plugins import Plugins
+    from bothost.strategy import Trainer
+
+CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Options of the trainer may be given by their own names."""
+
 
 def command(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
+    stage: Annotated[str | None, typer.Argument(help="Stage, where training has several.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train, earlier runs included.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of parameters, deals and play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/NAME-TIME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
-    option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4.")
+    ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a strategy's models; they come with their manifest, as a package ships them, in OUT/weights."""
-    from bothost.plugins import check_options, require
-    from bothost.strategy import Strategy, TrainingRun
+    from bothost.plugins import check_options
+    from bothost.strategy import TrainingRun
 
-    plugins = options.plugins(config)
+    extra = context.args
+    if stage is not None and stage.startswith("--"):  # the first of the trainer's own options
+        extra, stage = [stage, *extra], None
+    texts = [*(option or []), *_own(extra)]
+    trainer = _trainer(options.plugins(config), name, stage)
+    if resume and out is None:
+        raise UsageError("--resume needs --out", advice="name the folder of the training to go on with")
+    folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    run = TrainingRun(
+        out=folder, seed=seed, minutes=minutes, resume=resume, command=_line(name, stage, minutes, seed, texts)
+    )
+    settled = check_options(trainer, _nested(texts))
+    with output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance:
+        figures = trainer(settled).train(run, advance)
+    output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+
+
+def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
+    from bothost.plugins import require
+    from bothost.strategy import Strategy
+
     strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
     try:
         trainer = strategy.trainer()
@@ -37,16 +69,28 @@ def command(
     if trainer is None:
         able = sorted(other for other, cls in plugins.strategies.items() if "trainer" in vars(cls))
         raise UsageError(f"{name} learns nothing", advice=f"strategies that do: {', '.join(able) or 'none'}")
-    if resume and out is None:
-        raise UsageError("--resume needs --out", advice="name the folder of the training to go on with")
-    folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    run = TrainingRun(
-        out=folder, seed=seed, minutes=minutes, resume=resume, command=_line(name, minutes, seed, option or [])
-    )
-    settled = check_options(trainer, _nested(option or []))
-    with output.progress(None, f"train {name}") as advance:
-        figures = trainer(settled).train(run, advance)
-    output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+    if not isinstance(trainer, Mapping):
+        if stage is not None:
+            raise UsageError(f"training {name} has no stages", advice=f"leave out {stage!r}")
+        return trainer
+    if stage is None or stage not in trainer:
+        told = "training has stages" if stage is None else f"training has no stage {stage!r}"
+        raise UsageError(f"{name}: {told}", advice=f"name one, in this order: {', '.join(trainer)}")
+    return trainer[stage]
+
+
+def _own(words: Sequence[str]) -> list[str]:
+    """The trainer's options under their own names as KEY=VALUE: ``--records 1000`` and ``--records=1000``."""
+    texts, rest = [], list(words)
+    while rest:
+        word = rest.pop(0)
+        key, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not key:
+            raise UsageError(f"{word!r} is one word too many", advice="bothost train --help")
+        if not equals and (not rest or rest[0].startswith("--")):
+            raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
+        texts.append(f"{key}={value if equals else rest.pop(0)}")
+    return texts
 
 
 def _nested(texts: list[str]) -> dict[str, Any]:
@@ -69,9 +113,9 @@ def _nested(texts: list[str]) -> dict[str, Any]:
     return nested
 
 
-def _line(name: str, minutes: float | None, seed: int, texts: list[str]) -> str:
+def _line(name: str, stage: str | None, minutes: float | None, seed: int, texts: list[str]) -> str:
     """The command line that does the same again, without what is of this machine alone."""
-    words = ["bothost", "train", name]
+    words = ["bothost", "train", name, *([] if stage is None else [stage])]
     words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
     words += ["--seed", str(seed)]
     for text in texts:

@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -57,3 +58,84 @@ def test_what_cannot_be_trained_is_refused_with_the_fix(tmp_path, capsys, monkey
     code, _, err = train(capsys, *args)
     assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
     assert not any(Path(tmp_path).iterdir())
+
+
+IN_STAGES = """
+import msgspec
+from bothost import Decision, Player, Strategy, Trainer, hookimpl
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    records: int = 0
+    folder: str = "none"
+
+class Collect(Trainer):
+    name = "in-stages"
+    Options = Options
+
+    def train(self, run, report):
+        report(1)
+        return {"command": run.command, "records": self.options.records, "folder": self.options.folder}
+
+class Fit(Collect):
+    def train(self, run, report):
+        return {"stage": "fit"}
+
+class InStages(Strategy):
+    name, version, games = "in-stages", "1", ("doudizhu",)
+
+    @classmethod
+    def trainer(cls):
+        return {"collect": Collect, "fit": Fit}
+
+    def player(self, table):
+        raise NotImplementedError
+
+@hookimpl
+def bothost_strategies():
+    return [InStages]
+"""
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def in_stages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("config.toml").write_text("")
+    Path("plugins.d").mkdir()
+    name = f"in_stages_{next(NUMBERS)}"  # a module of that name stays imported
+    Path("plugins.d", f"{name}.py").write_text(IN_STAGES)
+
+
+def test_a_trainer_with_stages_runs_the_one_that_is_named(in_stages, capsys):
+    words = ["in-stages", "collect", "--records", "5", "--seed", "2", "--folder=a b", "--json"]
+    code, text, _ = train(capsys, *words)
+    figures = json.loads(text)
+    assert code == 0 and figures["records"] == 5 and figures["folder"] == "a b"
+    assert figures["command"] == "bothost train in-stages collect --seed 2 --option records=5 --option 'folder=a b'"
+    code, text, _ = train(capsys, "in-stages", "fit", "--json")
+    assert code == 0 and json.loads(text) == {"stage": "fit"}
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["in-stages"], "collect, fit"),
+        (["in-stages", "--records", "5"], "collect, fit"),
+        (["in-stages", "colect"], "collect, fit"),
+        (["in-stages", "collect", "--record", "5"], "records"),
+        (["in-stages", "collect", "--records"], "needs a value"),
+        (["in-stages", "collect", "--records", "--seed", "1"], "needs a value"),
+        (["in-stages", "collect", "5"], "too many"),
+        (["in-stages", "collect", "--", "5"], "too many"),
+        (["in-stages", "collect", "-r", "5"], "too many"),
+        (["phase-ppo", "fit"], "no stages"),
+        (["phase-ppo", "--ppo.epoch=1"], "epochs"),
+        (["phase-ppo", "--iterations", "many"], "iterations"),
+    ],
+)
+def test_stages_and_options_that_do_not_exist_are_refused_with_the_fix(in_stages, tmp_path, capsys, args, told):
+    code, _, err = train(capsys, *args)
+    assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
+    assert not Path("runs").exists()

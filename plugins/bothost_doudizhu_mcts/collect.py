@@ -1,0 +1,211 @@
+"""Collecting records by self-play: every position is searched, and what the search found of its moves is saved.
+
+Hand number i of a collection is a function of (seed, i, options) alone: its deal, who plays it how, and every search.
+So hands are played in any number of threads (the search runs without the GIL), and a collection that was stopped goes
+on where it stood.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from bothost import ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
+from bothost.rules import Game, State, View, doudizhu, game, search
+from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.records import Batch
+
+Style = Literal["best", "drawn", "rule"]
+"""How a seat plays a hand, while every position is searched whoever plays: the search's best move; a move drawn by
+visits, for variety; the rule player's."""
+STYLES: tuple[Style, ...] = ("best", "drawn", "rule")
+HANDS_PER_FILE = 100
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the collection."""
+
+    records: int | None = None
+    """Records to collect in all, those of earlier runs included; None: until the time is over."""
+    iterations: int = 1000
+    """Of the search in each position."""
+    workers: int | None = None
+    """Hands played at once; None: one per core."""
+    preset: str = "rlcard"
+    """Of the game's rules."""
+    search: dict[str, Any] = {}
+    """Options of ``bothost.rules.search``."""
+    styles: tuple[float, float, float] = (0.5, 0.25, 0.25)
+    """Shares of the seats that play the best move, one drawn by visits, and the rule player's."""
+    forced_share: float = 0.25
+    """Share of the positions with a single legal move that are searched too."""
+    exports: str | None = None
+    """Folder of a ``bothost export``: take the records from its logged games, and play none."""
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1 or (self.workers is not None and self.workers < 1):
+            raise ValueError("iterations and workers must be positive")
+        if min(self.styles) < 0 or not sum(self.styles) > 0 or not 0.0 <= self.forced_share <= 1.0:
+            raise ValueError("styles and forced_share are shares")
+
+
+class Collector(Trainer):
+    """``bothost train doudizhu-mcts collect``."""
+
+    name = "doudizhu-mcts"
+    Options: ClassVar[type[msgspec.Struct]] = Options
+
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        if self.options.exports is not None:
+            return convert(Path(self.options.exports), run.out)
+        if run.minutes is None and self.options.records is None:
+            raise UsageError("this collection has no end", advice="give --minutes M or --records N")
+        return Collection(self.options, run).go_on(report)
+
+
+class Collection:
+    """A folder of records that grows."""
+
+    def __init__(self, options: Options, run: TrainingRun) -> None:
+        """Raises UsageError where there are records in the folder and they are not to be resumed, or other ones."""
+        self.options = options
+        self.run = run
+        self.game = game("doudizhu", preset=options.preset)
+        self.hands, self.records, self.seconds = 0, 0, 0.0
+        self.made: dict[str, Any] = {"command": run.command, "seed": run.seed, "options": _plain(options)}
+        if run.out.is_dir() and any(run.out.iterdir()) and not run.resume:
+            raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+        for path in records.files(run.out):
+            _, made, rows = records.made(path)
+            if made.get("seed") != run.seed or _what(made.get("options", {})) != _what(self.made["options"]):
+                raise UsageError(
+                    f"{path} was collected by: {made.get('command')}", advice="give the same seed and options"
+                )
+            self.hands = max(self.hands, int(made["first"]) + int(made["hands"]))
+            self.records += rows
+            self.seconds += float(made["seconds"])
+
+    def go_on(self, report: ReportProgress) -> dict[str, Any]:
+        """Collect until the time is over or there are enough records."""
+        self.run.out.mkdir(parents=True, exist_ok=True)
+        batch, first, started = Batch(), self.hands, time.monotonic()
+        for played in self._play():
+            batch.extend(played)
+            self.hands += 1
+            self._tell(report, len(batch), time.monotonic() - started)
+            if self.hands - first == HANDS_PER_FILE:
+                started = self._write(batch, first, started)
+                batch, first = Batch(), self.hands
+        if self.hands > first:
+            self._write(batch, first, started)
+        return {
+            "out": str(self.run.out),
+            "records": self.records,
+            "hands": self.hands,
+            "minutes": round(self.seconds / 60, 2),
+        }
+
+    def _play(self) -> Iterator[Batch]:
+        """Hand after hand, in order, until it is time to stop."""
+        start, workers = time.monotonic(), self.options.workers or os.cpu_count() or 1
+        end = start + 60 * self.run.minutes - self.seconds if self.run.minutes is not None else float("inf")
+        left = float("inf") if self.options.records is None else self.options.records - self.records
+        waiting: deque[Future[Batch]] = deque()
+        number = self.hands
+        with ThreadPoolExecutor(workers) as pool:
+            while left > 0:
+                while len(waiting) < 2 * workers and time.monotonic() < end:
+                    waiting.append(pool.submit(play_hand, self.game, self.options, self.run.seed, number))
+                    number += 1
+                if not waiting:
+                    break
+                batch = waiting.popleft().result()
+                left -= len(batch)
+                yield batch
+            for future in waiting:
+                future.cancel()
+
+    def _write(self, batch: Batch, first: int, started: float) -> float:
+        now = time.monotonic()
+        made = self.made | {"first": first, "hands": self.hands - first, "seconds": round(now - started, 2)}
+        records.write(self.run.out / f"records-{first:07d}.parquet", batch, self.game.rules, made)
+        self.records += len(batch)
+        self.seconds += now - started
+        return now
+
+    def _tell(self, report: ReportProgress, waiting: int, seconds: float) -> None:
+        done, seconds = self.records + waiting, self.seconds + seconds
+        note = f"{done:,} records of {self.hands:,} hands, {done / max(seconds, 1e-9):,.0f}/s"
+        if self.options.records is not None:
+            report(min(done, self.options.records), note, self.options.records)
+        elif self.run.minutes is not None:
+            report(int(seconds), note, int(60 * self.run.minutes))
+
+
+def _plain(options: Options) -> dict[str, Any]:
+    """As they come back from a file."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(options))
+    return plain
+
+
+def _what(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that hands depend on."""
+    return {name: value for name, value in options.items() if name not in ("records", "workers")}
+
+
+def play_hand(game: Game, options: Options, seed: int, number: int) -> Batch:
+    """Play hand ``number`` of a collection and search its positions."""
+    rng = np.random.default_rng([seed, number])
+    state, deal, batch = game.new_state(int(rng.integers(2**63))), f"{seed}-{number}", Batch()
+    shares = np.array(options.styles) / sum(options.styles)
+    styles: list[Style] = [STYLES[i] for i in rng.choice(len(STYLES), size=game.num_seats, p=shares)]
+    while not state.terminal:
+        seat = state.to_act[0]
+        _turn(state, seat, styles[seat], deal, options, rng, batch)
+    return batch
+
+
+def _turn(
+    state: State, seat: int, style: Style, deal: str, options: Options, rng: np.random.Generator, batch: Batch
+) -> None:
+    view = state.view(seat)
+    legal = view.legal()
+    search_seed = int(rng.integers(2**63))
+    if len(legal) == 1 and rng.random() >= options.forced_share:
+        state.apply(seat, int(legal[0]))
+        return
+    found = search(view, search_seed, **options.search)
+    found.run(iterations=options.iterations)
+    moves = found.root_actions
+    batch.add(deal, seat, view.to_bytes(), moves)
+    state.apply(seat, _choose(view, moves, style, rng))
+
+
+def _choose(view: View, moves: Sequence[tuple[int, int, float]], style: Style, rng: np.random.Generator) -> int:
+    if style == "rule":
+        return doudizhu.rule_choice(view)[0]
+    visits = np.array([visits for _, visits, _ in moves], np.float64)
+    if style == "drawn":
+        return moves[int(rng.choice(len(moves), p=visits / visits.sum()))][0]
+    return moves[int(visits.argmax())][0]
+
+
+def convert(exports: Path, out: Path) -> dict[str, Any]:
+    """Records of logged games into ``out``, one file per file of the export and rules."""
+    if out.is_dir() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty", advice="name another folder")
+    total, number = 0, 0
+    for rules, batch in records.from_export(exports):
+        out.mkdir(parents=True, exist_ok=True)
+        records.write(out / f"logged-{number:05d}.parquet", batch, rules, {"exports": str(exports)})
+        total, number = total + len(batch), number + 1
+    return {"out": str(out), "records": total}

@@ -1,0 +1,124 @@
+"""Records of doudizhu-mcts: what is collected, that it can be taken up again, and what logged games give."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from bothost import TrainingRun, cli
+from bothost.config import StoreSettings
+from bothost.errors import UsageError
+from bothost.rules import game
+from bothost.store import DecisionLog, schema
+from bothost.testing.sample_rows import played_hand
+from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.collect import Collector, Options, play_hand
+
+GAME = game("doudizhu")
+QUICK = Options(iterations=8, workers=2)
+
+
+def collect(out, *, seed=1, resume=False, **options):
+    told = []
+    run = TrainingRun(out=out, seed=seed, resume=resume, command="collect")
+    figures = Collector(Options(**{"iterations": 8, "workers": 2, **options})).train(
+        run, lambda *args: told.append(args)
+    )
+    return figures, told
+
+
+def same(one, other):
+    assert one.deals == other.deals and one.views == other.views
+    for name in ("offsets", "actions", "values", "visits"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_hand_is_a_function_of_its_number():
+    first, again, other = (play_hand(GAME, QUICK, 1, number) for number in (0, 0, 1))
+    assert first.columns == again.columns != other.columns
+
+
+def test_records_are_what_the_search_found_of_legal_moves(tmp_path):
+    figures, told = collect(tmp_path / "r", records=300)
+    found = records.load(tmp_path / "r")
+    assert len(found.actions) == figures["records"] >= 300 and told[-1][0] == 300
+    assert len(set(found.deals)) == figures["hands"]
+    several = 0
+    for position in range(len(found)):
+        part = slice(found.offsets[position], found.offsets[position + 1])
+        view = found.view(position)
+        assert view.asked and set(found.actions[part]) <= set(view.legal())
+        assert found.visits[part].sum() == 8 and (found.visits[part] > 0).all()
+        several += len(view.legal()) > 1
+    assert 0.5 < several / len(found) < 1.0  # some positions without a choice are among them
+    assert np.abs(found.values).max() <= 1.0 and found.values.std() > 0.1
+
+
+def test_a_collection_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
+    collect(tmp_path / "once", records=900)
+    collect(tmp_path / "twice", records=300)
+    figures, _ = collect(tmp_path / "twice", records=900, resume=True, workers=1)
+    same(records.load(tmp_path / "once"), records.load(tmp_path / "twice"))
+    assert figures["records"] >= 900 and len(records.files(tmp_path / "twice")) == 2
+    assert collect(tmp_path / "twice", records=900, resume=True)[0] == figures  # there is nothing left to do
+
+    with pytest.raises(UsageError, match="is not empty"):
+        collect(tmp_path / "once", records=900)
+    with pytest.raises(UsageError, match="was collected by"):
+        collect(tmp_path / "once", records=900, resume=True, seed=2)
+    with pytest.raises(UsageError, match="was collected by"):
+        collect(tmp_path / "once", records=900, resume=True, iterations=9)
+    with pytest.raises(UsageError, match="no end"):
+        collect(tmp_path / "new")
+
+
+def test_it_stops_when_the_time_is_over(tmp_path):
+    run = TrainingRun(out=tmp_path, minutes=0.01, command="collect")
+    figures = Collector(QUICK).train(run, lambda *_: None)
+    assert figures["records"] > 0 and figures["minutes"] < 0.5
+
+
+def test_deals_are_held_out_whole_and_whatever_else_there_is(tmp_path):
+    for seed in (1, 2):
+        collect(tmp_path / str(seed), records=600, seed=seed)
+    whole, part = records.load(tmp_path), records.load(tmp_path / "2")
+    held = dict(zip(whole.deals, whole.held_out(0.5), strict=True))
+    assert {*held.values()} == {True, False}
+    assert all(held[deal] == out for deal, out in zip(whole.deals, whole.held_out(0.5), strict=True))
+    assert all(held[deal] == out for deal, out in zip(part.deals, part.held_out(0.5), strict=True))
+    assert not whole.held_out(0.0).any() and whole.held_out(1.0).all()
+
+
+def test_a_file_that_is_no_records_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="there are no records"):
+        records.load(tmp_path)
+    (tmp_path / "records-0000000.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UsageError, match="holds no records"):
+        records.load(tmp_path)
+    records.write(tmp_path / "records-0000000.parquet", records.Batch(), GAME.rules, {})
+    with pytest.raises(UsageError, match="there are no records"):
+        records.load(tmp_path)
+
+
+def test_logged_games_give_the_results_of_the_moves_that_were_played(tmp_path, monkeypatch):
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
+    schema.upgrade(settings)
+
+    async def fill():
+        log = DecisionLog.open(settings, "test", tmp_path / "spool")
+        for i in range(6):
+            await log.submit(played_hand(GAME, i, seat=i % 3, account="ada", started_us=1_700_000_000_000_000 + i))
+        await log.aclose()
+
+    asyncio.run(fill())
+    config = tmp_path / "config.toml"
+    config.write_text(f'[store]\nurl = "{settings.url}"\n')
+    assert cli.main(["export", "--out", str(tmp_path / "exports"), "--config", str(config)]) == 0
+    out = tmp_path / "logged"
+    figures = Collector(Options(exports=str(tmp_path / "exports"))).train(TrainingRun(out=out), lambda *_: None)
+    found = records.load(out)
+    assert len(found) == len(found.actions) == figures["records"] > 30
+    assert len(set(found.deals)) == 6 and (found.visits == 1).all() and set(found.values) == {-1.0, 1.0}
+    assert all(found.view(i).is_legal(int(found.actions[i])) for i in range(len(found)))
+    with pytest.raises(UsageError, match="no export"):
+        Collector(Options(exports=str(tmp_path / "spool"))).train(TrainingRun(out=tmp_path / "x"), lambda *_: None)
