@@ -170,6 +170,11 @@ class Strategy(ABC):
         """
         return None
 
+    @classmethod
+    def reproduction(cls) -> type[Reproduction] | None:
+        """What ``bothost reproduce NAME`` runs; None: there is none. Imported only when it is asked for."""
+        return None
+
     def close(self) -> None:
         """No more players will be asked for."""
         return None
@@ -211,4 +216,88 @@ class Trainer(ABC):
         """Train, and write models into ``run.out / "weights"`` as a package ships them, with their manifest.
 
         Returns figures for people, JSON values only. Killed at any moment, it can be resumed.
+        """
+
+
+class Contestant(msgspec.Struct, frozen=True):
+    """One side of a match."""
+
+    address: str
+    """``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
+    options: Mapping[str, Any] = {}
+    weights: Path | None = None
+    """Folder with the ``manifest.json`` that a training wrote, where the address's alias (default: ``champion``) is
+    looked up; None: as everywhere, in the registry and in the strategy's package."""
+
+
+class PlayMatch(Protocol):
+    """Plays a match on duplicate deals and returns its figures, which are those of ``bothost arena --json``.
+
+    A match that was begun in an earlier run of the same folder goes on where it was.
+    """
+
+    def __call__(
+        self,
+        game: str,
+        contestants: Sequence[Contestant],
+        *,
+        deals: int,
+        seed: int = 0,
+        ms: float | None = None,
+        rules: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]: ...
+
+
+class ReproductionRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One reproduction, as the command line asks for it."""
+
+    out: Path
+    """Folder of everything that it writes; it exists, and may hold what an interrupted run left."""
+    play: PlayMatch
+    full: bool = False
+    """At the source's size, not at one that fits two cores and some minutes."""
+    seed: int = 0
+    workers: int = 1
+    """Processes to use where work can be spread."""
+    command: str = ""
+    """The command line, for the lineage of what comes out."""
+
+
+class ResultTable(msgspec.Struct, frozen=True):
+    """A table of results."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """As people read them; the numbers themselves stand in ``Reproduced.figures``."""
+
+
+class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a reproduction."""
+
+    figures: Mapping[str, Any]
+    """Numbers with their names, JSON values only."""
+    tables: tuple[ResultTable, ...]
+    plots: tuple[str, ...] = ()
+    """File names within ``ReproductionRun.out``."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of how it was done: sizes, machine, what differs from the source."""
+
+
+class Reproduction(ABC):
+    """Runs the experiment of the source that a strategy was made from."""
+
+    name: ClassVar[str]
+    """Of the strategy."""
+    Options: ClassVar[type[msgspec.Struct]] = NoOptions
+    """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    @abstractmethod
+    def run(self, run: ReproductionRun, report: ReportProgress) -> Reproduced:
+        """Run the experiment and write its plots into ``run.out``. Killed at any moment, it can be run again.
+
+        The command line prints the tables and writes them, with the figures, to ``results.md`` and ``results.json``.
         """

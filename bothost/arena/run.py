@@ -32,6 +32,8 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Strategy addresses."""
     options: tuple[Json, ...]
     """Options per contestant."""
+    weights: tuple[str | None, ...] = ()
+    """Per contestant, the folder in which its version is looked up, or None; empty: None for all."""
     deals: int
     seed: int = 0
     ms: float | None = None

@@ -34,6 +34,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),
+    "reproduce": ("bothost.cli.reproduce", "Run the experiment of the source that a strategy was made from."),
     "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),

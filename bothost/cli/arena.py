@@ -66,8 +66,9 @@ def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     except ValueError as error:
         raise UsageError(f"{spec.game}: {error}", advice="see --rule KEY=VALUE") from error
     strategies = []
-    for address, given in zip(spec.contestants, spec.options, strict=True):
-        resolved = plugins.resolve(address, given)
+    folders = spec.weights or (None,) * len(spec.contestants)
+    for address, given, folder in zip(spec.contestants, spec.options, folders, strict=True):
+        resolved = plugins.resolve(address, given, Path(folder) if folder is not None else None)
         if not resolved.strategy.supports(game):
             raise UsageError(f"{address} does not play {game.name} under these rules", advice="see bothost plugin list")
         strategies.append(resolved.make())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bothost import config
 from bothost.cli import output
-from bothost.errors import BothostError, ConfigError
+from bothost.errors import BothostError, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
@@ -62,3 +63,23 @@ def _settings(path: Path | None) -> config.Settings | None:
         except ConfigError:
             return None
     return config.load(path)
+
+
+def nested(texts: list[str]) -> dict[str, Any]:
+    """Options as nested objects: ``ppo.epochs=4`` → ``{"ppo": {"epochs": 4}}``."""
+    nested: dict[str, Any] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--option {text!r} is not KEY=VALUE")
+        *outer, last = path.split(".")
+        place = nested
+        for key in outer:
+            place = place.setdefault(key, {})
+            if not isinstance(place, dict):
+                raise UsageError(f"--option {text!r}: {key} has a value already", advice="give one of the two")
+        try:
+            place[last] = json.loads(value)
+        except json.JSONDecodeError:
+            place[last] = value
+    return nested

@@ -51,7 +51,7 @@ def command(
     run = TrainingRun(
         out=folder, seed=seed, minutes=minutes, resume=resume, command=_line(name, stage, minutes, seed, texts)
     )
-    settled = check_options(trainer, _nested(texts))
+    settled = check_options(trainer, options.nested(texts))
     with output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance:
         figures = trainer(settled).train(run, advance)
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
@@ -91,26 +91,6 @@ def _own(words: Sequence[str]) -> list[str]:
             raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
         texts.append(f"{key}={value if equals else rest.pop(0)}")
     return texts
-
-
-def _nested(texts: list[str]) -> dict[str, Any]:
-    """Options as nested objects: ``ppo.epochs=4`` → ``{"ppo": {"epochs": 4}}``."""
-    nested: dict[str, Any] = {}
-    for text in texts:
-        path, equals, value = text.partition("=")
-        if not equals or not path:
-            raise UsageError(f"--option {text!r} is not KEY=VALUE")
-        *outer, last = path.split(".")
-        place = nested
-        for key in outer:
-            place = place.setdefault(key, {})
-            if not isinstance(place, dict):
-                raise UsageError(f"--option {text!r}: {key} has a value already", advice="give one of the two")
-        try:
-            place[last] = json.loads(value)
-        except json.JSONDecodeError:
-            place[last] = value
-    return nested
 
 
 def _line(name: str, stage: str | None, minutes: float | None, seed: int, texts: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,8 +47,11 @@ class Resolved(msgspec.Struct, frozen=True):
         return self.strategy(self.options, self.model)
 
 
-def resolve(plugins: Plugins, address: str, options: Mapping[str, Any] | None = None) -> Resolved:
-    """Resolve an address and check the options against the strategy's schema.
+def resolve(
+    plugins: Plugins, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
+) -> Resolved:
+    """Resolve an address and check the options against the strategy's schema. With the folder ``where``, the alias is
+    one of the manifest that lies there, and of nowhere else.
 
     Raises StrategyNotFound, ModelError (no such alias, or its files are not as they were), ConfigError (options).
     """
@@ -61,7 +65,7 @@ def resolve(plugins: Plugins, address: str, options: Mapping[str, Any] | None = 
         advice = why_missing(plugins.failures, name, plugins.strategies)
         raise StrategyNotFound(name, advice=advice)
     settled = check_options(strategy, given)
-    model, level = _version(plugins, strategy, alias)
+    model, level = _version(plugins, strategy, alias, where)
     return Resolved(address, strategy, settled, model, level)
 
 
@@ -96,11 +100,17 @@ def _command(address: str, text: str) -> list[str]:
     return words
 
 
-def _version(plugins: Plugins, strategy: type[Strategy], alias: str) -> tuple[Model | None, str | None]:
+def _version(
+    plugins: Plugins, strategy: type[Strategy], alias: str, where: Path | None
+) -> tuple[Model | None, str | None]:
     wanted = alias or CHAMPION
+    level = alias if alias in strategy.levels else None
+    if where is not None:
+        if (model := weights.find(strategy, wanted, where)) is None:
+            raise ModelError(f"there is no version {wanted!r} of {strategy.name} in {where}", advice="see its manifest")
+        return model, level
     found = plugins.aliases(strategy.name, wanted) if plugins.aliases is not None else None
     model = weights.find(strategy, wanted if found is None else found) if not isinstance(found, Model) else found
-    level = alias if alias in strategy.levels else None
     if model is None and alias and level is None:
         known = [*strategy.levels, *weights.aliases(strategy)]
         advice = nearest(alias, known) if known else f"it has no models and no levels: write {strategy.name}"

@@ -112,9 +112,9 @@ class Plugins:
         _ = (self.games, self.strategies, self.lobbies, self.exporters, self.commands)
         return list(self._failures)
 
-    def resolve(self, address: str, options: Mapping[str, Any] | None = None) -> Resolved:
+    def resolve(self, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None) -> Resolved:
         """The strategy class, options and model that an address stands for. See :func:`bothost.plugins.resolve`."""
-        return resolve(self, address, options)
+        return resolve(self, address, options, where)
 
     # ------------------------------------------------------------------------------------------------- registering
 

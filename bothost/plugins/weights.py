@@ -53,9 +53,12 @@ def folder(strategy: type[Strategy]) -> Path | None:
     return next((Path(place) / "weights" for place in places if (Path(place) / "weights").is_dir()), None)
 
 
-def manifest(strategy: type[Strategy]) -> Manifest | None:
-    """The manifest that comes with a strategy, None where there is none. Raises ModelError when it cannot be read."""
-    where = folder(strategy)
+def manifest(strategy: type[Strategy], where: Path | None = None) -> Manifest | None:
+    """The manifest that comes with a strategy, or lies in the folder ``where``; None: there is none.
+
+    Raises ModelError when it cannot be read.
+    """
+    where = where or folder(strategy)
     if where is None or not (where / MANIFEST).is_file():
         return None
     try:
@@ -65,17 +68,19 @@ def manifest(strategy: type[Strategy]) -> Manifest | None:
         raise ModelError(f"{where / MANIFEST} cannot be read: {error}", advice=advice) from error
 
 
-def find(strategy: type[Strategy], alias: str) -> Model | None:
+def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Model | None:
     """The version that ``alias`` (or a version's own name) stands for, its files verified; None: it is not there.
 
-    Raises ModelError when a file is missing, changed, or outside the package.
+    It is looked up in the folder ``where`` (default: that of the strategy's package).
+
+    Raises ModelError when a file is missing, changed, or outside the folder.
     """
-    known = manifest(strategy)
+    where = where or folder(strategy)
+    known = manifest(strategy, where)
     if known is None:
         return None
     name = known.aliases.get(alias, alias)
     version = known.versions.get(name)
-    where = folder(strategy)
     if where is None or version is None:
         if alias in known.aliases:
             advice = nearest(name, known.versions)

@@ -1,0 +1,167 @@
+"""``bothost reproduce NAME``: run the experiment of the source that a strategy was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.plugins import Plugins
+    from bothost.strategy import Contestant, Reproduced, Reproduction, ReproductionRun, Strategy
+
+RESULTS = "results.json"
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
+    full: Annotated[bool, typer.Option("--full", help="At the source's size: days, or a cluster.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 0,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes to use.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/reproduce-NAME[-full].")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the reproduction, KEY=VALUE.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run a source's experiment small, or in --full; tables and plots come out. Run again, it goes on where it was."""
+    from bothost.plugins import check_options
+    from bothost.strategy import ReproductionRun
+
+    plugins = options.plugins(config)
+    reproduction = _reproduction(plugins, name)
+    settled = check_options(reproduction, options.nested(option or []))
+    folder = out or Path("runs") / f"reproduce-{name}{'-full' if full else ''}"
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", advice="name another with --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    run = ReproductionRun(
+        out=folder,
+        play=Matches(plugins, folder / "matches", workers, config),
+        full=full,
+        seed=seed,
+        workers=workers,
+        command=_line(name, full, seed, option or []),
+    )
+    began = time.monotonic()
+    with output.progress(None, f"reproduce {name}") as advance:
+        made = reproduction(settled).run(run, advance)
+    record = _record(run, made, time.monotonic() - began)
+    (folder / RESULTS).write_text(json.dumps(record, indent=2) + "\n")
+    (folder / "results.md").write_text(_markdown(name, record, made))
+    output.emit(record, as_json, _readable(folder, made))
+
+
+class Matches:
+    """Plays the matches of a reproduction; each keeps a journal in ``folder``, from which it goes on."""
+
+    def __init__(self, plugins: Plugins, folder: Path, workers: int, config: Path | None) -> None:
+        self._plugins = plugins
+        self._folder = folder
+        self._workers = workers
+        self._config = config
+
+    def __call__(
+        self,
+        game: str,
+        contestants: Sequence[Contestant],
+        *,
+        deals: int,
+        seed: int = 0,
+        ms: float | None = None,
+        rules: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """See :class:`bothost.PlayMatch`."""
+        from bothost.arena.run import MatchSpec, run_match
+        from bothost.cli.arena import build
+
+        spec = MatchSpec(
+            game=game,
+            rules=dict(rules or {}),
+            contestants=tuple(side.address for side in contestants),
+            options=tuple(dict(side.options) for side in contestants),
+            weights=tuple(None if side.weights is None else str(side.weights) for side in contestants),
+            deals=deals,
+            seed=seed,
+            ms=ms,
+            workers=self._workers,
+            config=str(self._config) if self._config is not None else None,
+        )
+        return run_match(
+            spec, build, journal=self._folder / f"{self._key(game, contestants, seed, ms, spec.rules)}.jsonl"
+        )
+
+    def _key(
+        self, game: str, contestants: Sequence[Contestant], seed: int, ms: float | None, rules: Mapping[str, Any]
+    ) -> str:
+        """Name of the match: another for other rules, options or models, the same for more deals of the same."""
+        sides = []
+        for side in contestants:
+            model = self._plugins.resolve(side.address, side.options, side.weights).model
+            sides.append([side.address, dict(side.options), None if model is None else model.sha256])
+        text = json.dumps([game, dict(rules), sides, seed, ms], sort_keys=True, default=str)
+        return f"{game}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
+    from bothost.plugins import require
+
+    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
+    try:
+        found = strategy.reproduction()
+    except ImportError as error:
+        raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[torch]"') from error
+    if found is None:
+        able = sorted(other for other, cls in plugins.strategies.items() if "reproduction" in vars(cls))
+        raise UsageError(f"{name} reproduces nothing", advice=f"strategies that do: {', '.join(able) or 'none'}")
+    return found
+
+
+def _line(name: str, full: bool, seed: int, texts: list[str]) -> str:
+    words = ["bothost", "reproduce", name, *(["--full"] if full else []), "--seed", str(seed)]
+    for text in texts:
+        words += ["--option", text]
+    return shlex.join(words)
+
+
+def _record(run: ReproductionRun, made: Reproduced, seconds: float) -> dict[str, Any]:
+    from bothost import __version__
+
+    return {
+        "command": run.command,
+        "full": run.full,
+        "seed": run.seed,
+        "version": __version__,
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}",
+        "seconds": round(seconds, 1),
+        "figures": dict(made.figures),
+        "plots": list(made.plots),
+        "notes": list(made.notes),
+    }
+
+
+def _markdown(name: str, record: Mapping[str, Any], made: Reproduced) -> str:
+    parts = [f"# {name}: reproduction", f"`{record['command']}`, {record['machine']}, {record['seconds']} s"]
+    for table in made.tables:
+        rows = [table.header, tuple("---" for _ in table.header), *table.rows]
+        parts.append(f"## {table.title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
+    parts += [f"![{Path(plot).stem}]({plot})" for plot in made.plots]
+    parts += [f"- {note}" for note in made.notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def _readable(folder: Path, made: Reproduced) -> str:
+    parts = [f"{table.title}\n{output.table(table.rows, table.header)}" for table in made.tables]
+    parts += [note for note in made.notes]
+    parts.append(f"{folder / 'results.md'}, {folder / RESULTS}")
+    return "\n\n".join(parts)
