@@ -5,7 +5,8 @@ play at random), but it has no clocks, no checks and no frame parser but the one
 honest. Closed loop: a table is asked again as soon as it answered. Open loop: requests are due at a fixed rate, and
 their latency counts from the moment at which they were due.
 
-Prints ``{"port": …}`` when it listens, and one JSON object of figures when it is done.
+Prints ``{"port": …}`` when it listens, with ``--report`` a JSON object for every window of so many seconds, and one
+JSON object of figures when it is done. With ``--hands`` a table ends after so many hands, and its seat is sought again.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Load:
     def __init__(self, args: argparse.Namespace) -> None:
         self.game = rules.game(args.game)
         self.tables_wanted = args.tables
+        self.hands_per_table = args.hands
+        self.opened = 0
         self.rate = args.rate
         self.echo = args.echo
         self.random = random.Random(1)
@@ -78,7 +81,8 @@ class Load:
     # ---------------------------------------------------------------------------------------------------- the game
 
     def open(self, peer: Peer, seek: str) -> None:
-        name = f"t{len(self.tables)}"
+        name = f"t{self.opened}"
+        self.opened += 1
         table = self.tables[name] = Table(peer, name)
         frame = wire.Seated(name, self.game.name, self.game.rules, 0, (), {}, seek)
         peer.send(wire.encode(frame))
@@ -115,7 +119,11 @@ class Load:
         if not seats:
             table.peer.send(wire.encode(wire.Events(table.name, hand, seq, events, done)))
             table.peer.send(wire.encode(wire.HandEnded(table.name, hand, tuple(state.returns))))
-            self.deal(table, None)
+            if table.hand == self.hands_per_table:
+                del self.tables[table.name]
+                table.peer.send(wire.encode(wire.TableEnded(table.name, "normal", None)))
+            else:
+                self.deal(table, None)
             return
         table.asked += 1
         ask = wire.Ask(f"{table.name}-{table.asked}", GRANT_MS, 0)
@@ -150,14 +158,17 @@ class Load:
 
     # ------------------------------------------------------------------------------------------------------ phases
 
-    async def run(self, warm_s: float, seconds: float) -> dict[str, Any]:
+    async def run(self, warm_s: float, seconds: float, report_s: float) -> dict[str, Any]:
         while len(self.tables) < self.tables_wanted:  # noqa: ASYNC110 (tables come with frames)
             await asyncio.sleep(0.05)
         schedule = asyncio.create_task(self.schedule()) if self.rate else None
         await asyncio.sleep(warm_s)
         self.measuring = True
         before, started, in_bytes, out_bytes = self.answers, time.monotonic(), self.in_bytes, self.out_bytes
-        await asyncio.sleep(seconds)
+        if report_s:
+            await self.report(started, seconds, report_s)
+        else:
+            await asyncio.sleep(seconds)
         answers, elapsed = self.answers - before, time.monotonic() - started
         self.measuring, self.stopped = False, True
         in_bytes, out_bytes = self.in_bytes - in_bytes, self.out_bytes - out_bytes
@@ -176,6 +187,23 @@ class Load:
             "never_ready": len(self.late),
         }
 
+    async def report(self, started: float, seconds: float, window_s: float) -> None:
+        """Print the figures of every window, and forget its latencies."""
+        number, answers = 1, self.answers
+        while number * window_s <= seconds + 1e-6:
+            await asyncio.sleep(started + number * window_s - time.monotonic())
+            latencies, self.latencies, self.lags = self.latencies, [], []
+            window = {
+                "at_s": round(number * window_s, 3),
+                "answers": self.answers - answers,
+                "p50_ms": quantile_ms(latencies, 0.5),
+                "p99_ms": quantile_ms(latencies, 0.99),
+                "tables": len(self.tables),
+                "opened": self.opened,
+            }
+            print(json.dumps(window), flush=True)
+            number, answers = number + 1, self.answers
+
     async def schedule(self) -> None:
         """Open loop: every request at its moment, whatever became of the earlier ones."""
         started, number = time.monotonic(), 0
@@ -189,7 +217,7 @@ class Load:
                     self.late.append(due)
                 number += 1
                 due = started + number / self.rate
-            await asyncio.sleep(TICK_S)
+            await asyncio.sleep(min(max(TICK_S, 0.5 / self.rate), 4 * TICK_S))
 
 
 class Peer(asyncio.Protocol):
@@ -306,7 +334,7 @@ async def main(args: argparse.Namespace) -> None:
         load.tables = {str(n): None for n in range(args.tables)}  # type: ignore[misc]
     server = await asyncio.get_running_loop().create_server(lambda: Peer(load), "127.0.0.1", 0)
     print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
-    figures = await load.run(args.warm, args.seconds)
+    figures = await load.run(args.warm, args.seconds, args.report)
     print(json.dumps({**figures, "frames": [frame.decode() for frame in load.frames[:1000]]}), flush=True)
     if not args.echo:
         await asyncio.to_thread(sys.stdin.read)  # the connections stay until the parent has seen the host end
@@ -325,6 +353,8 @@ if __name__ == "__main__":
     parser.add_argument("--echo", type=int, default=0, help="number of echoing connections")
     parser.add_argument("--warm", type=float, default=2.0)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--hands", type=int, default=0, help="hands of a table; 0: it never ends")
+    parser.add_argument("--report", type=float, default=0.0, help="seconds of a window; 0: no windows")
     parser.add_argument("--core", type=int, default=-1)
     arguments = parser.parse_args()
     if arguments.core >= 0:

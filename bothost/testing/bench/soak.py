@@ -1,0 +1,170 @@
+"""``bothost bench soak``: whether a host that plays for an hour grows, leaks or slows down.
+
+One host process at a fixed rate of decisions, far below what it could do. Its tables end after a few hands and are
+sought again, as in a lobby, so that everything which belongs to a table is made and thrown away all the time. Resident
+memory, open files, threads and CPU time are read from ``/proc`` at the end of every window, latency comes from the load
+generator and counts from the moment at which a request was due.
+
+Slopes are least squares over the means of ``BLOCKS`` equal stretches after the warm-up: neighbouring samples depend on
+each other (caches fill, the WAL starts over), the means of minutes hardly do. The interval is Student's, 95 %.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from bothost.testing.bench.host import end, read, start
+
+BLOCKS = 12
+STUDENT_T = 2.228
+"""97.5 % quantile with BLOCKS - 2 degrees of freedom."""
+ANY_CORE = -1
+TRENDS = ("rss_mb", "fds", "threads", "p50_ms", "p99_ms", "machine_load")
+Sample = dict[str, Any]
+
+
+def command(
+    out: Annotated[Path, typer.Option(help="Folder for soak.jsonl, soak.json and soak.png.")],
+    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 1000,
+    minutes: Annotated[float, typer.Option(help="Length of the measurement.")] = 60.0,
+    rate: Annotated[float, typer.Option(help="Decisions per second.")] = 100.0,
+    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 20,
+    hands: Annotated[int, typer.Option(help="Hands after which a table ends.")] = 2,
+    every: Annotated[float, typer.Option(help="Seconds between samples.")] = 10.0,
+    warm: Annotated[float, typer.Option(help="Minutes at the beginning that do not count.")] = 15.0,
+    durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
+) -> dict[str, Any]:
+    """Run, sample, fit; leave the samples as JSON lines and a plot."""
+    if (minutes - warm) * 60.0 < BLOCKS * every:
+        raise typer.BadParameter(f"less than {BLOCKS} samples are left after --warm", param_hint="--minutes")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="soak-", dir=out) as folder, (out / "soak.jsonl").open("w") as lines:
+        samples, figures = play(Path(folder), lines, tables, accounts, rate, minutes * 60.0, hands, every, durability)
+    counted = [sample for sample in samples if sample["at_s"] >= warm * 60.0]
+    figures = {"tables": tables, "minutes": minutes, "rate": rate, **figures}
+    figures |= {name: trend(counted, name) for name in TRENDS}
+    (out / "soak.json").write_text(json.dumps(figures, indent=1) + "\n")
+    plot(samples, warm * 60.0, figures, out / "soak.png")
+    return figures
+
+
+def play(
+    folder: Path,
+    lines: Any,
+    tables: int,
+    accounts: int,
+    rate: float,
+    seconds: float,
+    hands: int,
+    every: float,
+    durability: str,
+) -> tuple[list[Sample], dict[str, Any]]:
+    """One run; the samples and what was counted at its end. Each sample goes to ``lines`` as it is taken."""
+    common = [f"--tables={tables}"]
+    timing = [f"--rate={rate}", f"--seconds={seconds}", f"--report={every}", f"--hands={hands}"]
+    load = start("load_generator", ANY_CORE, *common, *timing)
+    try:
+        where = [f"--port={read(load)['port']}", f"--folder={folder}"]
+        who = [f"--accounts={accounts}", f"--durability={durability}"]
+        subject = start("host_subject", ANY_CORE, *common, *where, *who)
+        try:
+            samples: list[Sample] = []
+            while "at_s" in (window := read(load)):
+                samples.append({**window, **observed(subject)})
+                print(json.dumps(samples[-1]), file=lines, flush=True)
+            subject.send_signal(signal.SIGTERM)
+            ended = read(subject)
+        finally:
+            end(subject)
+    finally:
+        end(load)
+    first, last = samples[0], samples[-1]
+    figures = {
+        "answers": window["answers"],
+        "rows_logged": rows_of(folder / "bench.db"),
+        "tables_played": last["opened"],
+        "fallbacks": ended["fallbacks"],
+        "cpu_share": round((last["cpu_s"] - first["cpu_s"]) / (last["at_s"] - first["at_s"]), 3),
+    }
+    return samples, figures
+
+
+def observed(process: subprocess.Popen[bytes]) -> Sample:
+    """What the system knows of a process: resident MiB, open files, threads, seconds of CPU.
+
+    And the load of the machine, for latency depends on what else it does.
+    """
+    folder = Path(f"/proc/{process.pid}")
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    times = (folder / "stat").read_text().rpartition(")")[2].split()
+    ticks = int(times[11]) + int(times[12])
+    return {
+        "rss_mb": int(status["VmRSS"].split()[0]) / 1024.0,
+        "fds": len(os.listdir(folder / "fd")),
+        "threads": int(status["Threads"]),
+        "cpu_s": ticks / os.sysconf("SC_CLK_TCK"),
+        "machine_load": os.getloadavg()[0],
+    }
+
+
+def rows_of(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM decisions").fetchone()
+    return int(rows)
+
+
+def trend(samples: list[Sample], name: str) -> dict[str, float]:
+    """Mean, extremes, and the slope per hour with its 95 % interval, of what was sampled under ``name``."""
+    kept = [s for s in samples if s[name] is not None]
+    blocks = np.array_split(np.array([(s["at_s"] / 3600.0, s[name]) for s in kept]), BLOCKS)
+    hours, means = np.array([block.mean(axis=0) for block in blocks]).T
+    offsets = hours - hours.mean()
+    spread = float(offsets @ offsets)
+    slope = float(offsets @ means) / spread
+    residuals = means - means.mean() - slope * offsets
+    error = STUDENT_T * math.sqrt(float(residuals @ residuals) / (BLOCKS - 2) / spread)
+    values = [s[name] for s in kept]
+    return {
+        "mean": round(float(np.mean(values)), 3),
+        "min": round(min(values), 3),
+        "max": round(max(values), 3),
+        "slope_per_h": round(slope, 3),
+        "slope_low": round(slope - error, 3),
+        "slope_high": round(slope + error, 3),
+    }
+
+
+def plot(samples: list[Sample], warm_s: float, figures: dict[str, Any], path: Path) -> None:
+    """Memory, open files and latency over time, one above the other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    axes = figure.subplots(3, 1, sharex=True)
+    minutes = [s["at_s"] / 60.0 for s in samples]
+    shown = (("rss_mb", "resident memory, MiB"), ("fds", "open files"), ("p99_ms", "latency p99, ms"))
+    for axis, (name, label) in zip(axes, shown, strict=True):
+        axis.plot(minutes, [s[name] for s in samples], linewidth=0.8)
+        axis.axvspan(0, warm_s / 60.0, alpha=0.1)
+        fit = figures[name]
+        low, high = fit["slope_low"], fit["slope_high"]
+        axis.set_title(f"{fit['slope_per_h']:+.2f} per hour (95 %: {low:+.2f} … {high:+.2f})", fontsize=9, loc="right")
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=0)
+    axes[2].plot(minutes, [s["p50_ms"] for s in samples], linewidth=0.8, label="p50")
+    axes[2].set_ylabel("latency, ms: p99, p50")
+    axes[2].set_xlabel("minutes")
+    tables, rate, share = figures["tables"], figures["rate"], figures["cpu_share"]
+    figure.suptitle(f"{tables} tables, {rate:g} decisions per second, {share:.0%} of a core")
+    figure.savefig(path, dpi=110)
