@@ -22,6 +22,7 @@ BENCHES: dict[str, str] = {
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "log": "Rows per second of the decision log, beside the raw database.",
+    "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",
     "soak": "Memory, file descriptors and latency of a host over an hour, with their slopes.",
 }
 """Name → one line of help. The module is bothost.testing.bench.NAME."""

@@ -73,7 +73,7 @@ class House(Protocol):
     def account_changed(self, account: Account) -> None: ...
     @property
     def busy(self) -> bool:
-        """Whether the log is so far behind that no further table should be taken."""
+        """Whether no further table should be taken: the log is far behind, or strategies are still starting."""
         ...
 
 
@@ -203,8 +203,13 @@ class Account:
         _log.warning("seat_declined", account=self.name, table=event.table, reason=reason)
         if event.seek is not None:
             self.slots.cancel(event.seek)
-        self._seek_at = time.monotonic() + self._backoff.next(0.1)
+        self._hold_off(time.monotonic())
         self.connection.feed(Leave(event.table))
+
+    def _hold_off(self, now: float) -> None:
+        """A table came to nothing: ask for none for a while. Many that do so at once count as one attempt."""
+        if now >= self._seek_at:
+            self._seek_at = now + self._backoff.next(0.1)
 
     def _connected(self, event: Connected, now: float) -> None:
         self.ever_connected = True
@@ -312,7 +317,7 @@ class Account:
         if self.slots.cancel(event.seek):
             if self.connection.connected:
                 _log.info("seek_ended", account=self.name, reason=event.reason)
-            self._seek_at = now + self._backoff.next(0.1)
+            self._hold_off(now)
 
     def _invited(self, event: Invitation, now: float) -> None:
         """Reserve a slot before accepting: an acceptance cannot be taken back."""
@@ -348,7 +353,7 @@ class Account:
             return
         if not self.draining:
             _log.warning("table_left", account=self.name, table=table, reason=reason)
-            self._seek_at = time.monotonic() + self._backoff.next(0.1)
+            self._hold_off(time.monotonic())
         self.connection.feed(Leave(table))
         if table in self.sessions:
             if session.hand is not None and not session.hand.game_id:

@@ -92,6 +92,8 @@ class Host:
         self._patience = patience or Patience()
         self._writer = concurrent.futures.ThreadPoolExecutor(1, "memory")
         self._changed = asyncio.Event()
+        self._warming: asyncio.Task[None] | None = None
+        """Done when the strategies' processes are up; until then live tables go on, but no new ones are asked for."""
         self._quit = False
         self._error: BaseException | None = None
         limits = settings.limits
@@ -120,7 +122,8 @@ class Host:
         """
         try:
             self._warm()
-            await self.floor.workers.processes_ready()
+            self._warming = asyncio.create_task(self.floor.workers.processes_ready(), name="warming")
+            self._warming.add_done_callback(lambda _: self._changed.set())
             self.accounts = await self._make_accounts()
             if self._leases is None:
                 for account in self.accounts:
@@ -230,6 +233,8 @@ class Host:
     async def _shut_down(self) -> None:
         """Send what is decided, write what happened, let go of everything."""
         await self._settle()
+        if self._warming is not None:
+            self._warming.cancel()
         for account in self.accounts:
             account.connection.close()
         self.floor.close()
@@ -352,7 +357,7 @@ class Host:
 
     @property
     def busy(self) -> bool:
-        return self.log.full
+        return self.log.full or self._warming is None or not self._warming.done()
 
     # -------------------------------------------------------------------------------------------------------- status
 

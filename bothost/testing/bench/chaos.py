@@ -1,0 +1,338 @@
+"""``bothost bench chaos``: a host under SIGKILL, with a database, a lobby and plugins that fail at random.
+
+The host is ``bothost run`` as an operator starts it, in a process of its own that is started again whenever it ends.
+The lobby (in this process) is honest and counts. Accounts play with `random`, with strategies that misbehave in a
+thread, and with strategies that misbehave in a process. Blows fall at random moments, their numbers are given. Then the
+host is drained, and every move that the lobby received is looked for in the database.
+
+- ``moves``: answers that the lobby received; ``rows_lost``: those without a row; ``rows_doubled``: those with more
+  than one, and questions that were answered with two different moves;
+- ``missed_deadlines``: moves that the lobby made for us. A lobby that is down asks nothing and forgets its tables,
+  so none of them belongs to an outage of its own;
+- ``recovery_s``: from a kill, or the lobby's return, until every account has moved again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+import typer
+
+from bothost import logs
+from bothost.config import StoreSettings
+from bothost.store import schema
+from bothost.store.engine import make_engine, sqlite_path
+from bothost.testing.bench import chaos_plugin
+from bothost.testing.bench.chaos_lobby import CountingLobby
+
+STRATEGIES = ("random", "erratic-thread", "random", "erratic-process")
+"""Of the accounts, in turn."""
+GAMES = ("doudizhu", "othello")
+RESTART_S = 0.1
+"""Between the end of a host and its next start."""
+DRAIN_S = 60.0
+CONFIG = """
+[host]
+name = "chaos"
+data_dir = "data"
+plugins_dir = "plugins"
+drain_timeout_s = 1
+[store]
+url = "{url}"
+[limits]
+tables = {tables}
+quarantine_s = 5
+process_workers = 2
+process_memory_mb = 384
+[log]
+level = "error"
+file = "host.log"
+[[lobby]]
+name = "home"
+adapter = "embedded"
+url = "{lobby}"
+min_move_ms = {pace}
+"""
+ACCOUNT = """
+[[lobby.account]]
+name = "{name}"
+token = {{ file = "{name}.token" }}
+tables = {tables}
+[[lobby.account.wish]]
+game = "{game}"
+attributes = {{ of = "{name}" }}
+"""
+"""The attribute keeps own accounts from meeting: all other seats are robots'."""
+ROUTE = """
+[[route]]
+account = "{name}"
+strategy = "{strategy}"
+"""
+ERRATIC = '[route.options]\njournal = "{journal}"\nchance = {chance}\n'
+
+
+def command(
+    minutes: Annotated[float, typer.Option(help="Length.")] = 10.0,
+    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 200,
+    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 8,
+    kills: Annotated[float, typer.Option(help="SIGKILLs per minute.")] = 6.0,
+    outages: Annotated[float, typer.Option(help="Outages of the database per minute.")] = 3.0,
+    restarts: Annotated[float, typer.Option(help="Restarts of the lobby per minute.")] = 1.0,
+    chance: Annotated[float, typer.Option(help="Chance of a fault, per decision of a bad plugin.")] = 0.01,
+    pace_ms: Annotated[float, typer.Option(help="A move takes at least so long.")] = 500.0,
+    postgresql: Annotated[
+        str | None, typer.Option(help="URL of an empty PostgreSQL database to use; its role must be a superuser.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the blows.")] = 1,
+    folder: Annotated[Path | None, typer.Option(help="Where all files are made and kept; default: none is.")] = None,
+) -> dict[str, Any]:
+    """Run, and count."""
+    logs.configure(level="error")  # the lobby speaks of every table
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bothost-chaos-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        per_minute = {"kill": kills, "outage": outages, "restart": restarts}
+        url = postgresql or f"sqlite:///{folder.resolve()}/chaos.db"
+        chaos = Chaos(folder, StoreSettings(url=url), random.Random(seed))
+        chaos.write_configuration(accounts, tables, chance, pace_ms)
+        return asyncio.run(chaos.run(minutes * 60.0, per_minute))
+
+
+class Chaos:
+    """One run."""
+
+    def __init__(self, folder: Path, store: StoreSettings, rng: random.Random) -> None:
+        self.folder = folder
+        self.store = store
+        self.rng = rng
+        self.database: Database = SqliteDatabase(store) if sqlite_path(store.url) else PostgresDatabase(store)
+        self.recoveries: list[float] = []
+        self.struck: Counter[str] = Counter()
+        self.host: asyncio.subprocess.Process | None = None
+        self.stopping = False
+        self.lobby: CountingLobby
+
+    def write_configuration(self, accounts: int, tables: int, chance: float, pace_ms: float) -> None:
+        """``config.toml`` but for the lobby's port, the plugin, the tokens; and an empty database."""
+        (self.folder / "plugins").mkdir()
+        (self.folder / "plugins" / "chaos_plugin.py").write_text(Path(chaos_plugin.__file__).read_text())
+        names = [f"player-{n}" for n in range(accounts)]
+        config = CONFIG.replace("{pace}", str(pace_ms)).replace("{url}", self.store.url)
+        config = config.replace("{tables}", str(tables))
+        for n, name in enumerate(names):
+            token = self.folder / f"{name}.token"
+            token.touch(0o600)
+            token.write_text(f"token-of-{name}")
+            share = tables // accounts + (n < tables % accounts)
+            config += ACCOUNT.format(name=name, tables=share, game=GAMES[n // len(STRATEGIES) % len(GAMES)])
+        for n, name in enumerate(names):
+            strategy = STRATEGIES[n % len(STRATEGIES)]
+            config += ROUTE.format(name=name, strategy=strategy)
+            if strategy.startswith("erratic"):
+                config += ERRATIC.format(journal=self.journal, chance=chance)
+        self.names, self.config = names, config
+        schema.upgrade(self.store)
+
+    @property
+    def journal(self) -> Path:
+        """The names of the faults of plugins, one per line."""
+        return (self.folder / "faults").resolve()
+
+    async def run(self, seconds: float, per_minute: dict[str, float]) -> dict[str, Any]:
+        """Play for so long under so many blows; drain, count."""
+        tokens = {name: f"token-of-{name}" for name in self.names}
+        async with CountingLobby(tokens, games=GAMES, hands=2, tables=10_000) as self.lobby:
+            (self.folder / "config.toml").write_text(self.config.replace("{lobby}", self.lobby.url))
+            keeping = asyncio.create_task(self._keep_host())
+            try:
+                await self._until_all_played(0)
+                await self._strike(schedule(self.rng, seconds, per_minute))
+                await self._drain(keeping)
+            finally:
+                self.stopping = True
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
+            return self._figures(await asyncio.to_thread(rows_of, self.store))
+
+    # -------------------------------------------------------------------------------------------------------- the host
+
+    async def _keep_host(self) -> None:
+        """Start the host, and start it again whenever it ends: what systemd does."""
+        command = (sys.executable, "-m", "bothost", "run", "--config", str(self.folder / "config.toml"))
+        while not self.stopping:
+            with (self.folder / "host.out").open("ab") as out:
+                self.host = await asyncio.create_subprocess_exec(*command, stdout=out, stderr=out)
+            try:
+                await self.host.wait()
+            except asyncio.CancelledError:
+                self.host.kill()
+                await self.host.wait()
+                raise
+            await asyncio.sleep(RESTART_S)
+
+    async def _drain(self, keeping: asyncio.Task[None]) -> None:
+        """Let the host end by itself, so that all of its rows are in the database."""
+        await self._until_all_played(self.lobby.newest_line() - len(self.names))
+        self.stopping = True
+        assert self.host is not None
+        self.host.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(keeping, DRAIN_S)
+
+    async def _until_all_played(self, line: int, most_s: float = 60.0) -> float:
+        """When all accounts have moved on connections newer than ``line``. Raises TimeoutError."""
+        async with asyncio.timeout(most_s):
+            while (at := self.lobby.all_played_at(line)) is None:  # noqa: ASYNC110 (frames make it true)
+                await asyncio.sleep(0.02)
+        return at
+
+    # ------------------------------------------------------------------------------------------------------- the blows
+
+    async def _strike(self, blows: list[tuple[float, str]]) -> None:
+        """Every blow at its moment; several may be under way at once. Returns when the host has recovered from all."""
+        began = time.monotonic()
+        kinds: dict[str, Callable[[], Awaitable[None]]] = {
+            "kill": self._kill,
+            "outage": self._take_database_away,
+            "restart": self._restart_lobby,
+        }
+        locks = {kind: asyncio.Lock() for kind in kinds}
+        async with asyncio.TaskGroup() as group:
+            for at, kind in blows:
+                await asyncio.sleep(began + at - time.monotonic())
+                if kind in kinds:
+                    group.create_task(self._blow(kinds[kind], locks[kind]))
+                    self.struck[kind] += 1
+
+    async def _blow(self, blow: Callable[[], Awaitable[None]], lock: asyncio.Lock) -> None:
+        async with lock:
+            await blow()
+
+    async def _kill(self) -> None:
+        line, now = self.lobby.newest_line(), time.monotonic()
+        assert self.host is not None
+        if self.host.returncode is None:
+            os.kill(self.host.pid, signal.SIGKILL)
+        self.recoveries.append(await self._until_all_played(line) - now)
+
+    async def _take_database_away(self) -> None:
+        async with self.database.away(self.rng):
+            await asyncio.sleep(self.rng.uniform(0.3, 4.0))
+
+    async def _restart_lobby(self) -> None:
+        await self.lobby.restart(self.rng.uniform(0.1, 2.0))
+        line, now = self.lobby.newest_line(), time.monotonic()
+        self.recoveries.append(await self._until_all_played(line) - now)
+
+    # ------------------------------------------------------------------------------------------------------- the count
+
+    def _figures(self, rows: Counter[tuple[int, int]]) -> dict[str, Any]:
+        answers = self.lobby.answers.items()
+        lost = sum(answer not in rows for answer in answers)
+        doubled = sum(rows[answer] > 1 for answer in answers)
+        recoveries = sorted(self.recoveries) or [math.nan]
+        return {
+            "kills": self.struck["kill"],
+            "db_outages": self.struck["outage"],
+            "lobby_restarts": self.struck["restart"],
+            "plugin_faults": self.journal.read_bytes().count(b"\n") if self.journal.exists() else 0,
+            "moves": len(answers),
+            "rows_lost": lost,
+            "rows_doubled": doubled + self.lobby.second_opinions,
+            "illegal_moves": self.lobby.illegal,
+            "missed_deadlines": self.lobby.missed,
+            "recovery_s_p50": round(recoveries[(len(recoveries) - 1) // 2], 3),
+            "recovery_s_max": round(recoveries[-1], 3),
+        }
+
+
+def schedule(rng: random.Random, seconds: float, per_minute: dict[str, float]) -> list[tuple[float, str]]:
+    """(moment, kind) of every blow, in order; at least one of each kind that is wanted at all. The last is the end."""
+    blows = [
+        (rng.uniform(0.02, 0.95) * seconds, kind)
+        for kind, rate in per_minute.items()
+        for _ in range(max(1, round(rate * seconds / 60.0)) if rate > 0 else 0)
+    ]
+    return [*sorted(blows), (seconds, "end")]
+
+
+class SqliteDatabase:
+    """Locked by somebody else, or moved away."""
+
+    def __init__(self, store: StoreSettings) -> None:
+        path = sqlite_path(store.url)
+        assert path is not None
+        self.path = path
+
+    @contextlib.asynccontextmanager
+    async def away(self, rng: random.Random) -> AsyncIterator[None]:
+        """Out of reach for the length of the block."""
+        if rng.random() < 0.5:
+            elsewhere = self.path.with_suffix(".away")
+            self.path.rename(elsewhere)
+            try:
+                yield
+            finally:
+                elsewhere.rename(self.path)
+            return
+        with contextlib.closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            yield
+            connection.execute("ROLLBACK")
+
+
+class PostgresDatabase:
+    """All connections ended, and none allowed: what a restart of the server looks like."""
+
+    def __init__(self, store: StoreSettings) -> None:
+        self._store = store
+        url = sa.make_url(store.url)
+        self._name = str(url.database)
+        self._elsewhere = sa.create_engine(
+            url.set(drivername="postgresql+psycopg", database="postgres"), isolation_level="AUTOCOMMIT"
+        )
+
+    @contextlib.asynccontextmanager
+    async def away(self, rng: random.Random) -> AsyncIterator[None]:
+        """Out of reach for the length of the block."""
+        await asyncio.to_thread(self._allow, False)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self._allow, True)
+
+    def _allow(self, allowed: bool) -> None:
+        with self._elsewhere.connect() as connection:
+            name = connection.dialect.identifier_preparer.quote(self._name)
+            connection.execute(sa.text(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {str(allowed).lower()}"))
+            if not allowed:
+                end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"
+                connection.execute(sa.text(end), {"name": self._name}).all()
+
+
+Database = SqliteDatabase | PostgresDatabase
+
+
+def rows_of(store: StoreSettings) -> Counter[tuple[int, int]]:
+    """(hash of table and request, hash of move) → number of its rows."""
+    engine = make_engine(store)
+    query = sa.text("SELECT \"table\", request_id, notation FROM decisions WHERE role = 'live'")
+    try:
+        with engine.connect().execution_options(yield_per=10_000) as connection:
+            return Counter((hash((table, request)), hash(move)) for table, request, move in connection.execute(query))
+    finally:
+        engine.dispose()

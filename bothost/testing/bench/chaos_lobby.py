@@ -1,0 +1,59 @@
+"""The lobby of ``bothost bench chaos``: it plays honestly, restarts when told to, and counts what it received."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bothost.lobbies import embedded_protocol as wire
+from bothost.testing.fake_lobby import FakeLobby, Line, Recorded
+
+
+class CountingLobby(FakeLobby):
+    """A :class:`FakeLobby` that keeps numbers in place of frames, so that it can run for hours."""
+
+    def __init__(self, tokens: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(tokens, robots=True, **settings)
+        self.answers: dict[int, int] = {}
+        """Hash of (table, request) → hash of the move that was received for it."""
+        self.second_opinions = 0
+        """Requests for which two different moves came."""
+        self.illegal = 0
+        self.missed = 0
+        """Moves that the lobby made for us because our time was up."""
+        self.first_moves: dict[str, tuple[int, float]] = {}
+        """Account → its newest connection that played, and when its first move came, monotonic seconds."""
+
+    def incoming(self, line: Line, data: str) -> Iterable[str]:
+        """Count a move before the lobby hears it."""
+        if line.player is not None and '"type":"act"' in data:
+            act = wire.decode_client(data)
+            assert isinstance(act, wire.Act)
+            move = hash(act.action)
+            if self.answers.setdefault(hash((act.table, act.id)), move) != move:
+                self.second_opinions += 1
+            if line.number > self.first_moves.get(line.player, (0, 0.0))[0]:
+                self.first_moves[line.player] = line.number, time.monotonic()
+        return (data,)
+
+    def outgoing(self, line: Line, data: str) -> Iterable[str]:
+        """Count what should never have to be said."""
+        if data.startswith('{"type":"rejected"'):
+            told = wire.decode_server(data)
+            self.illegal += isinstance(told, wire.Rejected) and told.reason == "illegal"
+        elif data.startswith('{"type":"server_acted"'):
+            self.missed += 1
+        return (data,)
+
+    def newest_line(self) -> int:
+        """Number of the newest connection so far, whoever's."""
+        return max((*self.lines, *(number for number, _ in self.first_moves.values())), default=0)
+
+    def all_played_at(self, line: int) -> float | None:
+        """When the last account had moved on a connection newer than ``line``; None: not all have."""
+        first = [self.first_moves.get(name, (0, 0.0)) for name in self.settings.tokens]
+        return max(at for _, at in first) if all(number > line for number, _ in first) else None
+
+    def _note(self, frame: Recorded) -> None:
+        self._news.set()
