@@ -4,16 +4,20 @@ import random
 
 import pytest
 import sqlalchemy as sa
+import structlog
 
 from bothost.config import StoreSettings
 from bothost.store.engine import make_engine
 from bothost.testing.bench import chaos
 from bothost.testing.postgres import new_database, temporary_postgres
 
-KEYS = """
-kills db_outages lobby_restarts plugin_faults moves rows_lost rows_doubled illegal_moves missed_deadlines
-recovery_s_p50 recovery_s_max
-""".split()
+KEYS = ["kills", "db_outages", "lobby_restarts", "plugin_faults", "moves", "rows_lost", "rows_doubled", "illegal_moves", "missed_deadlines", "recovery_s_p50", "recovery_s_max"]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    yield
+    structlog.reset_defaults()
 
 
 def check(figures, *, tables):
