@@ -136,6 +136,15 @@ def landlord_win_probability(cards: str) -> float:
 
 def rule_choice(view: View) -> tuple[int, str]:
     """Action of the native rule player, and its reason in words. Raises ValueError where the seat is not asked."""
+    return _native.doudizhu_rule_choice(_native_view(view))
+
+
+def rhcp_choice(view: View) -> tuple[int, str]:
+    """Action of the native RHCP player, and its reason in words. Raises ValueError where the seat is not asked."""
+    return _native.doudizhu_rhcp_choice(_native_view(view))
+
+
+def _native_view(view: View) -> _native.View:
     if not isinstance(view, _native.View):
         raise TypeError("the view is not one of Dou Dizhu")
-    return _native.doudizhu_rule_choice(view)
+    return view

@@ -13,6 +13,7 @@ STRATEGIES = (
     ("random", "Random"),
     ("random", "FirstLegal"),
     ("doudizhu", "RuleDoudizhu"),
+    ("rhcp", "RhcpDoudizhu"),
     ("mahjong", "RuleMahjong"),
     ("othello", "RuleOthello"),
     ("pairing", "RulePairing"),

@@ -12,6 +12,7 @@
 #include "core/erased.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
+#include "doudizhu/rhcp.h"
 
 namespace bothost::python {
 namespace {
@@ -43,11 +44,12 @@ nb::object abstract_map() {
   return nb::ndarray<nb::numpy, std::int16_t>(data, {n}, owner).cast();
 }
 
-nb::tuple rule_choice(const AnyView& view) {
+template <Choice (*policy)(const Sight&)>
+nb::tuple choice_of(const AnyView& view) {
   const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
   if (!own) throw nb::type_error("the view is not one of Dou Dizhu");
   if (!own->asked()) throw InvalidInput("this seat is not asked");
-  const auto choice = choose(Sight::of(own->native()));
+  const auto choice = policy(Sight::of(own->native()));
   return nb::make_tuple(choice.action, choice.reason);
 }
 
@@ -81,7 +83,8 @@ void bind_doudizhu(nb::module_& m) {
       "doudizhu_landlord_win_probability",
       [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); },
       nb::arg("cards"));
-  m.def("doudizhu_rule_choice", &rule_choice, nb::arg("view"));
+  m.def("doudizhu_rule_choice", &choice_of<choose>, nb::arg("view"));
+  m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
 }
 
 }  // namespace bothost::python
