@@ -44,7 +44,7 @@ def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: to
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
     safetensors.torch.save_file(model.state_dict(), building / MODEL)
-    safetensors.torch.save_file(_optimizer_tensors(optimizer), building / OPTIMIZER)
+    safetensors.torch.save_file(optimizer_tensors(optimizer), building / OPTIMIZER)
     (building / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(progress)))
     shutil.rmtree(target, ignore_errors=True)
     building.replace(target)
@@ -64,7 +64,7 @@ def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
     try:
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
         model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
-        _restore(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
+        restore_optimizer(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
     except (OSError, msgspec.DecodeError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
         advice = "train into another folder, or remove this checkpoint to go on from the one before it"
         raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
@@ -75,12 +75,14 @@ def _checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("checkpoint-*") if (path / STATE).is_file())
 
 
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """The optimizer's state: ``INDEX.SLOT`` → tensor, by index of the parameter."""
     state = optimizer.state_dict()["state"]
     return {f"{index}.{name}": tensor for index, slots in state.items() for name, tensor in slots.items()}
 
 
-def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    """Bring an optimizer to the state that ``optimizer_tensors`` told."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, tensor in tensors.items():
         index, _, name = key.partition(".")

@@ -21,7 +21,8 @@ from bothost.training import checkpoint, ppo
 from bothost.training.checkpoint import Progress
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
-from bothost.training.rollout import Rollout, SelfPlay, Task
+from bothost.training.ppo import Float
+from bothost.training.rollout import SelfPlay, Task
 
 Build = Callable[[], torch.nn.Module]
 """Makes a model with fresh parameters, drawn from torch's global generator."""
@@ -64,7 +65,7 @@ def train(
     torch.manual_seed(run.seed)
     model, opponent = build(), build()
     optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
-    progress = _begin(options, run, encoder_version, model, optimizer)
+    progress = begin(options, run, encoder_version, model, optimizer)
     pool = ModelPool(run.out / "pool")
     pool.forget_after(progress.iteration)
     if progress.iteration == 0:
@@ -73,12 +74,12 @@ def train(
     before, started = progress.seconds, time.monotonic()
 
     with Metrics(run.out, after=progress.iteration) as metrics:
-        while (part_done := _part_done(progress, options, run)) < 1.0:
+        while (done := part_done(progress, options, run)) < 1.0:
             progress.iteration += 1
             rng = np.random.default_rng([run.seed, progress.iteration])
             version = pool.draw(rng, options.newest_share)
             pool.load(version, opponent)
-            _anneal(optimizer, options.learning_rate, part_done)
+            anneal(optimizer, options.learning_rate, done)
 
             clock = time.monotonic()
             with ppo.precision(options.ppo.bf16):
@@ -89,15 +90,15 @@ def train(
 
             progress.samples += rollout.actions.size
             progress.seconds = before + time.monotonic() - started
-            figures |= _rollout_figures(rollout, played)
+            figures |= rollout_figures(rollout.final_leads, rollout.steps / played)
             figures |= {"samples": progress.samples, "seconds": round(progress.seconds, 2), "opponent": version}
             metrics.write(progress.iteration, figures)
-            over = _part_done(progress, options, run) >= 1.0
+            over = part_done(progress, options, run) >= 1.0
             if over or progress.iteration % options.pool_every == 0:
                 pool.add(progress.iteration, model)
             if over or progress.iteration % options.checkpoint_every == 0:
                 checkpoint.save(run.out, progress, model, optimizer)
-            _tell(report, progress, options, run, figures)
+            tell(report, progress, options, run, figures)
 
     records = read(metrics.path)
     if records:
@@ -105,13 +106,14 @@ def train(
     return progress
 
 
-def _begin(
+def begin(
     options: SelfPlayOptions,
     run: TrainingRun,
     encoder_version: int,
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> Progress:
+    """Progress, model and optimizer at the beginning of a training, or where the one in ``run.out`` was left."""
     last = checkpoint.latest(run.out)
     settled: dict[str, Any] = msgspec.to_builtins(options)
     if not run.resume:
@@ -132,30 +134,32 @@ def _begin(
     return progress
 
 
-def _part_done(progress: Progress, options: SelfPlayOptions, run: TrainingRun) -> float:
+def part_done(progress: Progress, options: SelfPlayOptions, run: TrainingRun) -> float:
     """How much of the training is over, of 1."""
     updates = progress.iteration / options.iterations if options.iterations else 0.0
     return max(updates, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
 
 
-def _anneal(optimizer: torch.optim.Optimizer, rate: float, part_done: float) -> None:
+def anneal(optimizer: torch.optim.Optimizer, rate: float, part_done: float) -> None:
+    """Set the learning rate, which falls linearly from ``rate`` to 0."""
     for group in optimizer.param_groups:
         group["lr"] = rate * (1.0 - part_done)
 
 
-def _rollout_figures(rollout: Rollout, seconds: float) -> dict[str, float]:
-    leads = rollout.final_leads
+def rollout_figures(leads: Float, steps_per_s: float) -> dict[str, float]:
+    """What self-play was like: ``leads`` (hands,) of the learner at the end of each hand."""
     return {
         "mean_lead": float(leads.mean()) if len(leads) else 0.0,
         "win_rate": float((leads > 0).mean() + 0.5 * (leads == 0).mean()) if len(leads) else 0.5,
         "hands": len(leads),
-        "rollout_steps_per_s": round(rollout.steps / seconds),
+        "rollout_steps_per_s": round(steps_per_s),
     }
 
 
-def _tell(
+def tell(
     report: ReportProgress, progress: Progress, options: SelfPlayOptions, run: TrainingRun, figures: dict[str, float]
 ) -> None:
+    """Report what came of an update."""
     note = f"{progress.samples:,} samples, lead {figures['mean_lead']:+.1f} over version {figures['opponent']:.0f}"
     if options.iterations is not None:
         report(progress.iteration, note, options.iterations)

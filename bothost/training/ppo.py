@@ -9,7 +9,7 @@ Shapes: T steps of each trajectory, N trajectories, B samples of a minibatch, A 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -175,14 +175,34 @@ def update(
     """
     explained = explained_variance(batch)
     batch = batch._replace(advantages=normalized(batch.advantages))
+    figures = descend(model, optimizer, lambda: minibatches(batch, options.minibatch, generator), options)
+    return {**figures, "explained_variance": explained}
+
+
+Exchange = Callable[[torch.nn.Module, Losses, int], Losses]
+"""What trainers do that make a step together, between gradients and step: given the model with the gradients of this
+trainer's samples, their terms and their number, leave the mean gradients over everyone's samples in the model and
+return the means of the terms."""
+
+
+def descend(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    epoch: Callable[[], Iterable[Batch]],
+    options: PpoOptions,
+    exchange: Exchange | None = None,
+) -> dict[str, float]:
+    """Make a step for every minibatch of ``options.epochs`` epochs; returns the means of the terms over the steps."""
     sums = torch.zeros(len(Losses._fields))
     steps = 0
     norms = 0.0
     stopped = False
     for _ in range(options.epochs):
-        for part in minibatches(batch, options.minibatch, generator):
+        for part in epoch():
             optimizer.zero_grad(set_to_none=True)
             terms = accumulate(model, part, options)
+            if exchange is not None:
+                terms = exchange(model, terms, part.samples)
             if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
                 stopped = True
                 break
@@ -197,7 +217,6 @@ def update(
         **dict(zip(Losses._fields, means, strict=True)),
         "grad_norm": norms / max(1, steps),
         "gradient_steps": float(steps),
-        "explained_variance": explained,
     }
 
 
@@ -205,19 +224,19 @@ def accumulate(model: Model, batch: Batch, options: PpoOptions) -> Losses:
     """Add the gradients of the objective of one minibatch, computed chunk by chunk; returns its terms, detached."""
     sums = torch.zeros(len(Losses._fields))
     parts = max(1, -(-batch.samples // options.chunk))
-    with precision(options.bf16):
+    with precision(options.bf16, batch.actions.device.type):
         for fields in zip(*(torch.tensor_split(field, parts) for field in batch), strict=True):
             chunk = Batch(*fields)
             share = chunk.samples / batch.samples
             terms = losses(model, chunk, options)
             torch.autograd.backward(terms.total * share)
-            sums += share * torch.stack([term.detach() for term in terms])
+            sums += share * torch.stack([term.detach() for term in terms]).cpu()
     return Losses(*sums)
 
 
-def precision(bf16: bool) -> torch.autocast:
-    """Within it, layers compute in bfloat16 where ``bf16``, else as ever."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=bf16)
+def precision(bf16: bool, device: str = "cpu") -> torch.autocast:
+    """Within it, layers on this type of device compute in bfloat16 where ``bf16``, else as ever."""
+    return torch.autocast(device, torch.bfloat16, enabled=bf16)
 
 
 def explained_variance(batch: Batch) -> float:
