@@ -167,6 +167,12 @@ class Search:
     def advance(self, root: View, actions: ActionArray) -> None:
         """The hand went on by these actions (int32) and stands at ``root``: keep what is still true of the tree."""
 
+    def set_root_priors(self, values: npt.NDArray[np.float32]) -> None:
+        """Values in [-1, 1] of the root's legal actions, ascending: each counts as ``prior_visits`` visits."""
+
+    def commit(self, action: SupportsIndex) -> None:
+        """The root's seat has played this action: iterations go below it alone, until ``advance`` (pondering)."""
+
     @property
     def leaves(self) -> list[tuple[View, ActionArray]]:
         """The leaves that wait, each with its legal actions."""
@@ -179,6 +185,10 @@ class Search:
     def iterations(self) -> int: ...
     @property
     def nodes(self) -> int: ...
+    @property
+    def deals(self) -> int:
+        """How many deals were weighted by their likelihood at this root (option ``belief``)."""
+
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
         """View block of every waiting leaf, shape (leaves, *shape)."""
 

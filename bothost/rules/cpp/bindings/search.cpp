@@ -31,6 +31,20 @@ search::Options options_of(const Json& json) {
       const auto& name = value.text(key);
       if (name != "sign" && name != "points") throw InvalidInput("utility must be \"sign\" or \"points\"");
       options.utility = name == "sign" ? search::Utility::sign : search::Utility::points;
+    } else if (key == "playout") {
+      const auto& name = value.text(key);
+      if (name != "random" && name != "rule") throw InvalidInput("playout must be \"random\" or \"rule\"");
+      options.playout = name == "random" ? search::Playout::random : search::Playout::rule;
+    } else if (key == "playout_noise") {
+      options.playout_noise = value.number(key);
+    } else if (key == "belief") {
+      options.belief = static_cast<int>(value.integer(key, 0, 100'000));
+    } else if (key == "others") {
+      const auto& name = value.text(key);
+      if (name != "tree" && name != "policy") throw InvalidInput("others must be \"tree\" or \"policy\"");
+      options.others = name == "tree" ? search::Others::tree : search::Others::policy;
+    } else if (key == "widening") {
+      options.widening = value.number(key);
     } else if (key == "points_scale") {
       options.points_scale = value.number(key);
     } else if (key == "prior_visits") {
@@ -153,9 +167,25 @@ void bind_search(nb::module_& m) {
             self.get().advance(root, span_of(actions));
           },
           nb::arg("root"), nb::arg("actions"))
+      .def(
+          "set_root_priors",
+          [](Search& self,
+             const nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values) {
+            const auto held = self.hold();
+            self.get().set_root_priors({values.data(), values.shape(0)});
+          },
+          nb::arg("values").noconvert())
+      .def(
+          "commit",
+          [](Search& self, nb::handle action) {
+            const auto held = self.hold();
+            self.get().commit(static_cast<Action>(integer(action)));
+          },
+          nb::arg("action"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
       .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
+      .def_prop_ro("deals", [](Search& self) { return self.get().deals(); })
       .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); })
       .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out") = nb::none())
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out") = nb::none());

@@ -1,7 +1,9 @@
 // Dou Dizhu ("fight the landlord"): three seats, 54 cards without suits, see rules.h for the options.
 #pragma once
 #include "core/game.h"
+#include "doudizhu/belief.h"
 #include "doudizhu/encode.h"
+#include "doudizhu/policy.h"
 
 namespace bothost {
 
@@ -33,6 +35,24 @@ struct Doudizhu {
   static void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
     doudizhu::encode_actions(view, block, actions, out);
   }
+  /// The landlord is one side, the peasants are the other; while bidding every seat is its own.
+  static int side(const State& state, Seat seat) {
+    const Seat landlord = state.table().landlord;
+    return state.table().phase < doudizhu::Phase::play ? seat : seat == landlord;
+  }
+  /// What search asks of the rule player, see search/policy.h.
+  static Action playout_action(const State& state, Seat seat, Rng& rng, double noise) {
+    return doudizhu::choose_quickly(doudizhu::Sight::of(state, seat), rng, noise);
+  }
+  static void preferences(const State& state, Seat seat, std::span<const Action> actions,
+                          std::span<float> out) {
+    doudizhu::preferences(doudizhu::Sight::of(state, seat), actions, out);
+  }
+
+  static double log_likelihood(const View& view, const State& deal) {
+    return doudizhu::log_likelihood(view, deal, {});
+  }
+
   static void encode_oracle(const State& state, Seat seat, int block, float* out) {
     doudizhu::encode_oracle(state, seat, block, out);
   }

@@ -29,12 +29,19 @@ bool beatable(Cards held, const Move& m, int most) {
   return (m.length > 1 ? detail::runs(mask & kChainMask, m.length) : mask) >> (m.rank + 1) != 0;
 }
 
-/// Plays of a win that nobody can stop are looked for this many leads ahead.
-constexpr int kDepth = 5;
+/// Plays of a win that nobody can stop are looked for this many leads ahead, and so many in playouts.
+constexpr int kDepth = 5, kQuickDepth = 2;
+/// Most half points by which an erring playout misjudges a play.
+constexpr int kError = 16;
+/// Worth of plays that end the hand, and that win for certain.
+constexpr int kLastPlay = 2000, kCertainWin = 1000;
+/// Worth of leaving a trick to the partner where the rule player does.
+constexpr int kPartnersPlay = 60;
 
 class Thinker {
  public:
-  explicit Thinker(const Sight& s) : s_(s), u_(Universe::get()), landlord_(s.seat == s.table.landlord) {
+  explicit Thinker(const Sight& s, int depth = kDepth)
+      : s_(s), u_(Universe::get()), depth_(depth), landlord_(s.seat == s.table.landlord) {
     partner_ = landlord_ ? kNobody : static_cast<Seat>(3 - s.table.landlord - s.seat);
     for (Seat i = 0; i < kSeats; ++i) {
       if (i == s.seat || i == partner_) continue;
@@ -44,8 +51,25 @@ class Thinker {
   }
 
   Choice lead(std::span<const Action> legal) const {
-    if (const Action a = sure_win(s_.hand, legal, kDepth); a != kPass) return {a, "wins"};
+    if (const Action a = sure_win(s_.hand, legal, depth_); a != kPass) return {a, "wins"};
     return best(legal, "weakest play of the partition", [&](const Move& m) { return lead_score(m); });
+  }
+
+  /// See `preferences`.
+  void like(std::span<const Action> legal, std::span<float> out) const {
+    const bool leads = s_.table.last == 0;
+    const bool leave = !leads && s_.table.last_seat == partner_ && leave_to_partner();
+    for (std::size_t i = 0; i < legal.size(); ++i) {
+      const Move& m = u_[legal[i]];
+      int score = leads ? lead_score(m) : std::max(follow_score(m), -kCertainWin);
+      if (m.cards == s_.hand)
+        score = kLastPlay;
+      else if (m.kind == Kind::pass && leave)
+        score += kPartnersPlay;
+      else if (m.kind != Kind::pass && wins_after(m))
+        score += kCertainWin;
+      out[i] = static_cast<float>(score);
+    }
   }
 
   Choice follow(std::span<const Action> legal) const {
@@ -54,7 +78,7 @@ class Thinker {
     for (const Action a : legal) {
       if (a == kPass || beats_us(u_[a])) continue;
       const Cards rest = s_.hand - u_[a].cards;
-      if (wins_by_leading(rest, kDepth)) return {a, "takes the lead and wins"};
+      if (wins_by_leading(rest, depth_)) return {a, "takes the lead and wins"};
     }
     if (s_.table.last_seat == partner_ && leave_to_partner()) return {kPass, "the partner's play stands"};
     return best(legal, "keeps the partition", [&](const Move& m) { return follow_score(m); });
@@ -72,6 +96,12 @@ class Thinker {
       }
     if (out.action == kPass) out.reason = "nothing cheap enough";
     return out;
+  }
+
+  /// Whether the play stands, and one more empties the hand.
+  bool wins_after(const Move& m) const {
+    const Cards rest = s_.hand - m.cards;
+    return fewest_plays_bound(rest) == 1 && is_one_play(rest) && !beats_us(m);
   }
 
   /// Whether an enemy may hold cards that beat the move.
@@ -168,6 +198,7 @@ class Thinker {
 
   const Sight& s_;
   const Universe& u_;
+  int depth_;
   bool landlord_;
   Seat partner_;
   int most_ = 0, least_ = kDealSize + kBottomSize;
@@ -194,22 +225,55 @@ double landlord_win_probability(Cards dealt) {
   return 1 / (1 + std::exp(-x));
 }
 
-Choice choose(const Sight& s) {
+namespace {
+
+/// The legal actions of the seat to act; they lie in scratch of this thread.
+std::span<const Action> legal_actions(const Sight& s) {
   thread_local std::vector<Action> legal(kMoveRoom);
-  Action* end;
+  Action* end = legal.data();
   const auto& u = Universe::get();
   if (s.table.phase == Phase::bid) {
-    end = legal.data();
     for (Action i = 0; i < 6; ++i)
       if (s.table.is_legal_call(i, s.rules)) *end++ = u.first_call() + i;
-    return call(s, {legal.data(), end});
+  } else {
+    const Generator generator(s.hand, s.rules.allowed);
+    end = s.table.last == 0 ? generator.lead(legal.data()) : generator.follow(u[s.table.last], legal.data());
   }
-  const Generator generator(s.hand, s.rules.allowed);
-  end = s.table.last == 0 ? generator.lead(legal.data()) : generator.follow(u[s.table.last], legal.data());
-  const std::span<const Action> moves{legal.data(), end};
+  return {legal.data(), end};
+}
+
+}  // namespace
+
+Choice choose(const Sight& s) {
+  const auto moves = legal_actions(s);
+  if (s.table.phase == Phase::bid) return call(s, moves);
   if (moves.size() == 1) return {moves[0], moves[0] == kPass ? "nothing beats it" : "only move"};
   const Thinker thinker(s);
   return s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves);
+}
+
+Action choose_quickly(const Sight& s, Rng& rng, double noise) {
+  const auto moves = legal_actions(s);
+  if (moves.size() == 1) return moves[0];
+  if (s.table.phase == Phase::bid) return call(s, moves).action;
+  const Thinker thinker(s, kQuickDepth);
+  if (noise > 0 && rng.uniform() < noise) {
+    thread_local std::vector<float> likes;
+    likes.resize(moves.size());
+    thinker.like(moves, likes);
+    for (float& like : likes) like += static_cast<float>(rng.below(kError));
+    return moves[static_cast<std::size_t>(std::max_element(likes.begin(), likes.end()) - likes.begin())];
+  }
+  return (s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves)).action;
+}
+
+void preferences(const Sight& s, std::span<const Action> moves, std::span<float> out) {
+  if (s.table.phase == Phase::bid) {
+    const Action liked = call(s, moves).action;
+    for (std::size_t i = 0; i < moves.size(); ++i) out[i] = moves[i] == liked ? 1.0f : 0.0f;
+    return;
+  }
+  Thinker(s).like(moves, out);
 }
 
 }  // namespace bothost::doudizhu

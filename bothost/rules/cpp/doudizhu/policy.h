@@ -1,6 +1,7 @@
 // A sound rule player for Dou Dizhu: it partitions its hand into few strong plays, leads and follows by that
 // partition, works with its fellow peasant, and bids by what its hand won in self-play.
 #pragma once
+#include <span>
 #include <string_view>
 
 #include "doudizhu/view.h"
@@ -33,6 +34,13 @@ struct Choice {
 
 /// The rule player's action; the seat must be to act. Deterministic; tens of microseconds.
 Choice choose(const Sight& sight);
+
+/// The rule player in playouts: it looks for certain wins only where few plays are left, and with a chance of
+/// `noise` it errs by some points, so that a search does not count on it. A few microseconds.
+Action choose_quickly(const Sight& sight, Rng& rng, double noise);
+
+/// How much the rule player likes each of its legal actions, in half points; `out` is aligned with `moves`.
+void preferences(const Sight& sight, std::span<const Action> moves, std::span<float> out);
 
 /// Estimated probability that a landlord with these 17 cards (before the bottom) wins among rule players.
 double landlord_win_probability(Cards dealt);

@@ -21,9 +21,13 @@ class AnySearch {
   /// The hand went on by these actions, and `root` is where it stands now.
   virtual void advance(const AnyView& root, std::span<const Action> actions) = 0;
 
+  virtual void set_root_priors(std::span<const float> values) = 0;
+  virtual void commit(Action action) = 0;
+
   virtual std::vector<RootAction> root_actions() const = 0;
   virtual std::uint64_t iterations() const = 0;
   virtual std::size_t nodes() const = 0;
+  virtual std::size_t deals() const = 0;
 
   // The leaves that wait.
   virtual std::size_t num_leaves() const = 0;

@@ -10,8 +10,20 @@ namespace bothost::search {
 
 /// How a leaf is valued.
 enum class Leaf : std::uint8_t {
-  rollout,    ///< a random playout to the end of the hand
+  rollout,    ///< a playout to the end of the hand
   evaluator,  ///< the caller's values, by LeafBatch and feed()
+};
+
+/// Who plays the playouts.
+enum class Playout : std::uint8_t {
+  random,
+  rule,  ///< the game's own policy, where it has one (search/policy.h)
+};
+
+/// Who chooses for the other seats within the tree.
+enum class Others : std::uint8_t {
+  tree,    ///< UCT, for their own side, by statistics shared over all their possible hands
+  policy,  ///< the game's own policy, by the hand that the deal gives them, erring as in playouts
 };
 
 /// What a return is worth to the search, always within [-1, 1].
@@ -24,6 +36,16 @@ struct Options {
   /// C of UCT: v + C * sqrt(ln N / n), for utilities in [-1, 1].
   double exploration = 1.0;
   Leaf leaf = Leaf::rollout;
+  Playout playout = Playout::random;
+  /// Chance that a step of a rule playout errs.
+  double playout_noise = 0.1;
+  Others others = Others::tree;
+  /// Deals that are sampled and weighted by how well they explain what the others did; as many are drawn from
+  /// them. 0: deals are sampled uniformly, one for every visit.
+  int belief = 0;
+  /// Progressive widening: a node of n visits considers the ceil(widening * sqrt(n + 1)) actions that the
+  /// game's policy likes best (Coulom, "Computing Elo ratings of move patterns", 2007). 0: all of them.
+  double widening = 0.0;
   Utility utility = Utility::sign;
   double points_scale = 1.0;
   /// How many visits the evaluator's value of an action counts for in its mean (0: it only orders first

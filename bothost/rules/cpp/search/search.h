@@ -21,6 +21,7 @@
 
 #include "core/game.h"
 #include "search/options.h"
+#include "search/policy.h"
 #include "search/tree.h"
 
 namespace bothost::search {
@@ -33,15 +34,6 @@ struct PendingLeaf {
   ActionList legal;
 };
 
-/// The side that a seat is on, where a game has sides; else every seat is its own.
-template <class G>
-int side_of(const typename G::State& state, Seat seat) {
-  if constexpr (requires { G::side(state, seat); })
-    return G::side(state, seat);
-  else
-    return seat;
-}
-
 template <Game G>
 class Worker {
  public:
@@ -49,35 +41,78 @@ class Worker {
   using View = typename G::View;
 
   Worker(const View& root, int num_seats, const Options& options, std::uint64_t seed)
-      : root_(root), num_seats_(num_seats), options_(options), rng_(seed) {}
+      : root_(root), num_seats_(num_seats), options_(options), rng_(seed), deals_seed_(rng_.next()) {
+    root_.legal(root_legal_);
+  }
 
   Tree& tree() { return tree_; }
   const Tree& tree() const { return tree_; }
-  void set_root(const View& root) { root_ = root; }
+  void set_root(const View& root) {
+    root_ = root;
+    believed_.clear();
+    // Where several seats are asked at once the tree may have another of them act here.
+    if (const Seat seat = tree_[tree_.root()].seat; seat != kNobody && seat != root.seat()) tree_.clear();
+    root_legal_.clear();
+    root_.legal(root_legal_);
+    committed_ = kNoAction;
+  }
+  /// From now on every iteration begins with this action of the root.
+  void commit(Action action) { committed_ = action; }
 
-  /// One iteration with a playout.
+  /// What an evaluator says of the root's legal actions.
+  void set_root_priors(std::span<const float> values) {
+    if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
+    set_priors(tree_.root(), root_legal_, values);
+  }
+
+  /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
+  /// more after `until`. Sampling importance resampling (Rubin, 1987), systematic: a deal of weight w among n
+  /// of mean weight 1 comes floor(w) or ceil(w) times.
+  void believe([[maybe_unused]] Clock::time_point until) {
+    if constexpr (HasLikelihood<G>) {
+      if (options_.belief == 0 || !believed_.empty()) return;
+      const auto wanted = static_cast<std::size_t>(options_.belief);
+      std::vector<State> deals;
+      std::vector<double> weights;
+      double most = -std::numeric_limits<double>::infinity(), sum = 0;
+      do {
+        Rng rng = Rng::stream(deals_seed_, deals.size());
+        deals.push_back(root_.sample(rng));
+        weights.push_back(G::log_likelihood(root_, deals.back()));
+        most = std::max(most, weights.back());
+      } while (deals.size() < wanted && Clock::now() < until);
+      for (double& weight : weights) sum += weight = std::exp(weight - most);
+      const std::size_t n = deals.size();
+      double at = rng_.uniform(), reached = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        reached += weights[i] / sum * static_cast<double>(n);
+        for (; at < reached && believed_.size() < n; at += 1.0) believed_.push_back(deals[i]);
+      }
+      while (believed_.size() < n) believed_.push_back(deals.back());
+      rng_.shuffle(believed_.begin(), believed_.end());
+    }
+  }
+  std::size_t deals() const { return believed_.size(); }
+
+  /// One iteration with a playout. The n-th visit of every action of the root sees the same n-th deal, so
+  /// that luck of the deal cancels between them.
   void playout() {
-    State state = root_.sample(rng_);
     path_.clear();
     NodeId node = tree_.root();
-    while (!state.terminal()) {
+    legal_ = root_legal_;
+    matches(node, root_.seat());
+    if (options_.widening > 0) prefer(node, [&] { return deal(0); });
+    const std::uint32_t first = committed_ == kNoAction ? choose(node) : committed_edge(node);
+    State state = deal(tree_[node].edges[first].visits);
+    bool open = step(state, node, root_.seat(), first);
+    while (open && !state.terminal()) {
       const Seat seat = actor(state);
       legal_.clear();
       state.legal(seat, legal_);
       if (!matches(node, seat)) break;
-      const auto choice = choose(node);
-      path_.push_back({node, tree_[node].edges[choice].action, seat});
-      const bool fresh = tree_[node].edges[choice].visits == 0;
-      state.apply(seat, path_.back().action, NoEvents{});
-      if (tree_[node].edges[choice].child == kNoNode) {
-        if (tree_.size() >= options_.max_nodes) break;
-        const NodeId child = tree_.add();
-        tree_[node].edges[choice].child = child;
-      }
-      node = tree_[node].edges[choice].child;
-      if (fresh) break;
+      open = step(state, node, seat, select(node, state, seat));
     }
-    finish_randomly(state);
+    finish(state);
     backup(utilities(state));
   }
 
@@ -89,7 +124,7 @@ class Worker {
     path_.clear();
     NodeId node = tree_.root();
     while (!state.terminal()) {
-      const Seat seat = actor(state);
+      const Seat seat = path_.empty() ? root_.seat() : actor(state);
       legal_.clear();
       state.legal(seat, legal_);
       const bool same = matches(node, seat);
@@ -154,6 +189,50 @@ class Worker {
     return std::isfinite(value) ? std::clamp<double>(value, -1.0, 1.0) : 0.0;
   }
 
+  /// Index of the edge by which the descent goes on; the node's edges were matched.
+  std::uint32_t select(NodeId node, const State& state, Seat seat) {
+    if constexpr (HasPlayoutPolicy<G>) {
+      if (options_.others == Others::policy && seat != root_.seat()) {
+        const Action action = G::playout_action(state, seat, rng_, options_.playout_noise);
+        const auto at = std::lower_bound(legal_.begin(), legal_.end(), action) - legal_.begin();
+        return indices_[static_cast<std::size_t>(at)];
+      }
+    }
+    if (options_.widening > 0) prefer(node, [&]() -> const State& { return state; });
+    return choose(node);
+  }
+
+  State deal(std::uint64_t index) {
+    if (HasLikelihood<G> && options_.belief > 0) {
+      return believed_[index % believed_.size()];
+    }
+    Rng rng = Rng::stream(deals_seed_, index);
+    return root_.sample(rng);
+  }
+
+  std::uint32_t committed_edge(NodeId node) const {
+    for (const auto i : indices_)
+      if (tree_[node].edges[i].action == committed_) return i;
+    throw InvalidInput("the committed action is not legal at the root");
+  }
+
+  /// Follow an edge. `node` becomes its child; false when the descent ends there.
+  bool step(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
+    const Edge taken = tree_[node].edges[choice];
+    path_.push_back({node, taken.action, seat});
+    state.apply(seat, taken.action, NoEvents{});
+    if (taken.child != kNoNode) {
+      node = taken.child;
+    } else if (tree_.size() < options_.max_nodes) {
+      const NodeId child = tree_.add();
+      tree_[node].edges[choice].child = child;
+      node = child;
+    } else {
+      return false;
+    }
+    return taken.visits != 0;
+  }
+
   Edge& edge(const Step& step) {
     auto& edges = tree_[step.node].edges;
     return *std::lower_bound(edges.begin(), edges.end(), step.action,
@@ -184,15 +263,47 @@ class Worker {
     return false;
   }
 
+  /// Ask the game's policy about actions of indices_ that it was not asked about here.
+  template <class StateOf>
+  void prefer([[maybe_unused]] NodeId node, [[maybe_unused]] StateOf&& state_of) {
+    if constexpr (HasPreferences<G>) {
+      auto& edges = tree_[node].edges;
+      const auto known = [&](std::uint32_t i) { return edges[i].preference != Edge::kUnknown; };
+      if (std::all_of(indices_.begin(), indices_.end(), known)) return;
+      preferences_.resize(legal_.size());
+      G::preferences(state_of(), tree_[node].seat, legal_, preferences_);
+      for (std::size_t k = 0; k < indices_.size(); ++k)
+        if (!known(indices_[k])) edges[indices_[k]].preference = std::max(preferences_[k], -1e30f);
+    }
+  }
+
+  /// Leave in indices_ the actions that the node's visits allow to consider, best liked first.
+  void widen(NodeId node) {
+    const auto& here = tree_[node];
+    const double wide = std::ceil(options_.widening * std::sqrt(here.visits + 1.0));
+    const auto by_preference = [&](std::uint32_t a, std::uint32_t b) {
+      const float x = here.edges[a].preference, y = here.edges[b].preference;
+      return x != y ? x > y : a < b;
+    };
+    const auto keep = std::min(indices_.size(), static_cast<std::size_t>(std::clamp(wide, 1.0, 1e9)));
+    std::partial_sort(indices_.begin(), indices_.begin() + static_cast<std::ptrdiff_t>(keep), indices_.end(),
+                      by_preference);
+    indices_.resize(keep);
+  }
+
   std::uint32_t choose(NodeId node) {
+    const bool liked = HasPreferences<G> && options_.widening > 0;
+    if (liked) widen(node);
     const auto& edges = tree_[node].edges;
     std::uint32_t untried = 0, choice = indices_.front();
     double best = -std::numeric_limits<double>::infinity();
     for (const auto i : indices_) {
       const Edge& e = edges[i];
       const double n = e.visits + e.pending + (e.has_prior ? options_.prior_visits : 0.0);
-      if (n <= 0.0) {  // reservoir sampling: each untried action is equally likely
-        if (rng_.below(++untried) == 0) choice = i;
+      if (n <= 0.0) {
+        ++untried;
+        // The best liked comes first; without likes, by reservoir sampling, each is equally likely.
+        if (liked ? untried == 1 : rng_.below(untried) == 0) choice = i;
         continue;
       }
       if (untried != 0) continue;
@@ -206,9 +317,15 @@ class Worker {
     return choice;
   }
 
-  void finish_randomly(State& state) {
+  void finish(State& state) {
     while (!state.terminal()) {
       const Seat seat = actor(state);
+      if constexpr (HasPlayoutPolicy<G>) {
+        if (options_.playout == Playout::rule) {
+          state.apply_legal(seat, G::playout_action(state, seat, rng_, options_.playout_noise), NoEvents{});
+          continue;
+        }
+      }
       if constexpr (requires { state.apply_legal(seat, state.random_legal(rng_), NoEvents{}); }) {
         state.apply_legal(seat, state.random_legal(rng_), NoEvents{});
       } else {
@@ -251,7 +368,16 @@ class Worker {
   View root_;
   int num_seats_;
   const Options& options_;
+  static constexpr Action kNoAction = -1;
+
   Rng rng_;
+  /// Deal n is stream n of this family.
+  std::uint64_t deals_seed_;
+  /// Deals drawn by their likelihood, in random order.
+  std::vector<State> believed_;
+  ActionList root_legal_;
+  Action committed_ = kNoAction;
+  std::vector<float> preferences_;
   Tree tree_;
   std::vector<Step> path_;
   std::vector<Awaiting> awaiting_;
@@ -273,6 +399,10 @@ class Search {
       throw InvalidInput("a search option is out of range");
     if (options.leaf == Leaf::evaluator && options.threads != 1)
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
+    if (!(options.widening >= 0) || !(options.playout_noise >= 0 && options.playout_noise <= 1))
+      throw InvalidInput("a search option is out of range");
+    if ((options.playout == Playout::rule || options.others == Others::policy) && !HasPlayoutPolicy<G>)
+      throw InvalidInput("this game has no policy of its own to search with");
     std::uint64_t seed = options.seed;
     for (int i = 0; i < options.threads; ++i)
       workers_.push_back(std::make_unique<Worker<G>>(root, num_seats, options_, splitmix64(seed)));
@@ -313,6 +443,25 @@ class Search {
     }
   }
 
+  /// Values in [-1, 1] of the root's legal actions, in ascending order: they count as prior_visits visits.
+  void set_root_priors(std::span<const float> values) {
+    ActionList legal;
+    root_.legal(legal);
+    if (values.size() != legal.size())
+      throw InvalidInput("the root has " + std::to_string(legal.size()) + " legal actions, not " +
+                         std::to_string(values.size()));
+    for (auto& worker : workers_) worker->set_root_priors(values);
+  }
+
+  /// The root's seat has played this action: search on only below it, until advance().
+  void commit(Action action) {
+    ActionList legal;
+    root_.legal(legal);
+    if (!std::binary_search(legal.begin(), legal.end(), action))
+      throw InvalidInput("the committed action is not legal at the root");
+    for (auto& worker : workers_) worker->commit(action);
+  }
+
   /// Every legal action of the root, in ascending order, with visits and values added up over the threads.
   std::vector<RootAction> root_actions() const {
     ActionList legal;
@@ -340,6 +489,12 @@ class Search {
   }
 
   std::uint64_t iterations() const { return iterations_; }
+  /// Deals that were weighted by likelihood at this root, of the thread that had time for the fewest.
+  std::size_t deals() const {
+    std::size_t fewest = workers_.front()->deals();
+    for (const auto& worker : workers_) fewest = std::min(fewest, worker->deals());
+    return fewest;
+  }
   std::size_t nodes() const {
     std::size_t sum = 0;
     for (const auto& worker : workers_) sum += worker->tree().size();
@@ -373,6 +528,7 @@ class Search {
       // A fixed share each, so that an iteration limit is deterministic whatever the threads' speed.
       const std::uint64_t share = wanted / threads + (index < wanted % threads ? 1 : 0);
       std::uint64_t count = 0;
+      if (share > 0) workers_[index]->believe(part_of(until.deadline));
       for (; count < share && Clock::now() < until.deadline; ++count) workers_[index]->playout();
       done += count;
     };
@@ -382,6 +538,13 @@ class Search {
     others.clear();
     iterations_ += done;
     return true;
+  }
+
+  /// When sampling deals ends: after a third of the time.
+  static Clock::time_point part_of(Clock::time_point deadline) {
+    if (deadline == Clock::time_point::max()) return deadline;
+    const auto now = Clock::now();
+    return now + (deadline - now) / 3;
   }
 
   std::uint64_t limit(std::uint64_t more) const {

@@ -27,6 +27,10 @@ struct Edge {
   float prior = 0.0f;
   std::uint32_t evaluations = 0;
   bool has_prior = false;
+  /// How the game's policy likes the action, where it was asked (progressive widening).
+  float preference = kUnknown;
+
+  static constexpr float kUnknown = -std::numeric_limits<float>::infinity();
 
   double mean(double prior_visits) const {
     const double weight = has_prior ? prior_visits : 0.0;

@@ -1,0 +1,12 @@
+"""doudizhu-mcts: Dou Dizhu by information-set tree search, which a network may guide."""
+
+from __future__ import annotations
+
+from bothost import Strategy, hookimpl
+
+
+@hookimpl
+def bothost_strategies() -> list[type[Strategy]]:
+    from bothost_doudizhu_mcts.decide import DoudizhuMcts
+
+    return [DoudizhuMcts]

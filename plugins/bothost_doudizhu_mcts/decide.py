@@ -1,0 +1,194 @@
+"""Live play: a native search per hand, whose tree goes along from decision to decision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import msgspec
+import numpy as np
+
+from bothost import Budget, Decision, Model, Player, Strategy, Table
+from bothost.rules import ActionArray, Game, Search, View, _native, doudizhu, search
+from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
+from bothost_doudizhu_mcts.ponder import Pondering
+from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
+
+SLICE = 250
+"""Iterations between two looks at whether the choice can still change."""
+SHOWN = 8
+"""Candidates told in the statistics."""
+
+
+class DoudizhuMcts(Strategy):
+    """Plays Dou Dizhu by information-set UCT over sampled hands.
+
+    ``values`` and ``value`` of its decisions are utilities in [-1, 1] of its side: with the utility ``win``, twice the
+    estimated chance to win less one; with ``points``, points over 12 bases. An action that the search left aside has
+    the value of the worst that it looked at. ``policy`` are the shares of visits.
+    """
+
+    name = "doudizhu-mcts"
+    version = "1"
+    games = ("doudizhu",)
+    execution = "thread"
+    needs_search_thread = True
+    Options: ClassVar[type[msgspec.Struct]] = PlayOptions
+
+    options: PlayOptions
+
+    def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
+        super().__init__(options, model)
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        return game.name == "doudizhu"
+
+    def player(self, table: Table) -> DoudizhuMctsPlayer:
+        return DoudizhuMctsPlayer(self, table)
+
+
+class Thought(msgspec.Struct):
+    """The search of a hand, and where it stands."""
+
+    search: Search
+    options: dict[str, Any]
+    seed: int
+    told: int
+    """Length of the history at its root."""
+    action: int | None = None
+    """What was played at its root."""
+
+
+class DoudizhuMctsPlayer(Player):
+    """Keeps the tree of the hand."""
+
+    def __init__(self, strategy: DoudizhuMcts, table: Table) -> None:
+        self.options = strategy.options
+        self.table = table
+        self.thought: Thought | None = None
+        self.pondering: Pondering | None = None
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        pondered = self._stop_pondering()
+        known = view.to_json()
+        only = _without_search(view, legal, known["hand"])
+        if only is not None:
+            action, reason = only
+            return Decision(action=action, stats={"reason": reason, "iterations": 0})
+        ms = allotted_ms(budget, leads=known["last"] is None, cards=len(known["hand"]), max_ms=self.options.max_ms)
+        thought, reused = self._think_of(view, known)
+        watch = self._run(thought.search, ms)
+        decision = _decision(view, legal, thought, watch)
+        thought.action = decision.action
+        decision.stats = {
+            **(decision.stats or {}),
+            "reused_visits": reused,
+            **({"pondered": pondered} if pondered else {}),
+        }
+        if self.options.ponder:
+            thought.search.commit(decision.action)
+            self.pondering = Pondering(thought.search)
+        return decision
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        return Decision(action=doudizhu.rule_choice(view)[0])
+
+    def close(self) -> None:
+        self._stop_pondering()
+        self.thought = None
+
+    def _stop_pondering(self) -> int:
+        """Iterations done while others moved."""
+        if self.pondering is None:
+            return 0
+        done = self.pondering.stop()
+        self.pondering = None
+        return done
+
+    def _think_of(self, view: View, known: dict[str, Any]) -> tuple[Thought, int]:
+        """The search with its root at this view, and how many visits it brings along."""
+        native = cast(_native.View, view)
+        options = self.options.of_search(view.game, view.phase)
+        history: Sequence[tuple[int, str]] = known["history"]
+        old = self.thought
+        if (
+            self.options.reuse
+            and old is not None
+            and old.action is not None
+            and old.options == options
+            and known["complete"]
+            and len(history) > old.told
+        ):
+            since = np.array([view.parse(play) for _, play in history[old.told :]], dtype=np.int32)
+            old.search.advance(native, since)
+            reused = sum(visits for _, visits, _ in old.search.root_actions)
+            self.thought = msgspec.structs.replace(old, told=len(history), action=None)
+            return self.thought, reused
+        seed = (self.table.seed + 0x9E3779B97F4A7C15 * view.seq) % 2**63
+        self.thought = Thought(search(view, seed, **options), options, seed, len(history))
+        return self.thought, 0
+
+    def _run(self, tree: Search, ms: float) -> Stopwatch:
+        """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
+        limit = self.options.iterations or (DEFAULT_ITERATIONS if math.isinf(ms) else math.inf)
+        watch = Stopwatch(ms, limit)
+        while not watch.over():
+            before = tree.iterations
+            left = watch.left_ms()
+            tree.run(iterations=int(min(SLICE, limit - watch.done)), ms=left if math.isfinite(left) else None)
+            watch.done += tree.iterations - before
+            first, second = _most_visited(tree)
+            if first - second > watch.left_iterations():
+                break
+        return watch
+
+
+def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str] | None:
+    """A decision that needs no thought."""
+    if len(legal) == 1:
+        return int(legal[0]), "only move"
+    if view.phase == "play":
+        for action in doudizhu.readings(hand):
+            if view.is_legal(action):
+                return int(action), "last play"
+    return None
+
+
+def _most_visited(tree: Search) -> tuple[int, int]:
+    visits = sorted((n for _, n, _ in tree.root_actions), reverse=True)
+    return visits[0], visits[1]
+
+
+def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:
+    """The most visited action; among equals the one of the best value."""
+    found = thought.search.root_actions
+    visits = np.array([n for _, n, _ in found], dtype=np.float64)
+    values = np.array([value for _, _, value in found])
+    total = visits.sum()
+    if total == 0:
+        action, _ = doudizhu.rule_choice(view)
+        return Decision(action=action, stats={"reason": "no time to search", "iterations": 0})
+    values = np.where(visits > 0, values, values[visits > 0].min())
+    order = np.lexsort((-values, -visits))
+    best = int(order[0])
+    stats = {
+        "iterations": watch.done,
+        "nodes": thought.search.nodes,
+        "deals": thought.search.deals,
+        "seed": thought.seed,
+        "ms": round(watch.elapsed_ms, 2),
+        "candidates": {
+            view.notation(int(legal[i])): [int(visits[i]), round(float(values[i]), 3)]
+            for i in order[:SHOWN]
+            if visits[i] > 0
+        },
+    }
+    return Decision(
+        action=int(legal[best]),
+        policy=(visits / total).tolist(),
+        values=values.tolist(),
+        value=float(values[best]),
+        stats=stats,
+    )

@@ -1,0 +1,78 @@
+"""Options of play."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from bothost.rules import Game
+
+
+class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of play. Search goes on until the time is over or the iterations are done, whichever comes first."""
+
+    iterations: int = 0
+    """Most iterations of a decision; 0: as many as the time allows, and 4,000 where there is no clock."""
+    max_ms: float = 2000.0
+    """Most time for a decision, whatever the table's clock allows, in ms."""
+    exploration: float = 0.6
+    """C of UCT, for utilities in [-1, 1]."""
+    playout: Literal["rule", "random"] = "rule"
+    """Who plays hands to the end: the rule player, which errs by chance, or nobody but chance."""
+    noise: float = 0.1
+    """Chance that a step of a rule playout errs."""
+    others: Literal["policy", "tree"] = "policy"
+    """Who chooses for the other seats within the tree: the rule player, by the cards of the deal, or UCT."""
+    belief: int = 300
+    """Deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same."""
+    widening: float = 1.0
+    """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
+    utility: Literal["win", "points"] = "win"
+    """What is searched for: to win the hand, or points (with bombs and spring). Bids are searched for points."""
+    threads: int = 1
+    """Trees grown side by side, one core each."""
+    reuse: bool = True
+    """Keep what is still true of the tree from decision to decision."""
+    ponder: bool = False
+    """Search on while others move, on a thread of its own: one more core for each table."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.iterations <= 10**9:
+            raise ValueError("iterations must be within 0 and 1,000,000,000")
+        if not 1.0 <= self.max_ms <= 3_600_000.0:
+            raise ValueError("max_ms must be within 1 and 3,600,000")
+        if not 0.0 <= self.exploration <= 100.0:
+            raise ValueError("exploration must be within 0 and 100")
+        if not 0.0 <= self.noise <= 1.0:
+            raise ValueError("noise must be within 0 and 1")
+        if not 0 <= self.belief <= 100_000:
+            raise ValueError("belief must be within 0 and 100,000")
+        if not 0.0 <= self.widening <= 1000.0:
+            raise ValueError("widening must be within 0 and 1,000")
+        if not 1 <= self.threads <= 64:
+            raise ValueError("threads must be within 1 and 64")
+
+    def of_search(self, game: Game, phase: str) -> dict[str, Any]:
+        """Options of :func:`bothost.rules.search` for a decision of this phase."""
+        points = game.rules["scoring"] == "points" and (self.utility == "points" or phase == "bid")
+        return {
+            "exploration": self.exploration,
+            "playout": self.playout,
+            "playout_noise": self.noise,
+            "others": self.others,
+            "belief": self.belief,
+            "widening": self.widening,
+            "utility": "points" if points else "sign",
+            "points_scale": POINTS_SCALE * float(game.rules["base"]) if points else 1.0,
+            "threads": self.threads,
+            "max_nodes": MAX_NODES,
+        }
+
+
+POINTS_SCALE = 12.0
+"""Points, in units of the base, that count as the utility 1; more are cut off."""
+MAX_NODES = 1 << 18
+"""Nodes of a tree: about 100 MB at most."""
+DEFAULT_ITERATIONS = 4000
+"""Of a decision without a clock."""

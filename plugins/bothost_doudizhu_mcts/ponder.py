@@ -1,0 +1,36 @@
+"""Searching on while others move."""
+
+from __future__ import annotations
+
+import threading
+
+from bothost.rules import Search
+
+SLICE_MS = 4.0
+"""Longest that a decision waits for pondering to end."""
+MOST_ITERATIONS = 200_000
+"""Of one pause: a table where nobody moves costs no core for ever."""
+
+
+class Pondering:
+    """A thread that goes on with a search whose root action was committed; the search releases the GIL.
+
+    The search is the thread's alone from the beginning to ``stop``.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._begin = search.iterations
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ponder", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set() and self._search.iterations - self._begin < MOST_ITERATIONS:
+            self._search.run(ms=SLICE_MS)
+
+    def stop(self) -> int:
+        """End it and return how many iterations it did."""
+        self._stop.set()
+        self._thread.join()
+        return self._search.iterations - self._begin

@@ -1,0 +1,137 @@
+"""doudizhu-mcts: what it plays, when it stops, and that its search can be done again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bothost import Budget, Decision, Player, Table, rules
+from bothost.plugins import Plugins
+from bothost.rules import State, View, doudizhu
+
+PLUGINS = Plugins.load()
+GAME = rules.game("doudizhu")
+NO_CLOCK = Budget(deadline=math.inf)
+
+
+def player(seat: int = 0, game: rules.Game = GAME, **options: object) -> Player:
+    strategy = PLUGINS.resolve("doudizhu-mcts", options).make()
+    return strategy.player(Table(lobby="test", table="1", game=game, seat=seat, seed=7))
+
+
+def decide(view: View, budget: Budget = NO_CLOCK, **options: object) -> Decision:
+    return player(view.seat, view.game, **options).decide(view, view.legal(), budget)
+
+
+def middle_of_a_hand(seed: int, plies: int) -> State:
+    state = GAME.new_state(seed)
+    while plies > 0 or state.terminal or len(state.legal(state.to_act[0])) < 2:
+        if state.terminal:
+            seed += 1000
+            state = GAME.new_state(seed)
+        state.apply(state.to_act[0], doudizhu.rule_choice(state.view(state.to_act[0]))[0])
+        plies -= 1
+    return state
+
+
+def test_equal_seeds_and_iterations_give_equal_searches() -> None:
+    state = middle_of_a_hand(3, 8)
+    view = state.view(state.to_act[0])
+    one, other = decide(view, iterations=300), decide(view, iterations=300)
+    assert one.policy == other.policy
+    assert one.values == other.values
+    assert one.stats is not None
+    assert 0 < one.stats["iterations"] <= 300
+
+
+def test_the_statistics_tell_what_a_person_wants_to_know() -> None:
+    state = GAME.new_state(5)
+    decision = decide(state.view(0), iterations=200)
+    assert decision.stats is not None
+    assert {"iterations", "nodes", "seed", "ms", "candidates", "reused_visits"} <= set(decision.stats)
+    best = next(iter(decision.stats["candidates"]))
+    assert GAME.parse(best) == decision.action
+    assert decision.policy is not None
+    assert sum(decision.policy) == pytest.approx(1.0)
+    assert int(np.argmax(decision.policy)) == state.legal(0).tolist().index(decision.action)
+
+
+def test_forced_moves_and_last_plays_take_no_thought() -> None:
+    decision = None
+    for seed in range(50):
+        state = middle_of_a_hand(seed, 12)
+        while not state.terminal:
+            view = state.view(state.to_act[0])
+            if len(view.legal()) == 1:
+                decision = decide(view, iterations=10**6)
+                break
+            state.apply(view.seat, doudizhu.rule_choice(view)[0])
+        if decision is not None:
+            break
+    assert decision is not None
+    assert decision.stats == {"reason": "only move", "iterations": 0}
+
+
+@pytest.mark.parametrize("ms", [5.0, 60.0])
+def test_it_stops_before_its_deadline(ms: float) -> None:
+    state = GAME.new_state(11)
+    thinker = player()
+    late = []
+    for _ in range(5):
+        began = time.monotonic()
+        thinker.decide(state.view(0), state.legal(0), Budget(deadline=began + ms / 1000.0))
+        late.append(time.monotonic() - began - ms / 1000.0)
+    assert sorted(late)[2] < 0.002  # the median: the machine may be busy
+
+
+def test_the_tree_goes_along_with_the_hand() -> None:
+    state = GAME.new_state(2)
+    thinker = player(iterations=1500)
+    reused = []
+    while not state.terminal:
+        seat = state.to_act[0]
+        view = state.view(seat)
+        if seat == 0:
+            decision = thinker.decide(view, view.legal(), NO_CLOCK)
+            reused.append((decision.stats or {}).get("reused_visits", 0))
+            state.apply(seat, decision.action)
+        else:
+            state.apply(seat, doudizhu.rule_choice(view)[0])
+    assert any(reused)
+
+
+def test_pondering_searches_on_while_others_move() -> None:
+    state = GAME.new_state(2)
+    thinker = player(iterations=300, ponder=True)
+    pondered = 0
+    while not state.terminal and not pondered:
+        seat = state.to_act[0]
+        view = state.view(seat)
+        if seat == 0:
+            decision = thinker.decide(view, view.legal(), NO_CLOCK)
+            pondered = (decision.stats or {}).get("pondered", 0)
+            state.apply(seat, decision.action)
+            time.sleep(0.05)
+        else:
+            state.apply(seat, doudizhu.rule_choice(view)[0])
+    thinker.close()
+    assert pondered > 0
+
+
+@pytest.mark.parametrize(("hand", "bid"), [("RB2222AAAAKKKQQQJ", "bid3"), ("334456677899TTJQK", "bid0")])
+def test_it_bids_on_strong_hands_and_not_on_weak_ones(hand: str, bid: str) -> None:
+    game = rules.game("doudizhu", preset="bidding")
+    rest = Counter("3456789TJQKA2" * 4 + "BR") - Counter(hand)
+    cards = "".join(sorted(rest.elements(), key=doudizhu.RANKS.index))
+    hands = [hand, cards[0:34:2], cards[1:34:2]]
+    view = game.state_from_deal({"hands": hands, "bottom": cards[34:], "first": 0}).view(0)
+    assert view.notation(decide(view, iterations=4000).action) == bid
+
+
+def test_options_out_of_range_are_refused_in_words() -> None:
+    with pytest.raises(Exception, match="noise must be within"):
+        player(noise=2.0)
