@@ -16,8 +16,8 @@ from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import Lineup, lineups
 from bothost.arena.match import DealResult, play_deals
-from bothost.arena.statistics import BettingTest
 from bothost.rules.game import Game
+from bothost.sequential import BettingTest
 from bothost.strategy import Strategy
 
 Json = dict[str, Any]

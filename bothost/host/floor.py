@@ -71,6 +71,14 @@ class TableOwner(Protocol):
     def hand_over(self, session: Session) -> None: ...
 
 
+class Observer(Protocol):
+    """Somebody who watches what is decided and how hands end (``bothost.host.models``)."""
+
+    def answered(self, hand: Hand, job: Job) -> None: ...
+    def outcome(self, event: Outcome) -> None: ...
+    def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None: ...
+
+
 class Tally:
     """What a host did, for people to read."""
 
@@ -97,6 +105,7 @@ class Floor:
         self.recorder = recorder
         self.hooks = hooks
         self.workers: Workers
+        self.observer: Observer | None = None
         self.tally = Tally()
         self.decide = Latency()
         """From a request's arrival to the worker's result, one of every batch of results."""
@@ -116,7 +125,7 @@ class Floor:
             HandOpening: self._open_hand,
             HandClosed: self._close_hand,
             SnapshotTaken: self._snapshot,
-            Outcome: lambda session, event: recorder.outcome(event),
+            Outcome: lambda session, event: self._outcome(event),
             Late: lambda session, event: self._late(event),
             NeedSnapshot: self._need_snapshot,
             GaveUp: self._gave_up,
@@ -147,6 +156,8 @@ class Floor:
                     self.workers.rescue_late()
             elif hand.plan.reason is not None:
                 self.tally.fallbacks[hand.plan.reason] += 1
+            if self.observer is not None:
+                self.observer.answered(hand, job)
             if self.hooks.decisions:
                 self._notify(hand, job)
         if not hand.notified:
@@ -178,6 +189,11 @@ class Floor:
             error=repr(cause) if cause is not None else None,
         )
         self.plans.failed(loaded, job.reason or "error")
+
+    def _outcome(self, event: Outcome) -> None:
+        if self.observer is not None:
+            self.observer.outcome(event)
+        self.recorder.outcome(event)
 
     def _late(self, event: Late) -> None:
         self.workers.late(event.job)
@@ -270,6 +286,8 @@ class Floor:
                 self.tally.aborted += 1
             elif 0 <= hand.seat < len(event.scores):
                 self.tally.result(hand.plan.strategy.name, event.scores[hand.seat])
+            if self.observer is not None:
+                self.observer.closed(hand, event.scores)
             if not hand.notified:
                 self._notify_opened(hand)
             assert hand.table is not None

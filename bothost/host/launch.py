@@ -17,10 +17,12 @@ from bothost.host.connection import ConnectionSettings
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
+from bothost.host.models import ModelWatch
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
 from bothost.store.leases import Leases
+from bothost.store.registry import Registry
 
 T = TypeVar("T")
 
@@ -70,9 +72,12 @@ async def opened(
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
             )
             gc.freeze()  # what was imported lives for ever
+            registry = Registry(store, settings.host.data_dir / "models")
+            host.models = ModelWatch(host, plugins, registry)
             async with _pages(host):
                 with _signals(loop, host, lambda: reload.take_up(host, plugins, read) if host and read else None):
-                    yield host
+                    async with host.models.following():
+                        yield host
     finally:
         await control.aclose()
         if identity is not None:

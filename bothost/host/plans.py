@@ -19,7 +19,7 @@ _log = structlog.get_logger("bothost.host")
 
 TELL_S = 60.0
 FRESH_S = 5.0
-"""How long an address stands for the same version: a promoted model is picked up by tables that open later."""
+"""How long an address stands for the same version, where nobody follows the registry (``bothost.host.models``)."""
 
 
 class Loaded:
@@ -85,8 +85,11 @@ class Plans:
         self._clock = clock
         self._told: dict[str, float] = {}
         """What was said to be unavailable, and when: it is asked for with every table."""
-        self._recent: dict[tuple[str, str], tuple[float, Loaded]] = {}
+        self._recent: dict[tuple[str, str], tuple[float, Loaded, Mapping[str, Any]]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
+        self.fresh_s = FRESH_S
+        self.instead: Callable[[Loaded, str], Loaded] = lambda loaded, address: loaded
+        """Who plays at a new table for which a strategy (and its address) was chosen: itself, or its canary."""
 
     def reload(self, router: Router, *, quarantine_after: int, quarantine_s: float) -> None:
         """Other rules for the tables that open from now on."""
@@ -111,23 +114,38 @@ class Plans:
         if strategy is None or strategy.quarantined_until > self._clock():
             reason = "unavailable" if strategy is None else "quarantined"
             return Plan(fallback, None, choice.level, reason) if fallback is not None else None
-        return Plan(strategy, fallback, choice.level)
+        other = self.instead(strategy, choice.strategy)
+        if other is not strategy and (other.quarantined_until > self._clock() or not self._plays(other, game)):
+            other = strategy
+        return Plan(other, fallback, choice.level)
 
     def load(self, address: str, options: Mapping[str, Any]) -> Loaded:
         """The strategy that an address stands for now. Raises as ``Plugins.resolve`` does."""
         now = self._clock()
-        asked = (address, repr(sorted(options.items())))
-        recent = self._recent.get(asked)
-        if recent is not None and now - recent[0] < FRESH_S:
+        recent = self._recent.get(_asked(address, options))
+        if recent is not None and now - recent[0] < self.fresh_s:
             return recent[1]
         resolved = self._plugins.resolve(address, options)
-        model = resolved.model
-        key = (*asked, model.version if model is not None else "", model.sha256 if model is not None else "")
-        loaded = self._loaded.setdefault(key, Loaded(resolved))
+        return self.replace(address, options, Loaded(resolved))
+
+    def known(self) -> list[tuple[str, Mapping[str, Any], Loaded]]:
+        """Every address with its options that was asked for lately, and what it stands for."""
+        return [(asked[0], options, loaded) for asked, (_, loaded, options) in self._recent.items()]
+
+    def replace(self, address: str, options: Mapping[str, Any], loaded: Loaded) -> Loaded:
+        """Let an address stand for this from now on; live hands keep what they have. Returns the one of its version
+        that is there already, if there is one."""
+        asked = _asked(address, options)
+        loaded = self._loaded.setdefault((*asked, loaded.version, loaded.sha256), loaded)
         if len(self._recent) > 1000:
             self._recent.clear()
-        self._recent[asked] = (now, loaded)
+        self._recent[asked] = (self._clock(), loaded, options)
         return loaded
+
+    def forget(self, loaded: Loaded) -> None:
+        """No table plays by this any more, and no address stands for it."""
+        if all(kept is not loaded for _, kept, _ in self._recent.values()):
+            self._loaded = {key: kept for key, kept in self._loaded.items() if kept is not loaded}
 
     def failed(self, loaded: Loaded, cause: str) -> None:
         """Count a failure; too many in a while keep the strategy from new tables."""
@@ -143,6 +161,13 @@ class Plans:
             _log.error("strategy_quarantined", strategy=loaded.address, cause=cause, for_s=self._quarantine_s)
         loaded.quarantined_until = now + self._quarantine_s
         loaded.failures = []
+
+    @staticmethod
+    def _plays(loaded: Loaded, game: Game) -> bool:
+        try:
+            return loaded.resolved.strategy.supports(game)
+        except Exception:  # a bug in the plugin
+            return False
 
     def _try(self, address: str, options: Mapping[str, Any], game: Game) -> Loaded | None:
         try:
@@ -161,3 +186,7 @@ class Plans:
         if now - self._told.get(address, -TELL_S) >= TELL_S:
             self._told[address] = now
             _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)
+
+
+def _asked(address: str, options: Mapping[str, Any]) -> tuple[str, str]:
+    return address, repr(sorted(options.items()))

@@ -13,6 +13,7 @@ import uuid_utils
 
 from bothost.host.latency import Latency
 from bothost.host.plans import Loaded, Plan
+from bothost.rules.game import View
 from bothost.store.records import (
     DecisionRecord,
     EventsRecord,
@@ -20,8 +21,10 @@ from bothost.store.records import (
     GameRecord,
     OutcomeRecord,
     Record,
+    Role,
     SnapshotRecord,
 )
+from bothost.strategy import Decision
 from bothost.tables.hand import Answer, Hand, HandClosed, Job, Outcome, SnapshotTaken
 
 FIRST_LEGAL = "first-legal"
@@ -169,25 +172,48 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------------- rows
 
     def _decision(self, hand: Hand, plan: Plan, job: Job, at: int) -> DecisionRecord:
-        decision, view, window = job.decision, job.view, job.window
-        assert decision is not None and hand.table is not None
+        assert job.decision is not None
         by: Loaded | None = plan.strategy
         if job.decided_by == "fallback":
             by = plan.fallback
         elif job.decided_by == "first-legal":
             by = None
-        action = int(decision.action)
         raw = hand.raw
+        kept = None if raw is None else (raw.encode() if isinstance(raw, str) else raw)[:RAW_BYTES]
+        return self._row(
+            job.id, "live", job, job.view, job.decision, by, job.reason or plan.reason, job.elapsed_s, kept, at
+        )
+
+    def shadow(self, job: Job, view: View, decision: Decision, by: Loaded, elapsed_s: float) -> None:
+        """What a shadow would have done where ``job`` was decided; ``view`` is as it was then."""
+        self._add(self._row(new_id(), "shadow", job, view, decision, by, None, elapsed_s, None, now_us()))
+
+    def _row(
+        self,
+        row_id: bytes,
+        role: Role,
+        job: Job,
+        view: View,
+        decision: Decision,
+        by: Loaded | None,
+        fallback: str | None,
+        elapsed_s: float,
+        raw: bytes | None,
+        at: int,
+    ) -> DecisionRecord:
+        hand, window = job.hand, job.window
+        assert hand.table is not None
+        action = int(decision.action)
         lobby, _, table = hand.session.key
         # By position, in the order of DecisionRecord.
         return DecisionRecord(
-            job.id,
+            row_id,
             hand.game_id,
             hand.seat,
             job.seq,
             job.substep,
             job.attempt,
-            "live",
+            role,
             self._host,
             lobby,
             table,
@@ -207,12 +233,12 @@ class Recorder:
             decision.model_sha256 or (by.sha256 if by is not None else None),
             decision.encoder_version,
             None if decision.stats is None else _text(decision.stats),
-            job.reason or plan.reason,
+            fallback,
             (window.answer - window.arrival) * 1000.0,
-            job.elapsed_s * 1000.0,
+            elapsed_s * 1000.0,
             self._config_hash,
             hand.table.seed,
-            None if raw is None else (raw.encode() if isinstance(raw, str) else raw)[:RAW_BYTES],
+            raw,
             at,
         )
 

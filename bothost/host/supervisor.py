@@ -20,6 +20,7 @@ from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
+from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.recorder import Log, Recorder
@@ -83,6 +84,7 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self._plugins = plugins
+        self.models: ModelWatch | None = None
         self._leases = leases
         """None: nobody else connects these accounts."""
         self._memory = memory
@@ -343,6 +345,11 @@ class Host:
                 self._games.popitem(last=False)
         return game
 
+    @property
+    def games(self) -> list[Game]:
+        """Games that were made so far, each with its rules."""
+        return list(self._games.values())
+
     def remember(self, account: Account, memo: Json) -> None:
         self._writer.submit(self._remember, account.lobby.name, account.name, memo)
 
@@ -379,11 +386,13 @@ class Host:
                 {
                     "address": loaded.address,
                     "version": loaded.version,
+                    "model_sha256": loaded.sha256,
                     "quarantined": loaded.quarantined_until > time.monotonic(),
                     "hung_threads": loaded.hung,
                 }
                 for loaded in self.plans.loaded
             ],
+            "registry": self.models.status() if self.models is not None else None,
             "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
             "accounts": [account.status() for account in self.accounts],
             **metrics.observed(self),

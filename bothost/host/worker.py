@@ -79,7 +79,7 @@ class Worker:
         self._returned = returned
         self._make = make
         self._waiting: dict[Loaded, list[Task]] = {}
-        self._closing: list[Player] = []
+        self._closing: list[Player | Strategy] = []
         self._stopping = False
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -94,8 +94,8 @@ class Worker:
                 self._waiting.setdefault(loaded, []).extend(tasks)
             self._wake.notify()
 
-    def close_player(self, player: Player) -> None:
-        """Let the player tidy up."""
+    def close_player(self, player: Player | Strategy) -> None:
+        """Let the player, or a strategy that is no longer needed, tidy up."""
         with self._wake:
             self._closing.append(player)
             self._wake.notify()
@@ -153,7 +153,7 @@ class Worker:
             except Exception:
                 _log.exception("strategy_close_failed", strategy=type(strategy).__name__)
 
-    def _close(self, players: list[Player]) -> None:
+    def _close(self, players: list[Player | Strategy]) -> None:
         for player in players:
             try:
                 player.close()

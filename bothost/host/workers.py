@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
@@ -127,6 +127,28 @@ class Workers:
         for worker in [self._inline] if loaded.execution == "inline" else self._pool_of(loaded):
             worker.submit({loaded: []})
 
+    def instances_of(self, loaded: Loaded) -> int:
+        """How many instances play: one per thread."""
+        return 1 if loaded.execution == "inline" else len(self._pool_of(loaded))
+
+    def adopt(self, loaded: Loaded, instances: Sequence[Strategy]) -> None:
+        """Take instances that were made elsewhere, ``instances_of`` many: no thread that plays waits for a model."""
+        pool = [self._inline] if loaded.execution == "inline" else self._pool_of(loaded)
+        for worker, instance in zip(pool, instances, strict=True):
+            worker.instances[loaded] = instance
+
+    def forget(self, loaded: Loaded) -> None:
+        """No hand plays by this any more: close its instances, in their threads, and end its processes."""
+        for worker in self._all():
+            instance = worker.instances.pop(loaded, None)
+            if instance is not None:
+                worker.close_player(instance)
+        for worker in self._processes.pop(loaded, ()):
+            worker.stop()
+        own = self._own.pop(loaded, None)
+        if own is not None and own not in self._own.values():
+            own.stop()
+
     async def processes_ready(self) -> None:
         """Wait until the processes of the strategies that were warmed have started, or failed to."""
         end = time.monotonic() + START_S
@@ -230,11 +252,15 @@ class Workers:
 
     # ------------------------------------------------------------------------------------------------------ plumbing
 
+    def make(self, loaded: Loaded, *, wait: bool = True) -> Strategy:
+        """An instance of the strategy; in a process of its own, where it wants that."""
+        if loaded.execution != "process":
+            return loaded.resolved.make()
+        return ProcessStrategy(loaded.resolved, self._process_limits, wait=wait)
+
     def _worker(self, name: str, *, rescues: bool = False) -> Worker:
         def make(loaded: Loaded) -> Strategy:
-            if loaded.execution != "process":
-                return loaded.resolved.make()
-            return ProcessStrategy(loaded.resolved, self._process_limits, wait=not rescues)
+            return self.make(loaded, wait=not rescues)
 
         return Worker(name, self._post, self._returned, rescues=rescues, make=make)
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from bothost.arena.statistics import BettingTest, mean_ci95, t975
+from bothost.arena.statistics import mean_ci95, t975
+from bothost.sequential import BettingTest
 
 
 def test_interval_covers_the_true_mean_as_often_as_it_says():

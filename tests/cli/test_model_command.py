@@ -53,7 +53,7 @@ def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
     assert found["version"] == "r1" and found["match"]["better"] and found["match"]["p_better"] <= 0.05
     assert aliases(model)["champion"] == "r1" and "challenger" not in aliases(model)
     lineage = json.loads(model("show", "phase-ppo:r1", "--json")[1])
-    assert lineage["lineage"]["kind"] == "import" and [h["version"] for h in lineage["history"]][0] == "v1-level-1"
+    assert lineage["lineage"]["kind"] == "import" and lineage["history"][0]["version"] == "v1-level-1"
     assert "better" in lineage["history"][-2]["reason"]
 
     assert json.loads(model("rollback", "phase-ppo", "--json")[1])["version"] == "v1-level-1"

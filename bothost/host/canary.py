@@ -1,0 +1,104 @@
+"""Whether a canary is significantly worse than the champion that plays beside it.
+
+Each hand of the canary is paired with one that the champion played at the same lobby and game in the same time. A pair
+scores 1 against the canary, ½ or 0: once by the hands' results, once by whether there was a failure in them (a
+fallback, or a move that the lobby refused). Under "the canary is no worse" both scores have a mean of at most ½. That
+is tested by a betting martingale (``bothost.sequential``), which may be looked at after every hand: a canary that is no
+worse is rolled back with probability at most ``ALPHA`` over its whole life, on one host.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bothost.sequential import BettingTest
+from bothost.tables.hand import Hand
+
+ALPHA = 0.01
+"""Divided evenly between the two tests."""
+WAITING = 200
+"""Hands kept until the other has played one too."""
+
+
+class _Played(NamedTuple):
+    score: float | None
+    failed: bool
+
+
+class _Trial:
+    """One canary against its champion."""
+
+    def __init__(self) -> None:
+        self.results = BettingTest(0.5, ALPHA / 2)
+        self.failures = BettingTest(0.5, ALPHA / 2)
+        self.pairs = 0
+        self.worse = self.better = 0
+        self.failed = [0, 0]
+        """Hands with failures, of the champion and of the canary, among the pairs."""
+        self._waiting: dict[tuple[str, str], tuple[deque[_Played], deque[_Played]]] = defaultdict(
+            lambda: (deque(maxlen=WAITING), deque(maxlen=WAITING))
+        )
+
+    def add(self, where: tuple[str, str], played: _Played, is_canary: bool) -> None:
+        waiting = self._waiting[where]
+        waiting[is_canary].append(played)
+        while waiting[0] and waiting[1]:
+            self._pair(waiting[0].popleft(), waiting[1].popleft())
+
+    def _pair(self, champion: _Played, canary: _Played) -> None:
+        self.pairs += 1
+        self.failed[0] += champion.failed
+        self.failed[1] += canary.failed
+        self.failures.update((1 + canary.failed - champion.failed) / 2)
+        if champion.score is not None and canary.score is not None:
+            self.worse += canary.score < champion.score
+            self.better += canary.score > champion.score
+            self.results.update(0.5 + (champion.score > canary.score) / 2 - (champion.score < canary.score) / 2)
+
+    @property
+    def verdict(self) -> str | None:
+        if self.failures.rejected:
+            return (
+                f"failures in {self.failed[1]} of {self.pairs} hands, in {self.failed[0]} of the champion's "
+                f"(p = {self.failures.p_value:.2g}, at most {ALPHA / 2:g} is taken for chance)"
+            )
+        if self.results.rejected:
+            return (
+                f"of {self.pairs} pairs of hands it scored less in {self.worse} and more in {self.better} "
+                f"(p = {self.results.p_value:.2g}, at most {ALPHA / 2:g} is taken for chance)"
+            )
+        return None
+
+
+class Judge:
+    """Judges the canaries of a host, by its own tables."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, _Trial] = {}
+        self._failed: set[Hand] = set()
+
+    def begin(self, strategy: str) -> None:
+        """A new canary."""
+        self._trials[strategy] = _Trial()
+
+    def failed(self, hand: Hand) -> None:
+        """There was a fallback in the hand, or the lobby refused a move."""
+        self._failed.add(hand)
+
+    def closed(self, hand: Hand, scores: tuple[float, ...] | None, *, is_canary: bool) -> None:
+        """A hand of the canary or of its champion is over."""
+        failed = hand in self._failed
+        self._failed.discard(hand)
+        trial = self._trials.get(hand.plan.strategy.name)
+        if trial is not None and hand.table is not None:
+            score = scores[hand.seat] if scores is not None and 0 <= hand.seat < len(scores) else None
+            trial.add((hand.table.lobby, hand.table.game.name), _Played(score, failed), is_canary)
+
+    def verdicts(self) -> Iterator[tuple[str, str]]:
+        """Strategies whose canaries are worse, and the statistics; each is told once."""
+        for name, trial in list(self._trials.items()):
+            if (verdict := trial.verdict) is not None:
+                del self._trials[name]
+                yield name, verdict

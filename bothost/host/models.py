@@ -1,0 +1,318 @@
+"""A running host follows the registry: what an alias comes to stand for plays at the tables that open from then on.
+
+Once a second a thread reads the aliases. Where one was moved, the same thread fetches the model's files, verifies
+them, makes the strategy and lets it decide once; only then does the event loop put it in the place of the one before.
+Hands that are live keep theirs. A model that cannot be had whole, or by which its strategy cannot play, is refused: the
+log says why, and the one before plays on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import math
+import random
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bothost.errors import BothostError, ModelError, StoreUnavailable
+from bothost.host.canary import Judge
+from bothost.host.plans import Loaded
+from bothost.host.shadow import Shadow
+from bothost.plugins.address import CHAMPION
+from bothost.store.registry import CANARY, SHADOW, AliasMoved, Pointer, Registry, is_alias
+from bothost.strategy import Budget, Model, Strategy, Table
+from bothost.tables.hand import Hand, Job, Outcome
+
+if TYPE_CHECKING:
+    from bothost.host.supervisor import Host
+    from bothost.plugins import Plugins
+
+_log = structlog.get_logger("bothost.host")
+
+LOOK_S = 1.0
+AGAIN_S = 60.0
+"""How long a model that was refused is left alone."""
+
+Address = tuple[str, str]
+"""(strategy, alias or version)"""
+
+
+class Shelf:
+    """What aliases stand for, as of the last look: an ``AliasResolver`` that never waits for the database."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.pointers: dict[Address, Pointer] = {}
+        self._models: dict[Address, Model | str | None] = {}
+        self._refused: dict[Address, tuple[int, float]] = {}
+        """Alias → (its number, when it was refused)."""
+        self._wanted: set[Address] = set()
+        """Versions that were asked for by name and are not known yet."""
+
+    def resolve(self, strategy: str, name: str) -> Model | str | None:
+        key = strategy, name
+        if key not in self._models and not is_alias(name) and len(self._wanted) < 1000:
+            self._wanted.add(key)
+        return self._models.get(key)
+
+    def look(self) -> bool:
+        """Read the aliases, and fetch what they came to stand for; in a thread. Returns whether anything changed."""
+        before, self.pointers = self.pointers, self.registry.pointers()
+        changed = False
+        for key, pointer in self.pointers.items():
+            if before.get(key) != pointer or self._due(key, pointer):
+                changed |= self._take(key, pointer)
+        for key in list(self._wanted):
+            self._wanted.discard(key)
+            if (found := self.registry.resolve(*key)) is not None:
+                self._models[key], changed = found, True
+        return changed
+
+    def _due(self, key: Address, pointer: Pointer) -> bool:
+        refused = self._refused.get(key)
+        return refused is not None and refused[0] == pointer.number and time.monotonic() - refused[1] > AGAIN_S
+
+    def _take(self, key: Address, pointer: Pointer) -> bool:
+        try:
+            self._models[key] = (
+                None if pointer.version is None else self.registry.resolve(pointer.strategy, pointer.alias)
+            )
+        except ModelError as error:
+            self._refused[key] = pointer.number, time.monotonic()
+            _log.error("model_refused", model=":".join(key), error=str(error), advice=error.advice)
+            return False
+        self._refused.pop(key, None)
+        return True
+
+
+class ModelWatch:
+    """Keeps a host's strategies at what their addresses stand for. Lives on the event loop; looks in a thread."""
+
+    def __init__(self, host: Host, plugins: Plugins, registry: Registry, *, look_s: float = LOOK_S) -> None:
+        self.shelf = Shelf(registry)
+        self.shadow = Shadow(host.floor.recorder, host.floor.workers.make)
+        self.judge = Judge()
+        self.refused = 0
+        """Models that were refused since the start."""
+        self._host = host
+        self._plugins = plugins
+        self._look_s = look_s
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
+        self._away = False
+        self._refused: dict[tuple[str, str, str], float] = {}
+        self._canaries: dict[str, Loaded] = {}
+        """Strategy → its canary, ready to play."""
+        self._retired: list[Loaded] = []
+        self._withdrawing: dict[str, tuple[Pointer, str]] = {}
+        """Canaries that are to be withdrawn in the database too, and why."""
+        plugins.aliases = self.shelf.resolve
+
+    @contextlib.asynccontextmanager
+    async def following(self) -> Any:
+        """Look once, then again and again for as long as the block lasts."""
+        loop = asyncio.get_running_loop()
+        for route in self._host.settings.routes:
+            name, _, version = route.strategy.partition(":")
+            self.shelf.resolve(name, version or CHAMPION)
+        await loop.run_in_executor(self._thread, self.shelf.look)
+        plans, floor = self._host.plans, self._host.floor
+        plans.fresh_s, plans.instead, floor.observer = math.inf, self.instead, self
+        task = asyncio.create_task(self._follow(), name="models")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.to_thread(self._thread.shutdown)
+            await asyncio.to_thread(self.shadow.close)
+
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                await loop.run_in_executor(self._thread, self.shelf.look)
+                await self._take_up()
+                await self._roll_back()
+                self._tidy()
+                self._away = False
+            except StoreUnavailable as error:
+                if not self._away:
+                    _log.warning("models_not_followed", error=str(error))
+                self._away = True
+            except Exception:  # whatever it is, the host plays on with what it has
+                _log.exception("models_not_followed")
+            await asyncio.sleep(self._look_s)
+
+    # ------------------------------------------------------------------------------------------------ taking models up
+
+    async def _take_up(self) -> None:
+        plans = self._host.plans
+        known = plans.known()
+        for address, options, loaded in known:
+            fresh = await self._fresh(address, options, loaded)
+            if fresh is not None:
+                plans.replace(address, options, fresh)
+                self._retired.append(loaded)
+                _log.info("model_taken_up", strategy=address, version=fresh.version, sha256=fresh.sha256)
+        for name, options in {loaded.name: options for _, options, loaded in known}.items():
+            if name not in self._withdrawing:
+                await self._aside(name, CANARY, options)
+            await self._aside(name, SHADOW, options)
+
+    async def _aside(self, name: str, alias: str, options: Mapping[str, Any]) -> None:
+        """Make the canary or the shadow of a strategy ready, or let go of it."""
+        pointer = self.shelf.pointers.get((name, alias))
+        now = self._canaries.get(name) if alias == CANARY else self.shadow.of(name)
+        wanted = pointer is not None and pointer.version is not None
+        fresh = None
+        if wanted:
+            fresh = await self._fresh(f"{name}:{alias}", options, now, warm=alias == CANARY)
+            if fresh is None:
+                return
+        elif now is None:
+            return
+        if alias == SHADOW:
+            self.shadow.use(name, fresh)
+        elif fresh is None:
+            self._canaries.pop(name, None)
+        else:
+            self._canaries[name] = fresh
+            self.judge.begin(name)
+        if now is not None:
+            self._retired.append(now)
+        _log.info(f"{alias}_changed", strategy=name, version=fresh.version if fresh else None)
+
+    async def _fresh(
+        self, address: str, options: Mapping[str, Any], now: Loaded | None, *, warm: bool = True
+    ) -> Loaded | None:
+        """What an address stands for, ready to play; None where that is what plays already, or is refused."""
+        loop = asyncio.get_running_loop()
+        games = self._host.games
+        workers = self._host.floor.workers
+        try:
+            resolved = await loop.run_in_executor(self._thread, self._plugins.resolve, address, options)
+            sha256 = resolved.model.sha256 if resolved.model is not None else None
+            if now is not None and now.sha256 == sha256:
+                return None
+            if time.monotonic() - self._refused.get((address, repr(options), sha256 or ""), -AGAIN_S) < AGAIN_S:
+                return None
+            loaded = Loaded(resolved)
+            if warm and loaded.execution == "process":
+                workers.warm(loaded)
+                await workers.processes_ready()
+            elif warm:
+                made = [
+                    await loop.run_in_executor(self._thread, _warmed, loaded, games)
+                    for _ in range(workers.instances_of(loaded))
+                ]
+                workers.adopt(loaded, made)
+            return loaded
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            sha = self.shelf.resolve(*_split(address))
+            key = (address, repr(options), sha.sha256 if isinstance(sha, Model) else "")
+            if time.monotonic() - self._refused.get(key, -AGAIN_S) >= AGAIN_S:
+                self._refused[key] = time.monotonic()
+                self.refused += 1
+                advice = error.advice if isinstance(error, BothostError) else "roll the alias back"
+                _log.error("model_refused", model=address, error=str(error), advice=advice)
+            return None
+
+    def _tidy(self) -> None:
+        """Let go of strategies that no hand plays by any more."""
+        playing = {
+            session.hand.plan.strategy
+            for account in self._host.accounts
+            for session in account.sessions.values()
+            if session.hand is not None and session.hand.plan is not None
+        }
+        for loaded in [loaded for loaded in self._retired if loaded not in playing]:
+            self._retired.remove(loaded)
+            self._host.plans.forget(loaded)
+            self._host.floor.workers.forget(loaded)
+
+    # ---------------------------------------------------------------------------------------------- canary and shadow
+
+    def instead(self, loaded: Loaded, address: str) -> Loaded:
+        """Who plays at a new table for which ``loaded`` was chosen: the canary, by its share of the champion's."""
+        canary = self._canaries.get(loaded.name)
+        pointer = self.shelf.pointers.get((loaded.name, CANARY))
+        if canary is None or pointer is None or pointer.share is None or _split(address)[1] != CHAMPION:
+            return loaded
+        return canary if random.random() < pointer.share else loaded
+
+    def answered(self, hand: Hand, job: Job) -> None:
+        """A decision was made at a table."""
+        loaded: Loaded = hand.plan.strategy
+        if loaded.name in self._canaries and job.reason is not None:
+            self.judge.failed(hand)
+        self.shadow.offer(hand, job)
+
+    def outcome(self, event: Outcome) -> None:
+        """The lobby said something about a move."""
+        if event.kind == "rejected" and event.answer.hand.plan.strategy.name in self._canaries:
+            self.judge.failed(event.answer.hand)
+
+    def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None:
+        """A hand is over."""
+        loaded: Loaded = hand.plan.strategy
+        canary = self._canaries.get(loaded.name)
+        if canary is not None:
+            champion = _split(loaded.address)[1] == CHAMPION
+            if loaded is canary or champion:
+                self.judge.closed(hand, scores, is_canary=loaded is canary)
+
+    async def _roll_back(self) -> None:
+        for name, why in self.judge.verdicts():
+            pointer, canary = self.shelf.pointers.get((name, CANARY)), self._canaries.pop(name, None)
+            if pointer is not None and pointer.version is not None and canary is not None:
+                _log.error("canary_rolled_back", strategy=name, version=pointer.version, reason=why)
+                self._retired.append(canary)
+                self._withdrawing[name] = pointer, why
+        loop = asyncio.get_running_loop()
+        for name, (pointer, why) in list(self._withdrawing.items()):  # until the database knows
+            with contextlib.suppress(AliasMoved):  # another host was first
+                await loop.run_in_executor(self._thread, self._withdraw, name, pointer, why)
+            await loop.run_in_executor(self._thread, self.shelf.look)
+            del self._withdrawing[name]
+
+    def _withdraw(self, name: str, pointer: Pointer, why: str) -> None:
+        strategy = self._plugins.strategies[name]
+        registry = self.shelf.registry
+        registry.point(strategy, CANARY, None, reason=why, kind="rollback", after=pointer.number)
+
+    def status(self) -> dict[str, Any]:
+        """For ``bothost status``."""
+        return {
+            "refused": self.refused,
+            "canaries": {name: loaded.version for name, loaded in sorted(self._canaries.items())},
+            "shadow": self.shadow.status(),
+        }
+
+
+def _split(address: str) -> tuple[str, str]:
+    name, _, alias = address.partition(":")
+    return name, alias or CHAMPION
+
+
+def _warmed(loaded: Loaded, games: list[Any]) -> Strategy:
+    """The strategy, made, after one decision in a game that it plays: what is lazy in it is not lazy any more."""
+    instance = loaded.resolved.make()
+    for game in games:
+        if not instance.supports(game):
+            continue
+        state = game.new_state(0)
+        view = state.view(state.to_act[0])
+        player = instance.player(Table(lobby="warm-up", table="1", game=game, seat=view.seat, seed=0))
+        decision = player.decide(view, view.legal(), Budget(time.monotonic() + 1.0))
+        player.close()
+        if not view.is_legal(int(decision.action)):
+            raise ModelError(f"{loaded.address} ({loaded.version}) gave illegal action {decision.action} at the start")
+        break
+    return instance

@@ -1,0 +1,143 @@
+"""Shadows: models that decide every position that their strategy is asked, are logged, and never play.
+
+The live answer has left the strategy before a shadow hears of the position, and nothing waits for it: positions go
+into a bounded queue, from which one thread takes them; where it cannot keep up, positions are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import structlog
+
+from bothost.host.plans import Loaded
+from bothost.host.recorder import Recorder
+from bothost.rules.game import View
+from bothost.strategy import Budget, Decision, Player, Strategy, Table
+from bothost.tables.hand import Hand, Job
+
+_log = structlog.get_logger("bothost.host")
+
+QUEUE = 512
+PLAYERS = 2000
+"""Hands whose players are kept."""
+
+
+class Position(NamedTuple):
+    """What a live decision was about."""
+
+    loaded: Loaded
+    game_id: bytes
+    table: Table
+    job: Job
+    view: View
+    """The shadow's own copy."""
+    grant_s: float
+
+
+class Shadow:
+    """The shadows of a host. Its methods are called on the event loop."""
+
+    def __init__(self, recorder: Recorder, make: Callable[[Loaded], Strategy]) -> None:
+        self._recorder = recorder
+        self._make = make
+        self._loop = asyncio.get_running_loop()
+        self._by_name: dict[str, Loaded] = {}
+        self._queue: queue.Queue[Position | None] = queue.Queue(QUEUE)
+        self._thread: threading.Thread | None = None
+        self.decided = self.dropped = self.failed = 0
+
+    def of(self, strategy: str) -> Loaded | None:
+        return self._by_name.get(strategy)
+
+    def use(self, strategy: str, loaded: Loaded | None) -> None:
+        """Let this be the shadow of a strategy; None: there is none any more."""
+        if loaded is None:
+            self._by_name.pop(strategy, None)
+            return
+        self._by_name[strategy] = loaded
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="shadow", daemon=True)
+            self._thread.start()
+
+    def offer(self, hand: Hand, job: Job) -> None:
+        """A live decision was made: let the shadow decide the same position, if it has the time."""
+        if not self._by_name:
+            return
+        loaded = self._by_name.get(hand.plan.strategy.name)
+        if loaded is None or hand.table is None:
+            return
+        if self._queue.full():
+            self.dropped += 1
+            return
+        grant_s = job.window.answer - job.window.arrival
+        self._queue.put_nowait(Position(loaded, hand.game_id, hand.table, job, job.view.clone(), grant_s))
+
+    def status(self) -> dict[str, Any]:
+        versions = {name: loaded.version for name, loaded in sorted(self._by_name.items())}
+        return {"models": versions, "decided": self.decided, "dropped": self.dropped, "failed": self.failed}
+
+    def close(self) -> None:
+        """End the thread; a position that is being decided is finished, if it takes no longer than a second."""
+        self._by_name.clear()
+        if self._thread is not None:
+            while not self._queue.empty():
+                self._queue.get_nowait()
+            self._queue.put(None)
+            self._thread.join(1.0)
+
+    # ----------------------------------------------------------------------------------------------- in the thread
+
+    def _run(self) -> None:
+        instances: dict[Loaded, Strategy] = {}
+        players: OrderedDict[tuple[Loaded, bytes, int], Player] = OrderedDict()
+        while (position := self._queue.get()) is not None:
+            try:
+                self._decide(position, instances, players)
+            except Exception as error:
+                self.failed += 1
+                if self.failed & (self.failed - 1) == 0:  # the first, the second, the fourth, …
+                    _log.warning(
+                        "shadow_failed", strategy=position.loaded.address, error=repr(error), times=self.failed
+                    )
+            while len(players) > PLAYERS:
+                players.popitem(last=False)[1].close()
+            for gone in [loaded for loaded in instances if loaded not in self._by_name.values()]:
+                for key in [key for key in players if key[0] is gone]:
+                    players.pop(key).close()
+                instances.pop(gone).close()
+
+    def _decide(
+        self,
+        position: Position,
+        instances: dict[Loaded, Strategy],
+        players: OrderedDict[tuple[Loaded, bytes, int], Player],
+    ) -> None:
+        loaded, table, view = position.loaded, position.table, position.view
+        if loaded not in instances:
+            instances[loaded] = self._make(loaded)
+        key = loaded, position.game_id, table.seat
+        if key not in players:
+            players[key] = instances[loaded].player(table)
+        players.move_to_end(key)
+        started = time.monotonic()
+        legal = position.job.legal
+        decision = players[key].decide(view, legal, Budget(started + position.grant_s, 0.0))
+        elapsed_s = time.monotonic() - started
+        if type(decision) is not Decision or not view.is_legal(int(decision.action)):
+            raise ValueError(f"{decision!r} is no legal decision")
+        try:
+            self._loop.call_soon_threadsafe(self._record, position, decision, elapsed_s)
+        except RuntimeError:  # the host has ended
+            return
+
+    def _record(self, position: Position, decision: Decision, elapsed_s: float) -> None:
+        self.decided += 1
+        loaded, job = position.loaded, position.job
+        self._recorder.shadow(job, position.view, decision, loaded, elapsed_s)

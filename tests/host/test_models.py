@@ -1,0 +1,238 @@
+"""A running host follows the registry: for new tables, off the event loop, and never at a live table's cost."""
+
+import asyncio
+import contextlib
+import hashlib
+import random
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import bothost_phase_ppo
+from bothost import Decision, ModelError, Player, Strategy
+from bothost.config import RouteSettings
+from bothost.host.canary import _Played, _Trial
+from bothost.host.models import ModelWatch
+from bothost.plugins import weights
+from bothost.store import Store
+from bothost.store.registry import Registry
+from bothost_phase_ppo.decide import PhasePpo
+
+PAIRING = {"wishes": ("pairing",), "accounts": 2, "routes": (RouteSettings(strategy="phase-ppo"),)}
+STUBBORN = {"wishes": ("pairing",), "accounts": 2, "tables": 8, "routes": (RouteSettings(strategy="stubborn"),)}
+LEVELS = {n: weights.find(PhasePpo, f"level-{n}").sha256 for n in range(1, 6)}
+
+
+@contextlib.asynccontextmanager
+async def following(kit, wanted, *plugins):
+    """A running host that follows the registry, and the registry."""
+    settings = kit.settings(**wanted)
+    host = kit.host(settings, *plugins)
+    with Store.open(settings.store) as store:
+        registry = Registry(store, kit.folder / "models")
+        host.models = ModelWatch(host, host._plugins, registry, look_s=0.05)
+        async with host.models.following():
+            task = asyncio.create_task(host.run())
+            try:
+                yield host, registry
+            finally:
+                host.interrupt()
+                await asyncio.wait_for(task, 20)
+
+
+def models_of_hands(kit):
+    """(strategy's version, sha256 of the hand) of the hands, oldest first."""
+    return kit.rows("SELECT strategy_version, model_sha256 FROM games ORDER BY game_id")
+
+
+def last_model(kit):
+    found = models_of_hands(kit)
+    return found[-1][1] if found else None
+
+
+def assert_nothing_was_lost(kit):
+    assert kit.count("decisions WHERE fallback IS NOT NULL") == 0
+    pinned = "SELECT count(*) FROM decisions d JOIN games g USING (game_id, seat) WHERE d.role = 'live' AND "
+    assert kit.rows(pinned + "d.model_sha256 IS NOT g.model_sha256")[0][0] == 0
+    unsent = "decisions d WHERE role = 'live' AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.decision_id = d.id)"
+    assert kit.count(unsent) == 0
+
+
+async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones_keep_theirs(kit):
+    async with kit.lobby(), following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
+        await kit.until(lambda: last_model(kit) == LEVELS[5])
+        for level in (2, 3):
+            root = Path(weights.folder(PhasePpo)) / f"v1-level-{level}"
+            files = weights.manifest(PhasePpo).versions[f"v1-level-{level}"].files
+            made = registry.add(PhasePpo, root, files, encoder_version=1, lineage={})
+            moved = time.monotonic()
+            registry.point(PhasePpo, "champion", made.version, reason="test")
+            await kit.until(lambda level=level: last_model(kit) == LEVELS[level])
+            assert time.monotonic() - moved < 5.0
+        registry.back(PhasePpo, "champion", reason="test")
+        await kit.until(lambda: last_model(kit) == LEVELS[2])
+        await kit.until(lambda: len(host.plans.loaded) <= 3)  # what nobody plays by is let go of
+        assert host.status()["registry"]["refused"] == 0
+    assert_nothing_was_lost(kit)
+    assert {path.name for path in kit.folder.glob("models/*")} == {LEVELS[2], LEVELS[3]}
+
+
+class Stubborn(Strategy):
+    """Makes its models fail as they please: ``refuse`` names versions that cannot be loaded."""
+
+    name, version, games = "stubborn", "1", ("pairing",)
+    refuse: ClassVar[set[str]] = set()
+    slow: ClassVar[set[str]] = set()
+
+    def __init__(self, options, model=None):
+        super().__init__(options, model)
+        if model is not None and model.version in self.refuse:
+            raise ModelError("made for encoder version 2, this is version 1")
+        if model is not None and model.version in self.slow:
+            time.sleep(0.5)
+
+    def player(self, table):
+        return _First(self.model, table)
+
+
+class _First(Player):
+    def __init__(self, model, table):
+        self.model, self.table = model, table
+
+    def decide(self, view, legal, budget):
+        bad = self.model is not None and self.model.version == "bad" and self.table.lobby == "home"
+        if bad:
+            raise RuntimeError("a bad model")
+        return Decision(action=int(legal[0] if self.model is None else legal[-1]))
+
+
+def model_folder(kit, name):
+    folder = kit.folder / "made" / name
+    folder.mkdir(parents=True)
+    (folder / "model.json").write_text(f'{{"name": "{name}"}}')
+    return folder, {"model.json": hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()}
+
+
+@pytest.fixture
+def stubborn(kit, monkeypatch):
+    monkeypatch.setattr(Stubborn, "refuse", set())
+    monkeypatch.setattr(Stubborn, "slow", set())
+    return kit.module("stubborn_plugin", Stubborn)
+
+
+def add(kit, registry, name):
+    return registry.add(Stubborn, *model_folder(kit, name), encoder_version=1, lineage={}, version=name)
+
+
+async def test_a_model_that_cannot_be_had_or_made_is_refused_and_the_old_one_plays_on(kit, stubborn, capsys):
+    async with kit.lobby(), following(kit, STUBBORN, stubborn) as (host, registry):
+        good, broken = add(kit, registry, "good"), add(kit, registry, "broken")
+        registry.point(Stubborn, "champion", "good", reason="")
+        await kit.until(lambda: last_model(kit) == good.sha256)
+        with registry._store.begin() as connection:
+            sha = broken.files["model.json"]
+            connection.exec_driver_sql("UPDATE model_files SET content = x'7b7d' WHERE sha256 = ?", (sha,))
+        registry.point(Stubborn, "champion", "broken", reason="")
+        await kit.until(lambda: "model_refused" in capsys.readouterr().out)
+        other = add(kit, registry, "other")
+        Stubborn.refuse.add("other")
+        registry.point(Stubborn, "champion", "other", reason="")
+        await kit.until(lambda: host.models.refused == 1)
+        hands = kit.count("games")
+        await kit.until(lambda: kit.count("games") > hands + 2)
+        assert last_model(kit) == good.sha256
+        assert "encoder version 2" in capsys.readouterr().out
+        assert other.sha256 not in {sha for _, sha in models_of_hands(kit)}
+    assert_nothing_was_lost(kit)
+
+
+async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
+    async with kit.lobby(), following(kit, STUBBORN, stubborn) as (_, registry):
+        await kit.until(lambda: kit.count("games") > 2)
+        made = add(kit, registry, "slow")
+        Stubborn.slow.add("slow")
+        registry.point(Stubborn, "champion", "slow", reason="")
+        await kit.until(lambda: last_model(kit) == made.sha256)
+    assert_nothing_was_lost(kit)
+    assert kit.rows("SELECT max(elapsed_ms) FROM decisions")[0][0] < 400
+
+
+async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
+    async with kit.lobby():
+        async with following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
+            registry.point(PhasePpo, "shadow", "v1-level-1", reason="")
+            await kit.until(lambda: host.models.shadow.decided > 100)
+            registry.point(PhasePpo, "shadow", None, reason="")
+            await kit.until(lambda: host.models.shadow.of("phase-ppo") is None)
+        assert host.models.shadow.failed == 0
+    assert {sha for _, sha in models_of_hands(kit)} == {LEVELS[5]}
+    of_shadow = kit.rows(
+        "SELECT DISTINCT model_sha256, strategy, strategy_version FROM decisions WHERE role = 'shadow'"
+    )
+    assert of_shadow == [(LEVELS[1], "phase-ppo", "v1-level-1")]
+    same = (
+        "SELECT count(*) FROM decisions s JOIN decisions l USING (game_id, seat, seq, substep, attempt) "
+        "WHERE s.role = 'shadow' AND l.role = 'live' AND s.view = l.view AND s.legal = l.legal"
+    )
+    assert kit.rows(same)[0][0] == kit.count("decisions WHERE role = 'shadow'") > 100
+    sent = "outcomes o JOIN decisions d ON d.id = o.decision_id WHERE d.role = 'shadow'"
+    assert kit.count(sent) == 0
+    assert_nothing_was_lost(kit)
+
+
+async def test_a_canary_plays_its_share_and_is_rolled_back_when_it_fails(kit, stubborn, capsys):
+    async with kit.lobby(), following(kit, STUBBORN, stubborn) as (host, registry):
+        fine, bad = add(kit, registry, "fine"), add(kit, registry, "bad")
+        host.plans.reload(host.plans.router, quarantine_after=10**6, quarantine_s=1.0)  # the judge alone shall act
+        registry.point(Stubborn, "canary", "fine", share=0.5, reason="")
+        await kit.until(lambda: kit.count(f"games WHERE model_sha256 = '{fine.sha256}'") >= 3)
+        await kit.until(lambda: kit.count("games WHERE model_sha256 IS NULL") >= 3)
+        registry.point(Stubborn, "canary", "bad", share=0.5, reason="")
+        await kit.until(lambda: registry.pointers()["stubborn", "canary"].kind == "rollback", 60)
+        pointer = registry.pointers()["stubborn", "canary"]
+        assert pointer.version is None and "failures in" in pointer.reason and "p = " in pointer.reason
+        hands = kit.count("games")
+        await kit.until(lambda: kit.count("games") > hands + 8)
+        after = kit.rows("SELECT model_sha256 FROM games ORDER BY game_id")[hands + 4 :]
+        assert bad.sha256 not in {row[0] for row in after}
+    assert "canary_rolled_back" in capsys.readouterr().out
+
+
+def trial(pairs):
+    made = _Trial()
+    for champion, canary in pairs:
+        made.add(("l", "g"), _Played(*champion), False)
+        made.add(("l", "g"), _Played(*canary), True)
+    return made
+
+
+def test_a_canary_that_scores_less_in_most_pairs_is_worse_and_one_like_the_champion_is_not():
+    rng = random.Random(1)
+    like = [((rng.gauss(0, 9), False), (rng.gauss(0, 9), False)) for _ in range(2000)]
+    assert trial(like).verdict is None
+    worse = [((rng.gauss(6, 9), False), (rng.gauss(0, 9), False)) for _ in range(400)]
+    assert "scored less" in trial(worse).verdict
+    better = [((rng.gauss(0, 9), rng.random() < 0.1), (rng.gauss(6, 9), False)) for _ in range(2000)]
+    assert trial(better).verdict is None
+    failing = [((None, False), (None, rng.random() < 0.3)) for _ in range(200)]
+    assert "failures in" in trial(failing).verdict
+
+
+def test_no_worse_canaries_are_rolled_back_as_rarely_as_stated():
+    rng = random.Random(2)
+    rolled = sum(
+        trial([((rng.random(), rng.random() < 0.05), (rng.random(), rng.random() < 0.05)) for _ in range(300)]).verdict
+        is not None
+        for _ in range(300)
+    )
+    assert rolled <= 6  # 1 % of 300, and chance
+
+
+def test_hands_of_other_lobbies_are_not_compared():
+    made = _Trial()
+    for _ in range(100):
+        made.add(("easy", "g"), _Played(5.0, False), False)
+        made.add(("hard", "g"), _Played(-5.0, True), True)
+    assert made.pairs == 0 and made.verdict is None
