@@ -15,11 +15,14 @@ PAIRS = [
     if name != "exec"  # plays what its program plays: test_exec.py
     for game in (rules.games() if "*" in strategy.games else strategy.games)
 ]
+OPTIONS: dict[str, dict[str, object]] = {"doudizhu-mcts": {"iterations": 30, "belief": 20}}
+"""Of strategies that would think too long for a test."""
 
 
 @pytest.mark.parametrize(("name", "game"), PAIRS)
 def test_strategy_conforms(name: str, game: str) -> None:
-    check_strategy(name, games=[game], hands=6, budget_ms=5000.0, plugins=PLUGINS).require()
+    options = OPTIONS.get(name)
+    check_strategy(name, games=[game], hands=6, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
 
 
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:
