@@ -1,4 +1,4 @@
-"""``bothost db``: the database's schema, backups."""
+"""``bothost db``: the database's schema, backups, old rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from bothost.store import backup as backups
 from bothost.store import schema
 from bothost.store.engine import shown, sqlite_path
 
-app = typer.Typer(no_args_is_help=True, help="The database: schema and backups.")
+DATES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")
+
+app = typer.Typer(no_args_is_help=True, help="The database: schema, backups, old rows.")
 
 
 @app.command()
@@ -43,6 +45,27 @@ def status(config: options.Config = None, json: options.Json = False) -> None:
     found["bytes"] = path.stat().st_size if path is not None else None
     rows = [(name, value if value is not None else "-") for name, value in found.items()]
     output.emit(found, json, output.table(rows))
+
+
+@app.command()
+def prune(
+    before: Annotated[
+        datetime, typer.Option(formats=list(DATES), help="Delete the hands that started before it, a time in UTC.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Delete old hands with their events and decisions, while hosts go on writing. Without --yes, tell how many."""
+    from bothost.store import retention
+
+    store = options.settings(config).store
+    pruned = retention.prune(store, before.replace(tzinfo=UTC), dry_run=not yes)
+    found = {"before": pruned.before.isoformat(), "deleted": yes, "rows": pruned.rows, "partitions": pruned.partitions}
+    rows = [(name, f"{count:,}") for name, count in pruned.rows.items()]
+    rows += [("partitions dropped whole", f"{len(pruned.partitions):,}")] if pruned.partitions else []
+    text = output.table(rows) + ("" if yes else "\nnothing was deleted: to delete these rows, add --yes")
+    output.emit(found, json, text)
 
 
 @app.command()

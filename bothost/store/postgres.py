@@ -13,15 +13,17 @@ from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+import structlog
 from psycopg import sql
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.store import schema
+from bothost.store import partitions, schema
 from bothost.store.engine import full_url, shown
 from bothost.store.models import COLUMNS, Key, metadata
 from bothost.store.sinks import BadRow, Chunk
 
+_log = structlog.get_logger("bothost.store")
 _TYPES: dict[type[Any], str] = {
     Key: "bytea",  # on the wire, a uuid is its 16 bytes
     sa.Text: "text",
@@ -32,6 +34,8 @@ _TYPES: dict[type[Any], str] = {
     sa.LargeBinary: "bytea",
 }
 CONNECT_TIMEOUT_S = 3
+PARTITIONS_S = 6 * 3600.0
+"""How often the partitions of the coming months are looked after."""
 
 
 class PostgresSink:
@@ -44,6 +48,7 @@ class PostgresSink:
         self._connection: psycopg.Connection[Any] | None = None
         self._wait_ms = -1
         self._careful = False
+        self._partitions_at = 0.0
 
     def connect(self) -> None:
         try:
@@ -59,6 +64,23 @@ class PostgresSink:
             connection.close()
             raise
         self._connection, self._wait_ms = connection, -1
+        self._make_partitions(connection)
+
+    def _make_partitions(self, connection: psycopg.Connection[Any]) -> None:
+        """Look after the months to come. A failure costs nothing: rows without a month go to the default partition."""
+        self._partitions_at = time.monotonic() + PARTITIONS_S
+
+        def execute(statement: str) -> Sequence[Sequence[Any]]:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else ()
+
+        try:
+            with connection.transaction():
+                execute("SET LOCAL lock_timeout = 1000")
+                for name in partitions.make_ahead(execute):
+                    _log.info("partition_made", partition=name)
+        except psycopg.Error as error:
+            _log.warning("partitions_not_made", error=str(error), advice="bothost db upgrade makes them, too")
 
     def write(self, chunks: Iterable[Chunk], *, wait_ms: int) -> int:
         chunks = list(chunks)
@@ -66,6 +88,8 @@ class PostgresSink:
             self.connect()
         connection = self._connection
         assert connection is not None
+        if time.monotonic() >= self._partitions_at:
+            self._make_partitions(connection)
         try:
             if wait_ms != self._wait_ms:
                 connection.execute(f"SET lock_timeout = {max(1, wait_ms):d}".encode())

@@ -5,6 +5,7 @@ Importing this module is cheap; Alembic itself is imported by :func:`upgrade` an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,14 @@ import sqlalchemy as sa
 import bothost
 from bothost.config import StoreSettings
 from bothost.errors import SchemaOutdated, StoreError
+from bothost.store import partitions
 from bothost.store.engine import make_engine, reaching, shown
 from bothost.store.models import metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """Every released schema, oldest first. The last is the one that this bothost reads and writes."""
 
 
@@ -79,6 +81,8 @@ def upgrade(settings: StoreSettings, to: str = "head") -> tuple[str | None, str]
             if before is not None and before not in REVISIONS:
                 check(before, shown(settings.url))
             command.upgrade(_config(connection), to)
+            if to == "head" and connection.dialect.name == "postgresql":
+                partitions.make_ahead(lambda statement: _rows(connection.exec_driver_sql(statement)))
             after = revision_of(connection)
     finally:
         engine.dispose()
@@ -93,10 +97,23 @@ def differences(settings: StoreSettings) -> list[Any]:
     engine = make_engine(settings)
     try:
         with engine.connect() as connection:
-            context = MigrationContext.configure(connection, opts={"compare_type": True})
+            parts = _partitions(connection)
+            opts = {"compare_type": True, "include_name": lambda name, kind, parents: name not in parts}
+            context = MigrationContext.configure(connection, opts=opts)
             return list(compare_metadata(context, metadata))
     finally:
         engine.dispose()
+
+
+def _partitions(connection: sa.Connection) -> set[str]:
+    """Tables that are parts of others."""
+    if connection.dialect.name != "postgresql":
+        return set()
+    return set(connection.exec_driver_sql("SELECT relname FROM pg_class WHERE relispartition").scalars())
+
+
+def _rows(result: sa.CursorResult[Any]) -> Sequence[sa.Row[Any]]:
+    return result.all() if result.returns_rows else ()
 
 
 def _config(connection: sa.Connection) -> Config:

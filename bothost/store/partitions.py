@@ -1,0 +1,80 @@
+"""Partitions of the log on PostgreSQL: a month each, by the time in its uuid7 keys.
+
+All of a hand's rows go by ``game_id``, outcomes by ``decision_id``. Months are made ahead of time by ``bothost db
+upgrade`` and by every host; a row for which there is no month (all hosts were off for long, or a clock is wrong) goes
+to the default partition, and from there to its month when that is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+KEY_OF = {
+    "games": "game_id",
+    "game_ends": "game_id",
+    "events": "game_id",
+    "snapshots": "game_id",
+    "decisions": "game_id",
+    "outcomes": "decision_id",
+}
+"""Table → the uuid7 that its partitions go by."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MONTHS_AHEAD = 3
+LOCK = 0x626F7468_6F7374
+"""Number of the advisory lock under which partitions are made: hosts take turns."""
+
+Execute = Callable[[str], Sequence[Sequence[Any]]]
+"""Runs a statement inside a transaction and returns its rows, if any."""
+
+
+def least_key(moment: datetime) -> UUID:
+    """The least uuid7 of a moment: keys that were made before it are smaller."""
+    return UUID(int=(moment - EPOCH) // timedelta(milliseconds=1) << 80)
+
+
+def month_of(moment: datetime, later: int = 0) -> datetime:
+    """The first of the month of a moment, or of a month so many later; UTC."""
+    moment = moment.astimezone(UTC)
+    months = moment.year * 12 + moment.month - 1 + later
+    return datetime(months // 12, months % 12 + 1, 1, tzinfo=UTC)
+
+
+def make_ahead(execute: Execute, now: datetime | None = None) -> list[str]:
+    """Make the partitions of this month and of the next ``MONTHS_AHEAD`` that are missing; return their names.
+
+    ``execute`` must be inside a transaction.
+    """
+    now = now or datetime.now(UTC)
+    execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+    made = []
+    for table in KEY_OF:
+        ends = [end for _, end in partitions(execute, table)]
+        covered = max(ends, default=UUID(int=0))
+        for later in range(MONTHS_AHEAD + 1):
+            month, following = month_of(now, later), month_of(now, later + 1)
+            if least_key(month) >= covered:
+                made.append(_make(execute, table, f"{table}_{month:%Y_%m}", least_key(month), least_key(following)))
+    return made
+
+
+def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
+    """(name, least key beyond it) of a table's partitions but the default one, oldest first."""
+    rows = execute(
+        "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+        f"WHERE i.inhparent = '{table}'::regclass"
+    )
+    found = [(str(name), UUID(bound.rpartition("TO ('")[2][:36])) for name, bound in rows if bound != "DEFAULT"]
+    return sorted(found, key=lambda partition: partition[1])
+
+
+def _make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:
+    """Attaching, unlike making in place, does not wait for readers and writers of the other partitions."""
+    key = KEY_OF[table]
+    execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)")
+    strays = f"DELETE FROM {table}_default WHERE {key} >= '{start}' AND {key} < '{end}' RETURNING *"
+    execute(f"WITH strays AS ({strays}) INSERT INTO {name} SELECT * FROM strays")
+    execute(f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO ('{end}')")
+    return name

@@ -1,0 +1,115 @@
+"""Delete old hands: all rows of the hands that started before a date, in small transactions beside running hosts.
+
+On PostgreSQL, partitions that are older as a whole are dropped, which costs nothing; rows are deleted only from the
+partition that the date falls into. On SQLite the file keeps its size, and new rows take the room.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.config import StoreSettings
+from bothost.errors import UsageError
+from bothost.store import models
+from bothost.store.partitions import KEY_OF, least_key, partitions
+from bothost.store.store import Store
+
+YOUNGEST = timedelta(days=1)
+"""Hands that started later may still be played."""
+HANDS_AT_ONCE = 500
+
+
+class Pruned(msgspec.Struct, frozen=True):
+    """What was deleted, or would be."""
+
+    before: datetime
+    rows: dict[str, int]
+    """By table."""
+    partitions: tuple[str, ...]
+    """Dropped whole (PostgreSQL)."""
+
+
+def prune(settings: StoreSettings, before: datetime, *, dry_run: bool = False) -> Pruned:
+    """Delete every hand that started before a moment, with its events, decisions and their outcomes.
+
+    ``dry_run``: only count. Raises UsageError where hands of that time may still be played, StoreUnavailable and
+    SchemaOutdated.
+    """
+    if before > datetime.now(UTC) - YOUNGEST:
+        raise UsageError(
+            f"hands that started before {before.isoformat()} may still be played",
+            advice="name a moment more than a day ago",
+        )
+    bound = least_key(before)
+    with Store.open(settings) as store:
+        rows = _count(store, bound)
+        dropped = _old_partitions(store, bound)
+        if not dry_run:
+            _delete_crossing_outcomes(store, bound)
+            _drop(store, dropped)
+            _delete_hands(store, bound)
+    return Pruned(before, rows, tuple(dropped))
+
+
+def _crossing(bound: UUID) -> Any:
+    """Decisions that were made after the bound in hands that started before it."""
+    d = models.decisions
+    return sa.select(d.c.id).where(d.c.game_id < bound.bytes, d.c.id >= bound.bytes)
+
+
+def _count(store: Store, bound: UUID) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    with store.begin() as connection:
+        for name, key in KEY_OF.items():
+            table = models.metadata.tables[name]
+            old = table.c[key] < bound.bytes
+            if name == "outcomes":
+                old = old | table.c.decision_id.in_(_crossing(bound))
+            counts[name] = connection.execute(sa.select(sa.func.count()).select_from(table).where(old)).scalar_one()
+    return counts
+
+
+def _old_partitions(store: Store, bound: UUID) -> list[str]:
+    if store.engine.dialect.name != "postgresql":
+        return []
+    with store.begin() as connection:
+        return [
+            name
+            for table in KEY_OF
+            for name, end in partitions(lambda query: connection.exec_driver_sql(query).all(), table)
+            if end <= bound
+        ]
+
+
+def _drop(store: Store, names: list[str]) -> None:
+    """Each in a transaction of its own: a lock on the table is held for as short as can be."""
+    for name in names:
+        with store.begin() as connection:
+            connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def _delete_crossing_outcomes(store: Store, bound: UUID) -> None:
+    outcomes = models.outcomes
+    with store.begin() as connection:
+        connection.execute(outcomes.delete().where(outcomes.c.decision_id.in_(_crossing(bound))))
+
+
+def _delete_hands(store: Store, bound: UUID) -> None:
+    """The oldest first, so many hands per transaction. ``games`` goes last: it tells what is left to do."""
+    games = models.games
+    oldest = sa.select(games.c.game_id).where(games.c.game_id < bound.bytes).order_by(games.c.game_id)
+    while True:
+        with store.begin() as connection:
+            keys = connection.execute(oldest.limit(HANDS_AT_ONCE)).scalars().all()
+            upto = keys[-1] if len(keys) == HANDS_AT_ONCE else None
+            for name in ("outcomes", "decisions", "snapshots", "events", "game_ends", "games"):
+                table = models.metadata.tables[name]
+                key = table.c[KEY_OF[name]]
+                connection.execute(table.delete().where(key <= upto if upto is not None else key < bound.bytes))
+        if upto is None:
+            return

@@ -1,0 +1,118 @@
+"""Old hands are deleted with all that belongs to them, and nothing else is."""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from bothost.cli import main
+from bothost.errors import UsageError
+from bothost.store import DecisionLog, partitions, retention
+from bothost.store.engine import make_engine
+from bothost.testing.sample_rows import sample_hand
+
+NOW = datetime.now(UTC)
+TABLES = list(partitions.KEY_OF)
+
+
+def at(moment, decisions, spread=timedelta(0)):
+    """A hand that started at a moment; the decisions are spread over some time."""
+    rng = random.Random(f"{moment}")
+    hand = sample_hand(rng, decisions=decisions)
+    started, ids = key(moment, rng), {}
+    for record in hand:
+        if hasattr(record, "game_id"):
+            record.game_id = started
+        if hasattr(record, "id"):
+            ids[record.id] = record.id = key(moment + spread * len(ids) / decisions, rng)
+        elif hasattr(record, "decision_id"):
+            record.decision_id = list(ids.values())[-1]
+    return hand
+
+
+def key(moment, rng):
+    return (partitions.least_key(moment).int | rng.getrandbits(74)).to_bytes(16, "big")
+
+
+async def fill(settings, folder, hands):
+    log = DecisionLog.open(settings, "host", folder / "spool")
+    for hand in hands:
+        await log.submit(hand)
+    await log.aclose()
+
+
+def rows(settings):
+    engine = make_engine(settings)
+    with engine.connect() as connection:
+        found = {name: connection.execute(sa.text(f"SELECT count(*) FROM {name}")).scalar_one() for name in TABLES}
+    engine.dispose()
+    return found
+
+
+async def test_hands_before_the_date_go_and_later_ones_stay(any_settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(retention, "HANDS_AT_ONCE", 3)
+    cut = NOW - timedelta(days=30)
+    old = [at(cut - timedelta(hours=7 * n + 1), 3) for n in range(8)]
+    crossing = at(cut - timedelta(minutes=1), 4, timedelta(minutes=4))
+    young = [at(cut, 2), at(cut + timedelta(days=3), 5)]
+    await fill(any_settings, tmp_path, [*young, crossing, *old])
+    before = rows(any_settings)
+    told = retention.prune(any_settings, cut, dry_run=True)
+    assert rows(any_settings) == before, "a dry run deletes nothing"
+    assert told.rows["games"] == 9 and told.rows["decisions"] == told.rows["outcomes"] == 8 * 3 + 4
+    done = retention.prune(any_settings, cut)
+    assert done.rows == told.rows
+    left = rows(any_settings)
+    assert left == {name: before[name] - told.rows[name] for name in TABLES}
+    assert (left["games"], left["decisions"], left["outcomes"]) == (2, 7, 7)
+    assert sum(retention.prune(any_settings, cut).rows.values()) == 0
+
+
+async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings, tmp_path):
+    long_ago = partitions.month_of(NOW, -5)
+    engine = make_engine(postgres_settings)
+    with engine.begin() as connection:  # as if the database had been made then
+        for table in TABLES:
+            until = partitions.partitions(lambda query: connection.exec_driver_sql(query).all(), table)[0][0]
+            connection.exec_driver_sql(f"DROP TABLE {until}")
+
+        def execute(statement):
+            result = connection.exec_driver_sql(statement)
+            return result.all() if result.returns_rows else ()
+
+        for table in TABLES:
+            for later in range(-5, 1):
+                month, following = partitions.month_of(NOW, later), partitions.month_of(NOW, later + 1)
+                name = f"{table}_{month:%Y_%m}"
+                partitions._make(execute, table, name, partitions.least_key(month), partitions.least_key(following))
+    engine.dispose()
+    months = [partitions.month_of(NOW, later) for later in range(-5, 0)]
+    await fill(postgres_settings, tmp_path, [at(month + timedelta(days=9), 3) for month in months])
+    done = retention.prune(postgres_settings, months[2] + timedelta(days=10))
+    assert set(done.partitions) == {f"{table}_{month:%Y_%m}" for table in TABLES for month in months[:2]}
+    assert done.rows["games"] == 3 and rows(postgres_settings)["games"] == 2
+    assert long_ago == months[0]
+
+
+def test_hands_that_may_still_be_played_are_not_deleted(any_settings):
+    for days in (-1.0, 0.0, 0.9):
+        with pytest.raises(UsageError, match="may still be played"):
+            retention.prune(any_settings, NOW - timedelta(days=days))
+
+
+async def test_the_command_counts_until_it_is_told_to_delete(settings, tmp_path, monkeypatch, capsys):
+    (tmp_path / "config.toml").write_text(f'[store]\nurl = "{settings.url}"\n')
+    monkeypatch.setenv("BOTHOST_CONFIG", str(tmp_path / "config.toml"))
+    await fill(settings, tmp_path, [at(NOW - timedelta(days=400), 3), at(NOW, 2)])
+    date = f"{NOW - timedelta(days=300):%Y-%m-%d}"
+    assert main(["db", "prune", "--before", date]) == 0
+    assert "nothing was deleted" in capsys.readouterr().out
+    assert rows(settings)["games"] == 2
+    assert main(["db", "prune", "--before", date, "--yes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["deleted"] and told["rows"]["decisions"] == 3
+    assert rows(settings)["games"] == 1
+    assert main(["db", "prune", "--before", "2999-01-01", "--yes"]) == 2
+    assert "may still be played" in capsys.readouterr().err
