@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, Player, Strategy, Table
+from bothost import Budget, Decision, Model, Player, Strategy, Table, Trainer
 from bothost.rules import ActionArray, Game, Search, View, _native, doudizhu, search
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
@@ -44,6 +44,13 @@ class DoudizhuMcts(Strategy):
     @classmethod
     def supports(cls, game: Game) -> bool:
         return game.name == "doudizhu"
+
+    @classmethod
+    def trainer(cls) -> Mapping[str, type[Trainer]]:
+        from bothost_doudizhu_mcts.collect import Collector
+        from bothost_doudizhu_mcts.train import Fitter
+
+        return {"collect": Collector, "fit": Fitter}
 
     def player(self, table: Table) -> DoudizhuMctsPlayer:
         return DoudizhuMctsPlayer(self, table)

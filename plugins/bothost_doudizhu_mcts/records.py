@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,6 +114,8 @@ class Records:
     actions: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
     visits: npt.NDArray[np.int64]
+    made_by: Sequence[Mapping[str, Any]] = ()
+    """The commands that made them, each with its number of records."""
 
     def __len__(self) -> int:
         return len(self.views)
@@ -134,8 +137,10 @@ def load(folder: Path) -> Records:
     """All records of a folder (and of the folders in it). Raises UsageError where there are none."""
     games: list[Game] = []
     tables, numbers = [], []
+    commands: Counter[str] = Counter()
     for path in [*files(folder), *sorted(folder.glob("*/*.parquet"))]:
-        rules, _, rows = made(path)
+        rules, how, rows = made(path)
+        commands[str(how.get("command") or how.get("exports"))] += rows
         if rows == 0:
             continue
         this = game("doudizhu", **rules)
@@ -146,10 +151,13 @@ def load(folder: Path) -> Records:
     if not tables:
         advice = "bothost train doudizhu-mcts collect --out FOLDER makes some"
         raise UsageError(f"there are no records in {folder}", advice=advice)
-    return _positions(games, np.array(numbers, np.int32), pa.concat_tables(tables))
+    made_by = [{"command": command, "records": rows} for command, rows in commands.items()]
+    return _positions(games, np.array(numbers, np.int32), pa.concat_tables(tables), made_by)
 
 
-def _positions(games: Sequence[Game], numbers: npt.NDArray[np.int32], table: pa.Table) -> Records:
+def _positions(
+    games: Sequence[Game], numbers: npt.NDArray[np.int32], table: pa.Table, made_by: Sequence[Mapping[str, Any]]
+) -> Records:
     view = table["view"].combine_chunks().dictionary_encode()
     deal = table["deal"].combine_chunks().dictionary_encode()
     of_view, of_deal = view.indices.to_numpy(), deal.indices.to_numpy()
@@ -164,6 +172,7 @@ def _positions(games: Sequence[Game], numbers: npt.NDArray[np.int32], table: pa.
         actions=table["action"].to_numpy(),
         values=np.clip(table["value"].to_numpy(), -1.0, 1.0),
         visits=table["visits"].to_numpy().astype(np.int64),
+        made_by=made_by,
     )
 
 

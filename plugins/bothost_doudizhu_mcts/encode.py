@@ -1,0 +1,93 @@
+"""What the network sees: the native encoder blocks ``planes`` and ``move_plane`` of Dou Dizhu, 29 planes of 15 x 15.
+
+A network input is one position with one candidate move. x are the ranks 3456789TJQKA2BR, and of each plane
+
+====== ======================================================================================================
+y      what
+====== ======================================================================================================
+0-3    the count of rank x in one-hot: row c - 1 for c cards, none for 0
+4-13   the type of the plane's move, over all x: single, pair, three, three + 1, three + 2, sequence of singles,
+       of pairs, of threes, bomb, rocket. Planes with wings and space shuttles count as a sequence of threes, four
+       with two solos as three + 1, four with two pairs as three + 2; a pass has no type
+14     over all x: the plane's move is the landlord's
+====== ======================================================================================================
+
+====== ======================================================================================================
+plane  what
+====== ======================================================================================================
+0      own hand
+1      unseen cards: what the other two hold (and, while bidding, the bottom)
+2      the candidate move, alone in ``move_plane``; empty in ``planes``
+3-5    cards played so far by self, next and previous
+6      the move to beat; empty for a lead
+7      the bottom cards, once they are shown
+8-10   hand counts of self, next and previous: n cards set the first n cells, row by row
+11-28  the last 18 moves, newest first
+====== ======================================================================================================
+
+Only planes 2, 6 and 11-28 have the rows 4-14. What all candidates of a position share is written once: the network
+takes positions, candidate planes, and whose candidates they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import ActionArray, FloatArray, Game, Search, View
+
+POSITION, MOVE = "planes", "move_plane"
+"""The blocks."""
+PLANES, SIDE = 29, 15
+CANDIDATE = 2
+"""The plane of the candidate move."""
+VERSION = 1
+"""Version of both blocks that the models here are made for; others are refused."""
+
+
+class Inputs(NamedTuple):
+    """Candidate moves of some positions, as the network takes them; named as the inputs of its ONNX graph."""
+
+    planes: FloatArray
+    """Shape (positions, 29, 15, 15), plane 2 empty."""
+    moves: FloatArray
+    """Shape (candidates, 1, 15, 15)."""
+    owner: npt.NDArray[np.int64]
+    """Shape (candidates,): the position of each."""
+
+
+def supports(game: Game) -> bool:
+    """Whether the game has the blocks that the models here are made for."""
+    blocks = game.blocks
+    return all(name in blocks and blocks[name].version == VERSION for name in (POSITION, MOVE))
+
+
+def encode(views: Sequence[View], moves: Sequence[ActionArray]) -> Inputs:
+    """Positions, as the seats that are asked see them, with candidate moves of each."""
+    counts = [len(actions) for actions in moves]
+    planes = np.empty((len(views), PLANES, SIDE, SIDE), np.float32)
+    candidates = np.empty((sum(counts), 1, SIDE, SIDE), np.float32)
+    end = 0
+    for plane, view, actions in zip(planes, views, moves, strict=True):
+        view.encode(POSITION, plane)
+        begin, end = end, end + len(actions)
+        if len(actions):
+            view.encode_actions(MOVE, actions, candidates[begin:end, 0])
+    return Inputs(planes, candidates, np.repeat(np.arange(len(views)), counts))
+
+
+def encode_leaves(search: Search) -> Inputs:
+    """The leaves that wait in an evaluated search, each with all its legal actions, in the order of ``feed``."""
+    counts = [len(legal) for _, legal in search.leaves]
+    moves = search.encode_actions(MOVE)
+    return Inputs(search.encode(POSITION), moves[:, None], np.repeat(np.arange(len(counts)), counts))
+
+
+def whole(inputs: Inputs) -> FloatArray:
+    """The same as 29 planes for each candidate: shape (candidates, 29, 15, 15), as the block ``planes_with_move``."""
+    out = inputs.planes[inputs.owner]
+    out[:, CANDIDATE] = inputs.moves[:, 0]
+    return out

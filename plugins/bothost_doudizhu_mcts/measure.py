@@ -1,0 +1,90 @@
+"""How well the network values deals that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bothost.rules import FloatArray
+from bothost_doudizhu_mcts.encode import Inputs
+from bothost_doudizhu_mcts.records import Records
+from bothost_doudizhu_mcts.samples import Samples, gather, weights
+
+if TYPE_CHECKING:
+    from bothost_doudizhu_mcts.model import ValueNet
+
+WELL_VISITED = 100
+"""Visits from which on a record's own error is small: below 0.1 at one standard deviation."""
+POSITIONS = 64
+
+
+class HeldOut:
+    """Positions of held-out deals, with all their records.
+
+    Figures, each over held-out records: ``l1``, the mean distance weighted as in the loss; ``l1_plain``, without
+    weights; ``l1_well_visited``, over records of at least 100 visits (``l1`` where
+    there are none); ``best_move``, the share of positions with a choice
+    where the network likes best what the search visited most. ``constant`` are the same distances of the best constant,
+    the weighted median of the records that are learnt from.
+    """
+
+    def __init__(self, found: Records, samples: Samples, most: int) -> None:
+        self.found = found
+        self.half_visits = samples.half_visits
+        rng = np.random.default_rng(0)
+        self.positions = np.sort(rng.permutation(samples.held)[:most])
+        self.made_by = found.made_by
+        self.rows = [np.arange(found.offsets[i], found.offsets[i + 1]) for i in self.positions]
+        learnt = np.repeat(np.isin(np.arange(len(found)), samples.learnt), np.diff(found.offsets))
+        constant = _weighted_median(found.values[learnt], weights(found.visits[learnt], self.half_visits))
+        every = np.concatenate(self.rows)
+        self.constant = {"value": constant} | self._distances(np.full(len(every), constant, np.float32))
+
+    def measure(self, net: ValueNet) -> dict[str, float]:
+        """The figures of a network."""
+        import torch
+
+        from bothost_doudizhu_mcts.model import tensors
+
+        outputs = []
+        with torch.no_grad():
+            for inputs in self._inputs():
+                outputs.append(net(*tensors(inputs)).numpy())
+        values = np.concatenate(outputs)
+        return self._distances(values) | {"best_move": self._best_moves(values)}
+
+    def _inputs(self) -> Iterator[Inputs]:
+        for begin in range(0, len(self.positions), POSITIONS):
+            part = slice(begin, begin + POSITIONS)
+            yield gather(self.found, self.positions[part].tolist(), self.rows[part], self.half_visits)[0]
+
+    def _distances(self, values: FloatArray) -> dict[str, float]:
+        every = np.concatenate(self.rows)
+        visits = self.found.visits[every]
+        distance = np.abs(values - self.found.values[every])
+        weight = weights(visits, self.half_visits)
+        well = visits >= WELL_VISITED
+        l1 = float((weight * distance).sum() / weight.sum())
+        return {
+            "l1": l1,
+            "l1_plain": float(distance.mean()),
+            "l1_well_visited": float(distance[well].mean()) if well.any() else l1,
+        }
+
+    def _best_moves(self, values: FloatArray) -> float:
+        right, choices, end = 0, 0, 0
+        for rows in self.rows:
+            begin, end = end, end + len(rows)
+            if len(rows) > 1:
+                choices += 1
+                right += int(values[begin:end].argmax()) == int(self.found.visits[rows].argmax())
+        return right / max(1, choices)
+
+
+def _weighted_median(values: FloatArray, weight: FloatArray) -> float:
+    """The constant of the least weighted L1."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order], dtype=np.float64)
+    return float(values[order][np.searchsorted(reached, reached[-1] / 2)])

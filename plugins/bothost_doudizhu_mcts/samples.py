@@ -1,0 +1,66 @@
+"""Batches of records for the fit, each a function of the seed and the number of the step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.errors import UsageError
+from bothost.rules import FloatArray
+from bothost_doudizhu_mcts.encode import Inputs, encode
+from bothost_doudizhu_mcts.records import Records
+
+
+def weights(visits: npt.NDArray[np.int64], half_visits: float) -> FloatArray:
+    """How much records weigh: n / (n + half_visits) for n visits."""
+    return (visits / (visits + half_visits)).astype(np.float32)
+
+
+def split(found: Records, held_out: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Positions to learn from and positions to measure by. Raises UsageError where either is empty."""
+    held = found.held_out(held_out)
+    if held.all() or not held.any():
+        raise UsageError("there are too few deals to hold some out", advice="collect more records")
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+class Samples:
+    """The positions to learn from, in an order of their own in every epoch."""
+
+    def __init__(
+        self, found: Records, positions: int, candidates: int, half_visits: float, held_out: float, seed: int
+    ) -> None:
+        self.found = found
+        self.learnt, self.held = split(found, held_out)
+        self.positions = min(positions, len(self.learnt))
+        self.candidates = candidates
+        self.half_visits = half_visits
+        self.seed = seed
+        self.steps = len(self.learnt) // self.positions
+        """Of an epoch."""
+        self._order: tuple[int, npt.NDArray[np.int64]] = (-1, self.learnt)
+
+    def batch(self, step: int) -> tuple[Inputs, FloatArray, FloatArray]:
+        """Inputs of step number ``step``, with the values and the weights of their candidates."""
+        epoch, place = divmod(step, self.steps)
+        if self._order[0] != epoch:
+            self._order = (epoch, np.random.default_rng([self.seed, 0, epoch]).permutation(self.learnt))
+        chosen = self._order[1][place * self.positions : (place + 1) * self.positions]
+        rng = np.random.default_rng([self.seed, 1, step])
+        rows = [self._some(int(position), rng) for position in chosen]
+        return gather(self.found, chosen.tolist(), rows, self.half_visits)
+
+    def _some(self, position: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        begin, end = int(self.found.offsets[position]), int(self.found.offsets[position + 1])
+        if end - begin <= self.candidates:
+            return np.arange(begin, end)
+        return np.sort(rng.choice(np.arange(begin, end), self.candidates, replace=False))
+
+
+def gather(
+    found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float
+) -> tuple[Inputs, FloatArray, FloatArray]:
+    """Inputs, values and weights of some records (``rows``) of some positions."""
+    inputs = encode([found.view(position) for position in positions], [found.actions[part] for part in rows])
+    every = np.concatenate(rows)
+    return inputs, found.values[every], weights(found.visits[every], half_visits)

@@ -1,0 +1,203 @@
+"""Fitting the network to records: weighted L1, on deals that are not held out, until epochs or minutes are over.
+
+All randomness of step i is a function of (seed, i), and of an epoch's order of (seed, epoch); a checkpoint lies between
+two steps. So a fit by epochs that was interrupted and resumes gives the same network as one that was not.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import torch
+
+from bothost import ModelError, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
+from bothost.rules import FloatArray
+from bothost.training import checkpoint
+from bothost.training.checkpoint import Progress
+from bothost.training.metrics import Metrics, plot, read
+from bothost.training.publish import write_manifest, write_version
+from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.encode import VERSION, Inputs
+from bothost_doudizhu_mcts.measure import HeldOut
+from bothost_doudizhu_mcts.model import ValueNet, graph, tensors
+from bothost_doudizhu_mcts.samples import Samples
+
+PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the fit."""
+
+    records: str | None = None
+    """Folder of the records, and of folders of them."""
+    epochs: float | None = None
+    """How often each position is learnt from; None: until the time is over."""
+    positions: int = 64
+    """Positions of a step."""
+    candidates: int = 12
+    """Most candidate moves of a position in a step, drawn evenly: leads with a hundred must not outweigh the rest."""
+    half_visits: float = 50.0
+    """A record of n visits weighs n / (n + half_visits) in the loss: one of few says little."""
+    learning_rate: float = 2e-3
+    """At the beginning; it falls linearly to 0 at the end."""
+    weight_decay: float = 0.01
+    held_out: float = 0.05
+    """Share of the deals that are kept from training and measured by."""
+    measured: int = 3000
+    """Most held-out positions that are measured by."""
+    checkpoint_every: int = 500
+    """Steps between two checkpoints, each with a measurement."""
+    bf16: bool = False
+    """Compute layers in bfloat16, with parameters, loss and steps in float32: faster where the CPU has it."""
+
+    def __post_init__(self) -> None:
+        if min(self.positions, self.candidates, self.checkpoint_every, self.measured) < 1:
+            raise ValueError("positions, candidates, measured and checkpoint_every must be positive")
+        if not 0.0 < self.held_out < 1.0 or self.half_visits < 0 or (self.epochs is not None and self.epochs <= 0):
+            raise ValueError("held_out must be within 0 and 1, half_visits and epochs not negative")
+
+
+class Fitter(Trainer):
+    """``bothost train doudizhu-mcts fit``."""
+
+    name = "doudizhu-mcts"
+    Options: ClassVar[type[msgspec.Struct]] = Options
+
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        options: Options = self.options
+        if options.records is None:
+            raise UsageError("a fit needs records", advice="give --records FOLDER")
+        if options.epochs is None and run.minutes is None:
+            raise UsageError("this fit has no end", advice="give --minutes M or --epochs N")
+        torch.set_num_threads(1)
+        torch.manual_seed(run.seed)
+        net = ValueNet()
+        optimizer = torch.optim.AdamW(
+            net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
+        )
+        progress = _begin(options, run, net, optimizer)
+        found = records.load(Path(options.records))
+        samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
+        held_out = HeldOut(found, samples, options.measured)
+        _fit(options, run, net, optimizer, progress, samples, held_out, report)
+        return publish(run, net, progress, held_out, found)
+
+
+def _begin(options: Options, run: TrainingRun, net: ValueNet, optimizer: torch.optim.Optimizer) -> Progress:
+    settled: dict[str, Any] = msgspec.to_builtins(options)
+    if not run.resume:
+        if run.out.is_dir() and any(run.out.iterdir()):
+            raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+        return Progress(seed=run.seed, encoder_version=VERSION, options=settled)
+    last = checkpoint.latest(run.out)
+    if last is None:
+        raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")
+    progress = checkpoint.load(last, net, optimizer)
+    if progress.encoder_version != VERSION:
+        told = f"{last} was trained with encoder version {progress.encoder_version}, this is {VERSION}"
+        raise ModelError(told, advice="train anew into another folder")
+    if progress.seed != run.seed:
+        raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"resume it with --seed {progress.seed}")
+    progress.options = settled
+    return progress
+
+
+def _fit(
+    options: Options,
+    run: TrainingRun,
+    net: ValueNet,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    samples: Samples,
+    held_out: HeldOut,
+    report: ReportProgress,
+) -> None:
+    before, started = progress.seconds, time.monotonic()
+    losses: list[float] = []
+    with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
+        while (part := _part_done(progress, options, run, samples)) < 1.0:
+            for group in optimizer.param_groups:
+                group["lr"] = options.learning_rate * (1.0 - part)
+            inputs, values, weights = samples.batch(progress.iteration)
+            losses.append(_step(net, optimizer, inputs, values, weights, bf16=options.bf16))
+            progress.iteration += 1
+            progress.samples += len(values)
+            progress.seconds = before + time.monotonic() - started
+            over = _part_done(progress, options, run, samples) >= 1.0
+            if over or progress.iteration % options.checkpoint_every == 0:
+                figures = held_out.measure(net) | {"l1_train": float(np.mean(losses))}
+                epoch = progress.iteration / samples.steps
+                metrics.write(progress.iteration, {"epoch": epoch, "samples": progress.samples, **figures})
+                losses.clear()
+                checkpoint.save(run.out, progress, net, optimizer)
+                _tell(report, progress, run, f"epoch {epoch:.2f}, L1 {figures['l1']:.4f}", samples, options)
+    plot(read(metrics.path), PLOTTED, run.out / "training.png", x="epoch")
+
+
+def _step(
+    net: ValueNet,
+    optimizer: torch.optim.Optimizer,
+    inputs: Inputs,
+    values: FloatArray,
+    weights: FloatArray,
+    *,
+    bf16: bool,
+) -> float:
+    planes, moves, owner = tensors(inputs)
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        out = net(planes, moves, owner)
+    weight = torch.from_numpy(weights)
+    loss = (weight * (out.float() - torch.from_numpy(values)).abs()).sum() / weight.sum()
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def _part_done(progress: Progress, options: Options, run: TrainingRun, samples: Samples) -> float:
+    by_epochs = progress.iteration / (options.epochs * samples.steps) if options.epochs else 0.0
+    return max(by_epochs, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
+
+
+def _tell(
+    report: ReportProgress, progress: Progress, run: TrainingRun, note: str, samples: Samples, options: Options
+) -> None:
+    if options.epochs is not None:
+        report(progress.iteration, note, int(np.ceil(options.epochs * samples.steps)))
+    elif run.minutes is not None:
+        report(int(progress.seconds), note, int(60 * run.minutes))
+
+
+def publish(
+    run: TrainingRun, net: ValueNet, progress: Progress, held_out: HeldOut, found: records.Records
+) -> dict[str, Any]:
+    """Write the version into ``out/weights`` with how it was made, and return the figures."""
+    curve = read(run.out / "metrics.jsonl")
+    final: Mapping[str, float] = curve[-1]
+    versions = {"v1": write_version(run.out / "weights" / "v1", net, graph(net), VERSION)}
+    rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
+    figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
+    figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
+    lineage = {
+        "command": run.command,
+        "seed": progress.seed,
+        "encoder_version": VERSION,
+        "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+        **figures,
+        "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
+        "constant": {name: round(value, 4) for name, value in held_out.constant.items()},
+        "records_made_by": held_out.made_by,
+        "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
+        "options": progress.options,
+    }
+    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage)
+    return {"out": str(run.out), **figures}

@@ -1,0 +1,234 @@
+"""The network of doudizhu-mcts: what it sees, that live play computes what was trained, and fits that go on exactly."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+import safetensors.torch
+import torch
+from torch.nn import functional
+
+from bothost import TrainingRun, cli
+from bothost.errors import UsageError
+from bothost.plugins.weights import verify
+from bothost.rules import game, search
+from bothost.training.publish import write_version
+from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.collect import Options as CollectOptions
+from bothost_doudizhu_mcts.collect import play_hand
+from bothost_doudizhu_mcts.encode import encode, encode_leaves, supports, whole
+from bothost_doudizhu_mcts.model import ValueNet, graph, tensors
+from bothost_doudizhu_mcts.samples import Samples
+from bothost_doudizhu_mcts.train import Fitter, Options
+
+GAME = game("doudizhu")
+RANKS = "3456789TJQKA2BR"
+DEAL = {"hands": ["33334444BR2222555", "66777788889999TTT", "TJJJJQQQQKKKKAAAA"], "bottom": "566", "first": 0}
+
+
+def position(words=""):
+    state = GAME.state_from_deal(DEAL)
+    for word in words.split():
+        state.apply(state.to_act[0], GAME.parse(word))
+    return state.view(state.to_act[0])
+
+
+def positions(hands=2):
+    rng = np.random.default_rng(1)
+    views = []
+    for hand in range(hands):
+        state = GAME.new_state(hand)
+        while not state.terminal:
+            views.append(state.view(state.to_act[0]))
+            state.apply(state.to_act[0], int(rng.choice(state.legal(state.to_act[0]))))
+    return views
+
+
+def test_the_planes_of_a_position_with_its_candidates():
+    """The landlord led 3335, the next seat beat it with 7778 and the previous seat passed."""
+    view = position("3335 7778 pass")
+    actions = np.array([0, GAME.parse("BR")], np.int32)
+    assert set(actions) <= set(view.legal())
+    planes, moves, owner = encode([view], [actions])
+    assert planes.shape == (1, 29, 15, 15) and moves.shape == (2, 1, 15, 15) and owner.tolist() == [0, 0]
+
+    def cards(text):
+        rows = np.zeros((15, 15))
+        for rank in text:
+            rows[text.count(rank) - 1, RANKS.index(rank)] = 1
+        return rows
+
+    def move(text, row, by_landlord):
+        rows = cards(text)
+        rows[row] = 1
+        rows[14] = by_landlord
+        return rows
+
+    plane = planes[0]
+    np.testing.assert_array_equal(plane[0], cards("34444BR2222555" + "66"))
+    np.testing.assert_array_equal(plane[1], cards("66" + "7" + "888" + "9999TTTTJJJJQQQQKKKKAAAA"))
+    np.testing.assert_array_equal(plane[2], np.zeros((15, 15)))
+    np.testing.assert_array_equal(plane[3], cards("3335"))
+    np.testing.assert_array_equal(plane[4], cards("7778"))
+    np.testing.assert_array_equal(plane[5], np.zeros((15, 15)))
+    np.testing.assert_array_equal(plane[6], move("7778", 7, by_landlord=False))
+    np.testing.assert_array_equal(plane[7], cards("566"))
+    for z, count in ((8, 16), (9, 13), (10, 17)):
+        np.testing.assert_array_equal(plane[z].reshape(-1), np.arange(225) < count)
+    np.testing.assert_array_equal(plane[11], np.zeros((15, 15)))  # a peasant's pass
+    np.testing.assert_array_equal(plane[12], move("7778", 7, by_landlord=False))
+    np.testing.assert_array_equal(plane[13], move("3335", 7, by_landlord=True))
+    np.testing.assert_array_equal(plane[14:], np.zeros((15, 15, 15)))
+    np.testing.assert_array_equal(moves[0, 0], np.arange(15)[:, None] * np.ones(15) == 14)  # the landlord's pass
+    np.testing.assert_array_equal(moves[1, 0], move("BR", 13, by_landlord=True))
+
+
+def test_shared_planes_with_candidates_are_the_whole_block():
+    views = positions(1)
+    legal = [view.legal() for view in views]
+    blocks = [view.encode_actions("planes_with_move", actions) for view, actions in zip(views, legal, strict=True)]
+    np.testing.assert_array_equal(whole(encode(views, legal)), np.concatenate(blocks))
+    assert supports(GAME) and not supports(game("othello"))
+
+
+def test_leaves_of_a_search_are_encoded_as_views_are():
+    found = search(position(), 1, leaf="evaluator", leaf_batch=4)
+    while not found.run(iterations=12 - found.iterations):
+        leaves = found.leaves
+        wanted = encode([view for view, _ in leaves], [legal for _, legal in leaves])
+        for got, want in zip(encode_leaves(found), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+        found.feed(np.zeros(len(wanted.moves), np.float32))
+
+
+def test_the_shared_convolution_is_one_over_all_planes():
+    net, views = ValueNet(), positions(1)
+    inputs = encode(views, [view.legal() for view in views])
+    with torch.no_grad():
+        out = functional.conv2d(torch.from_numpy(whole(inputs)), net.kernels[0], padding=(0, 1)) + net.biases[0]
+        out = functional.relu(out)
+        for kernel, bias in zip(list(net.kernels)[1:], list(net.biases)[1:], strict=True):
+            out = functional.relu(functional.conv2d(out, kernel, padding=(0, 1)) + bias)
+            out = functional.max_pool2d(out, (1, 2), ceil_mode=True)
+        expected = net.dense(out.flatten(1))[:, 0]
+        torch.testing.assert_close(net(*tensors(inputs)), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_live_play_computes_what_was_trained(tmp_path):
+    net, views = ValueNet(), positions(1)
+    for bias in net.biases:
+        torch.nn.init.normal_(bias)
+    write_version(tmp_path, net, graph(net), 1)
+    inputs = encode(views, [view.legal() for view in views])
+    (got,) = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, inputs._asdict())
+    with torch.no_grad():
+        np.testing.assert_allclose(got, net(*tensors(inputs)).numpy(), atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("records")
+    batch = records.Batch()
+    for number in range(20):
+        batch.extend(play_hand(GAME, CollectOptions(iterations=30), 1, number))
+    records.write(out / "records.parquet", batch, GAME.rules, {"command": "bothost train doudizhu-mcts collect"})
+    return out
+
+
+def fit(folder, out, *, resume=False, **options):
+    told = []
+    settled = {"positions": 16, "held_out": 0.3, "checkpoint_every": 10, "half_visits": 5.0, "measured": 80} | options
+    run = TrainingRun(out=out, seed=3, resume=resume, command="bothost train doudizhu-mcts fit")
+    return Fitter(Options(records=str(folder), **settled)).train(run, lambda *args: told.append(args)), told
+
+
+def test_it_learns_what_generalizes_to_deals_it_has_not_seen(folder, tmp_path):
+    """Here the landlord, seat 0, always wins."""
+    whole_hands, batch = records.load(folder), records.Batch()
+    for i in range(len(whole_hands)):
+        actions = whole_hands.actions[whole_hands.offsets[i] : whole_hands.offsets[i + 1]]
+        seat = whole_hands.view(i).seat
+        moves = [(int(action), 20, 1.0 if seat == 0 else -1.0) for action in actions]
+        batch.add(whole_hands.deals[i], seat, whole_hands.views[i], moves)
+    (tmp_path / "records").mkdir()
+    records.write(tmp_path / "records" / "taught.parquet", batch, GAME.rules, {})
+    figures, _ = fit(tmp_path / "records", tmp_path / "fit", epochs=2, candidates=4)
+    lineage = json.loads((tmp_path / "fit" / "weights" / "lineage.json").read_text())
+    assert figures["l1"] < 0.5 * lineage["constant"]["l1"]
+
+
+def test_both_stages_from_the_command_line(tmp_path, capsys):
+    words = ["train", "doudizhu-mcts", "--seed", "1"]
+    out, fitted = tmp_path / "records", tmp_path / "fit"
+    assert cli.main([*words, "collect", "--records", "300", "--iterations", "8", "--out", str(out)]) == 0
+    options = ["--records", str(out), "--epochs", "0.2", "--held_out=0.5", "--measured", "20"]
+    assert cli.main([*words, "fit", *options, "--out", str(fitted), "--json"]) == 0
+    assert (fitted / "weights" / "v1" / "model.onnx").is_file()
+    assert '"l1"' in capsys.readouterr().out
+
+
+def weights_of(out):
+    return safetensors.torch.load_file(out / "weights" / "v1" / "model.safetensors")
+
+
+def test_a_fit_ends_in_weights_as_a_package_ships_them(folder, tmp_path):
+    figures, told = fit(folder, tmp_path, epochs=2)
+    curve = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    lineage = json.loads((tmp_path / "weights" / "lineage.json").read_text())
+    assert curve[-1]["l1_train"] < curve[0]["l1_train"] and len(told) == len(curve) == len(lineage["l1_curve"])
+    assert lineage["records_made_by"][0]["records"] == figures["records"] and figures["deals"] == 20
+    assert (tmp_path / "training.png").stat().st_size > 1000
+    manifest = json.loads((tmp_path / "weights" / "manifest.json").read_text())
+    assert manifest["aliases"] == {"champion": "v1"} and manifest["versions"]["v1"]["encoder_version"] == 1
+    verify(tmp_path / "weights" / "v1", manifest["versions"]["v1"]["files"])
+
+
+def test_a_fit_that_was_stopped_goes_on_bit_for_bit(folder, tmp_path):
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(done, *_):
+        if done >= 10:
+            raise Interrupted
+
+    fit(folder, tmp_path / "once", epochs=1)
+    run = TrainingRun(out=tmp_path / "twice", seed=3)
+    options = Options(
+        records=str(folder), epochs=1, positions=16, held_out=0.3, checkpoint_every=10, half_visits=5.0, measured=80
+    )
+    with pytest.raises(Interrupted):
+        Fitter(options).train(run, interrupt)
+    fit(folder, tmp_path / "twice", epochs=1, resume=True)
+    one, other = weights_of(tmp_path / "once"), weights_of(tmp_path / "twice")
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    with pytest.raises(UsageError, match="is not empty"):
+        fit(folder, tmp_path / "once", epochs=1)
+
+
+def test_steps_are_functions_of_their_number_and_never_see_held_out_deals(folder):
+    found = records.load(folder)
+    one, other = (Samples(found, 8, 4, 5.0, 0.3, 1) for _ in range(2))
+    learnt = {found.deals[i] for i in one.learnt}
+    assert learnt.isdisjoint(found.deals[i] for i in one.held) and len(learnt) > 10
+    other.batch(5)
+    for got, want in zip(other.batch(2)[0], one.batch(2)[0], strict=True):
+        np.testing.assert_array_equal(got, want)
+    inputs, values, weight = one.batch(one.steps)  # the second epoch begins
+    assert len(inputs.planes) == 8 and np.bincount(inputs.owner).max() <= 4
+    assert len(values) == len(weight) == len(inputs.moves) and (weight < 1).all()
+
+
+def test_what_cannot_be_fitted_is_refused_with_the_fix(folder, tmp_path):
+    with pytest.raises(UsageError, match="needs records"):
+        Fitter(Options(epochs=1)).train(TrainingRun(out=tmp_path), lambda *_: None)
+    with pytest.raises(UsageError, match="no end"):
+        fit(folder, tmp_path)
+    with pytest.raises(UsageError, match="no checkpoint"):
+        fit(folder, tmp_path, epochs=1, resume=True)
+    with pytest.raises(UsageError, match="there are no records"):
+        fit(tmp_path, tmp_path / "x", epochs=1)
+    with pytest.raises(UsageError, match="too few deals"):
+        fit(folder, tmp_path / "y", epochs=1, held_out=1e-6)
+    with pytest.raises(ValueError, match="held_out"):
+        Options(held_out=0.0)
