@@ -11,6 +11,8 @@ from bothost.strategy import (
     Contestant,
     Decision,
     Execution,
+    LoggedGames,
+    LoggedStep,
     Model,
     Player,
     PlayMatch,
@@ -24,6 +26,7 @@ from bothost.strategy import (
     Table,
     Trainer,
     TrainingRun,
+    Trajectory,
 )
 
 __version__ = "0.1.0"
@@ -37,6 +40,8 @@ __all__ = [
     "Decision",
     "DecisionMade",
     "Execution",
+    "LoggedGames",
+    "LoggedStep",
     "Model",
     "ModelError",
     "PlayMatch",
@@ -54,6 +59,7 @@ __all__ = [
     "TableClosed",
     "Trainer",
     "TrainingRun",
+    "Trajectory",
     "__version__",
     "hookimpl",
 ]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
-from bothost.rules.game import ActionArray, Game, View
+from bothost.errors import UsageError
+from bothost.rules.game import ActionArray, FloatArray, Game, View
 
 Execution = Literal["inline", "thread", "process"]
 """Where ``decide`` runs.
@@ -200,6 +201,45 @@ class ReportProgress(Protocol):
     def __call__(self, done: int, note: str = "", total: int | None = None) -> None: ...
 
 
+class LoggedStep(msgspec.Struct, frozen=True):
+    """One logged decision of a trajectory."""
+
+    view: View
+    """What the seat knew. The consumer's own copy."""
+    legal: ActionArray
+    action: int
+    policy: FloatArray | None
+    """The strategy's probabilities of ``legal``, float32; not of a temperature that it may have drawn with."""
+    stats: Mapping[str, Any]
+    own: bool
+    """Whether the strategy decided; False for a fallback, of which nobody knows the probability."""
+    model_sha256: str | None
+
+
+class Trajectory(msgspec.Struct, frozen=True):
+    """The decisions of one seat in one closed hand, in order, refused ones left out."""
+
+    game: Game
+    game_id: str
+    seat: int
+    scores: tuple[float, ...]
+    """Of all seats, at the end of the hand."""
+    steps: tuple[LoggedStep, ...]
+
+
+class LoggedGames(Protocol):
+    """Logged hands, frozen in an export: reading it again gives the same."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Of the export: rows, hands, splits, query, sha256 of its files."""
+        ...
+
+    def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
+        """The hands of a split ("train", "val", "test"), one after another, in the order of their ids."""
+        ...
+
+
 class Trainer(ABC):
     """Makes models of a strategy, offline."""
 
@@ -217,6 +257,15 @@ class Trainer(ABC):
 
         Returns figures for people, JSON values only. Killed at any moment, it can be resumed.
         """
+
+    def retrain(
+        self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
+    ) -> dict[str, Any]:
+        """As ``train``, from logged hands; ``start``: the model to go on from, None: from nothing.
+
+        The model that shall become the challenger is the manifest's ``champion``.
+        """
+        raise UsageError(f"{self.name} does not learn from logged hands", advice=f"bothost train {self.name}")
 
 
 class Contestant(msgspec.Struct, frozen=True):

@@ -5,13 +5,21 @@ A lease is a row. Its holder renews it; another host may take it when it is rele
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
+import socket
+import threading
+import time
+import uuid
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from bothost.errors import StoreError, StoreUnavailable
 from bothost.store.models import leases
 from bothost.store.store import Store
 
@@ -92,6 +100,57 @@ class Leases:
 
     def _expiry(self) -> Any:
         return self._now + int(self.ttl_s * 1_000_000)
+
+
+class LeaseHeld(StoreError):
+    """Another process holds the lease of a job."""
+
+
+class JobLease:
+    """A lease on a job, so that one process at a time does it, whatever the host: renewed in a thread while held.
+
+    The lobby of its key is empty, which no lobby's name is.
+    """
+
+    def __init__(self, store: Store, job: str, *, ttl_s: float = 60.0) -> None:
+        self._key = "", job
+        self._leases = Leases(store, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}", ttl_s)
+        self._ended = threading.Event()
+        self._renewed_at = 0.0
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Raises LeaseHeld when another process has it."""
+        found = self._leases.round((), (self._key,), take_over=True)
+        if self._key not in found.taken:
+            holder = found.others.get(self._key, "?")
+            raise LeaseHeld(
+                f"{holder} does this job now", advice="wait until it is done, or has been gone for a minute"
+            )
+        self._renewed_at = time.monotonic()
+        self._thread = threading.Thread(target=self._renew, name="job-lease", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        with contextlib.suppress(StoreUnavailable):  # it expires
+            self._leases.release((self._key,))
+
+    def check(self) -> None:
+        """Raise LeaseHeld where the lease may be another's by now: what is left of the job must not be done."""
+        if time.monotonic() - self._renewed_at > self._leases.ttl_s:
+            raise LeaseHeld("the lease of this job was lost", advice="resume it when the database is back")
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self._leases.ttl_s / 4):
+            with contextlib.suppress(StoreUnavailable):
+                if self._key not in self._leases.round((self._key,), (), take_over=False).kept:
+                    self._renewed_at = -math.inf
+                    return
+                self._renewed_at = time.monotonic()
 
 
 def _is(key: AccountKey) -> tuple[Any, Any]:

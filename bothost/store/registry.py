@@ -90,7 +90,7 @@ class Registry:
 
     def __init__(self, store: Store, folder: Path) -> None:
         """``folder``: where files are kept for use, as a rule ``data_dir/models``."""
-        self._store = store
+        self.store = store
         self.folder = folder
 
     # ----------------------------------------------------------------------------------------------------- versions
@@ -149,7 +149,7 @@ class Registry:
         query = sa.select(models).order_by(models.c.created_us, models.c.strategy, models.c.version)
         if strategy is not None:
             query = query.where(models.c.strategy == strategy)
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             return [_version(row) for row in connection.execute(query)]
 
     def version(self, strategy: str, name: str) -> ModelVersion | None:
@@ -182,7 +182,7 @@ class Registry:
             last,
             sa.and_(a.c.strategy == last.c.strategy, a.c.alias == last.c.alias, a.c.number == last.c.number),
         )
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             found = [Pointer(**row._mapping) for row in connection.execute(query)]
         return {(pointer.strategy, pointer.alias): pointer for pointer in found}
 
@@ -190,7 +190,7 @@ class Registry:
         """Everything that the alias stood for, oldest first."""
         a = model_aliases
         query = sa.select(a).where(a.c.strategy == strategy, a.c.alias == alias).order_by(a.c.number)
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             return [Pointer(**row._mapping) for row in connection.execute(query)]
 
     def point(
@@ -231,7 +231,7 @@ class Registry:
             at_us=time.time_ns() // 1000,
         )
         try:
-            with self._store.begin() as connection:
+            with self.store.begin() as connection:
                 connection.execute(model_aliases.insert(), msgspec.to_builtins(pointer))
         except IntegrityError:
             raise moved from None
@@ -277,12 +277,12 @@ class Registry:
     def _store_file(self, path: Path, sha256: str) -> None:
         """Put a file into the database, once."""
         part, digest = 0, hashlib.sha256()
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             known = connection.execute(sa.select(sa.func.count()).where(parts.c.sha256 == sha256)).scalar()
         if known:
             return
         try:
-            with path.open("rb") as file, self._store.begin() as connection:
+            with path.open("rb") as file, self.store.begin() as connection:
                 while content := file.read(PART_BYTES):
                     digest.update(content)
                     connection.execute(parts.insert(), {"sha256": sha256, "part": part, "content": content})
@@ -324,7 +324,7 @@ class Registry:
         with path.open("wb") as file:
             part = 0
             while True:
-                with self._store.begin() as connection:
+                with self.store.begin() as connection:
                     content = connection.execute(query.where(parts.c.part == part)).scalar()
                 if content is None:
                     break
@@ -347,20 +347,20 @@ class Registry:
 
     def _find(self, *conditions: Any) -> ModelVersion | None:
         query = sa.select(models).where(*conditions).order_by(models.c.created_us).limit(1)
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             row = connection.execute(query).one_or_none()
         return None if row is None else _version(row)
 
     def _count(self, strategy: str) -> int:
         query = sa.select(models.c.version).where(models.c.strategy == strategy)
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             names = connection.execute(query).scalars().all()
         return max((int(name[1:]) for name in names if re.fullmatch(r"r\d{1,9}", name)), default=0)
 
     def _insert(self, made: ModelVersion) -> None:
         row = msgspec.to_builtins(made)
         row["files"], row["lineage"] = (json.dumps(row[name], sort_keys=True) for name in ("files", "lineage"))
-        with self._store.begin() as connection:
+        with self.store.begin() as connection:
             connection.execute(models.insert(), row)
 
 

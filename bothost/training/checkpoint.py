@@ -71,6 +71,14 @@ def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
     return progress
 
 
+def load_model(file: Path, model: torch.nn.Module) -> None:
+    """Give the model the parameters of a safetensors file. Raises ModelError where they are not of this model."""
+    try:
+        model.load_state_dict(safetensors.torch.load_file(file))
+    except (OSError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
+        raise ModelError(f"{file} is no model to begin with: {error}", advice="begin from nothing: --fresh") from error
+
+
 def _checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("checkpoint-*") if (path / STATE).is_file())
 

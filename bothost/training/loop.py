@@ -50,10 +50,25 @@ class SelfPlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     ppo: ppo.PpoOptions = ppo.PpoOptions()
 
 
+More = Callable[[torch.nn.Module, np.random.Generator], ppo.Batch]
+"""Makes samples beside those of self-play, for one update of the model."""
+
+
 def train(
-    options: SelfPlayOptions, task: Task, build: Build, run: TrainingRun, encoder_version: int, report: ReportProgress
+    options: SelfPlayOptions,
+    task: Task,
+    build: Build,
+    run: TrainingRun,
+    encoder_version: int,
+    report: ReportProgress,
+    *,
+    start: Path | None = None,
+    more: More | None = None,
 ) -> Progress:
     """Train until ``options.iterations`` or ``run.minutes`` are over, whichever comes first; returns how far it came.
+
+    ``start``: parameters to begin with, a safetensors file; None: fresh ones. ``more``: what each update learns from
+    beside self-play.
 
     Writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/`` and ``training.png``.
 
@@ -69,6 +84,8 @@ def train(
     pool = ModelPool(run.out / "pool")
     pool.forget_after(progress.iteration)
     if progress.iteration == 0:
+        if start is not None:
+            checkpoint.load_model(start, model)
         pool.add(0, model)
     play = SelfPlay(task, options.environments, options.horizon)
     before, started = progress.seconds, time.monotonic()
@@ -86,7 +103,10 @@ def train(
                 rollout = play.collect(model, opponent, seed=int(rng.integers(2**63)))
             played = time.monotonic() - clock
             generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-            figures = ppo.update(model, optimizer, rollout.batch(options.ppo), options.ppo, generator)
+            batch = rollout.batch(options.ppo)
+            if more is not None:
+                batch = ppo.joined(batch, more(model, rng))
+            figures = ppo.update(model, optimizer, batch, options.ppo, generator)
 
             progress.samples += rollout.actions.size
             progress.seconds = before + time.monotonic() - started

@@ -155,6 +155,11 @@ def normalized(advantages: Tensor) -> Tensor:
     return (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
 
 
+def joined(*batches: Batch) -> Batch:
+    """The samples of several batches as one."""
+    return Batch(*(torch.cat(fields) for fields in zip(*batches, strict=True)))
+
+
 def minibatches(batch: Batch, size: int, generator: torch.Generator) -> Iterator[Batch]:
     """The batch in a random order, in parts of at most ``size`` samples that differ by at most one."""
     parts = max(1, -(-batch.samples // size))

@@ -111,6 +111,7 @@ class PhasePpoPlayer(Player):
             policy=policy.tolist(),
             value=float(value),
             phase=view.phase,
+            stats={"temperature": self.strategy.temperature} if self.strategy.temperature else None,
             model_sha256=self.strategy.session.model.sha256,
             encoder_version=VERSION,
         )

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
+import torch
 
-from bothost import ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import SelfPlayOptions, train, version_at
 from bothost.training.model_pool import ModelPool
-from bothost.training.publish import write_manifest, write_version
+from bothost.training.offpolicy import LoggedHands
+from bothost.training.ppo import Batch
+from bothost.training.publish import WEIGHTS, write_manifest, write_version
 from bothost.training.rollout import Task
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
@@ -30,6 +35,8 @@ class Options(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     """Of the game's rules."""
     levels: tuple[float, ...] = (0.01, 0.04, 0.1, 0.3, 1.0)
     """When each level is taken, weakest first, as parts of the training time."""
+    logged_share: float = 0.25
+    """When retraining: logged samples beside those of self-play, as a part of these."""
 
 
 class PhasePpoTrainer(Trainer):
@@ -51,6 +58,46 @@ class PhasePpoTrainer(Trainer):
             "minutes": round(progress.seconds / 60, 2),
             "levels": levels,
         }
+
+    def retrain(
+        self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
+    ) -> dict[str, Any]:
+        """Self-play mixed with the logged hands, whose trajectories V-trace corrects: ``bothost.training.offpolicy``
+        says why not the log alone."""
+        if run.minutes is None and self.options.iterations is None:
+            run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
+        task = Task(game("pairing", preset=self.options.preset), BLOCK, TURNS, reward_scale=REWARD_SCALE)
+        beside = run.out.parent / "encoded"
+        hands = {
+            split: LoggedHands.encoded(beside / split, task, games.trajectories(split)) for split in ("train", "val")
+        }
+        if not len(hands["train"]):
+            raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
+        logged = round(self.options.logged_share * self.options.environments * self.options.horizon)
+
+        def more(model: torch.nn.Module, rng: np.random.Generator) -> Batch:
+            return hands["train"].batch(model, self.options.ppo, rng, logged)
+
+        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
+        progress = train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=more if logged else None)
+        pool, model = ModelPool(run.out / "pool"), PhaseNet()
+        errors = []
+        for version in (pool.versions[0], pool.versions[-1]):
+            pool.load(version, model)
+            errors.append(round(hands["val"].value_error(model), 6))
+        made = write_version(run.out / "weights" / "v1", model, graph(), VERSION)
+        evaluation = {"value_error_on_val": {"before": errors[0], "after": errors[1]}}
+        figures = {
+            "updates": progress.iteration,
+            "samples": progress.samples,
+            "minutes": round(progress.seconds / 60, 2),
+            "logged_decisions": hands["train"].decisions,
+            "logged_share": self.options.logged_share,
+            "evaluation": evaluation,
+        }
+        lineage = {"command": run.command, "seed": progress.seed, "options": progress.options, **figures}
+        write_manifest(run.out / "weights", {"v1": made}, {"champion": "v1"}, lineage)
+        return figures
 
 
 def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: TrainingRun) -> dict[str, Any]:

@@ -131,7 +131,7 @@ async def test_a_model_that_cannot_be_had_or_made_is_refused_and_the_old_one_pla
         good, broken = add(kit, registry, "good"), add(kit, registry, "broken")
         registry.point(Stubborn, "champion", "good", reason="")
         await kit.until(lambda: last_model(kit) == good.sha256)
-        with registry._store.begin() as connection:
+        with registry.store.begin() as connection:
             sha = broken.files["model.json"]
             connection.exec_driver_sql("UPDATE model_files SET content = x'7b7d' WHERE sha256 = ?", (sha,))
         registry.point(Stubborn, "champion", "broken", reason="")

@@ -45,7 +45,7 @@ def add(registry, number=1, **more):
 def test_a_version_is_what_was_added_on_every_host_of_the_database(registry, tmp_path):
     made = add(registry, 2)
     assert (made.version, made.encoder_version, made.lineage) == ("r1", 1, {"from": "level 2"})
-    elsewhere = Registry(registry._store, tmp_path / "other-host")
+    elsewhere = Registry(registry.store, tmp_path / "other-host")
     model = elsewhere.resolve("phase-ppo", "r1")
     assert model == Model("phase-ppo", "r1", made.sha256, str(tmp_path / "other-host" / made.sha256), made.files, 1)
     weights.verify(Path(model.path), model.files)
@@ -141,7 +141,7 @@ def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
 
 def test_content_that_the_database_changed_is_refused(sqlite_registry):
     made = add(sqlite_registry)
-    with sqlite_registry._store.begin() as connection:
+    with sqlite_registry.store.begin() as connection:
         connection.exec_driver_sql("UPDATE model_files SET content = zeroblob(length(content))")
     with pytest.raises(ModelError, match="sha256"):
         sqlite_registry.model(made)

@@ -1,0 +1,155 @@
+"""``bothost retrain NAME``: a challenger from the log."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bothost.cli import hand_query as hands
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.retrain.job import Request, Tools
+
+LOOK_S = 30.0
+"""Seconds between two looks of ``--watch``."""
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
+    since: hands.Since = None,
+    until: hands.Until = None,
+    lobby: hands.Lobby = None,
+    player: hands.PlayerName = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin from nothing, not from the champion.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; an unfinished one goes on. Default: under data_dir.")
+    ] = None,
+    promote: Annotated[bool, typer.Option("--promote", help="Then play for the championship.")] = False,
+    deals: Annotated[int, typer.Option(min=1, help="Deals of that match, at most.")] = 2000,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of that match.")] = 0.05,
+    watch: Annotated[bool, typer.Option("--watch", help="Again and again, whenever the conditions are met.")] = False,
+    after: Annotated[int, typer.Option(min=1, help="For --watch: new decisions of the strategy.")] = 100_000,
+    at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Make a challenger from the log: dataset, training, registration. One at a time on one database."""
+    from bothost import rules
+    from bothost.cli.registry import opened
+    from bothost.retrain.job import Request, Tools, trainer_of
+
+    settings, plugins = options.settings(config), options.plugins(config)
+    query = hands.hand_query(since, until, lobby, None, player, [name], closed=True, scored=True)
+    words = ["bothost", "retrain", name, "--seed", str(seed)]
+    for text in option or []:
+        words += ["--option", text]
+    request = Request(
+        strategy=name,
+        query=query,
+        seed=seed,
+        minutes=minutes,
+        options=options.nested(option or []),
+        fresh=fresh,
+        command=shlex.join(words),
+    )
+    _ = plugins.games  # the games of plugins are known from here on
+    from bothost.plugins import require
+
+    trainer_of(require(plugins, plugins.strategies, "strategy", name))
+    with opened(settings) as registry:
+        tools = Tools(plugins, registry.store, registry, rules.game)
+        folder = settings.host.data_dir / "retrain"
+        if watch:
+            _watch(tools, request, folder, after, _minute(at), lambda: promoted(tools, name, deals, alpha, config))
+            return
+        result = once(tools, request, out or _folder(folder, request))
+        if promote:
+            result["promotion"] = promoted(tools, name, deals, alpha, config)
+    output.emit(result, as_json, _text(result))
+
+
+def once(tools: Tools, request: Request, out: Path) -> dict[str, Any]:
+    """One retraining, with its progress on the terminal."""
+    from bothost.retrain.job import retrain
+
+    with output.progress(None, f"retrain {request.strategy}") as advance:
+        return retrain(tools, request, out, advance)
+
+
+def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | None) -> dict[str, Any]:
+    """Play for the championship; a refusal is a result too."""
+    from bothost.cli.model import promoted as promote
+    from bothost.retrain.gate import GateRefused, GateSettings
+
+    try:
+        match = GateSettings(deals=deals, alpha=alpha)
+        pointer, verdict = promote(tools.plugins, tools.registry, name, "champion", match, config=config)
+    except GateRefused as refused:
+        return {"promoted": False, "reason": str(refused)}
+    return {"promoted": True, "reason": pointer.reason, "p_better": None if verdict is None else verdict.p_better}
+
+
+def _watch(tools: Tools, request: Request, folder: Path, after: int, minute: int | None, promote: Any) -> None:
+    """Retrain whenever the conditions are met; another host that watches too does not do the same again."""
+    from bothost.errors import BothostError
+    from bothost.retrain.job import new_decisions
+    from bothost.store.leases import LeaseHeld
+
+    while True:
+        try:
+            count, last_us = new_decisions(tools.store, request.strategy)
+            if count >= after and due(last_us, minute, time.time()):
+                result = once(tools, request, _folder(folder, request))
+                result["promotion"] = promote()
+                output.emit(result, False, _text(result))
+        except LeaseHeld:
+            pass  # another host is at it
+        except BothostError as error:
+            output.warn(f"{error}; {error.advice}" if error.advice else str(error))
+        time.sleep(LOOK_S)
+
+
+def due(last_us: int, minute: int | None, now: float) -> bool:
+    """Whether the time of the day (minutes after midnight, UTC) has come since the last job; always without one."""
+    if minute is None:
+        return True
+    midnight = now - now % 86_400
+    moment = midnight + minute * 60
+    return now >= moment and last_us / 1e6 < moment
+
+
+def _minute(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        when = datetime.strptime(text, "%H:%M")
+    except ValueError as error:
+        raise UsageError(f"--at {text!r} is no time of the day", advice="for instance: --at 03:30") from error
+    return when.hour * 60 + when.minute
+
+
+def _folder(folder: Path, request: Request) -> Path:
+    """The folder of the same retraining, if one was interrupted, else a new one."""
+    from bothost.retrain.job import interrupted
+
+    found = interrupted(folder, request)
+    return found or folder / f"{request.strategy}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+
+def _text(result: dict[str, Any]) -> str:
+    lines = [f"{result['strategy']}:{result['version']} is the challenger, from {result['rows']:,} decisions"]
+    if "promotion" in result:
+        lines.append(result["promotion"]["reason"])
+    else:
+        lines.append(f"  let it play for the championship: bothost model promote {result['strategy']}")
+    return "\n".join(lines)

@@ -1,0 +1,228 @@
+"""One retraining: dataset → training → challenger. Interrupted at any moment, it goes on where it was.
+
+::
+
+    request.json      what was asked for
+    dataset/          an export of the log, frozen (``bothost.retrain.dataset``)
+    training/         the trainer's folder: checkpoints, metrics, weights/
+    result.json       written last
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.errors import ModelError, UsageError
+from bothost.plugins import Plugins, check_options, require
+from bothost.plugins.weights import MANIFEST, Manifest
+from bothost.retrain.dataset import Dataset
+from bothost.rules.game import Game
+from bothost.store.leases import JobLease
+from bothost.store.query import HandQuery
+from bothost.store.registry import CHALLENGER, Registry
+from bothost.store.store import Store
+from bothost.strategy import Model, ReportProgress, Strategy, Trainer, TrainingRun
+
+Json = dict[str, Any]
+LEASE = "retrain"
+TRAINING, DATASET, REQUEST, RESULT = "training", "dataset", "request.json", "result.json"
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    strategy: str
+    query: HandQuery
+    seed: int = 0
+    minutes: float | None = None
+    options: Json = {}
+    """Of the trainer."""
+    fresh: bool = False
+    """Begin from nothing, not from the champion."""
+    command: str = ""
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What a job works with."""
+
+    plugins: Plugins
+    store: Store
+    registry: Registry
+    make_game: Callable[..., Game]
+
+
+def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress) -> Json:
+    """Do the job in the folder ``out``, or go on with it; returns what came of it.
+
+    Raises LeaseHeld while another process retrains on this database, UsageError for what cannot be done, ModelError
+    where the trainer's model is refused.
+    """
+    if (out / RESULT).exists():
+        return dict(json.loads((out / RESULT).read_bytes()))
+    strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
+    trainer = trainer_of(strategy)
+    with JobLease(tools.store, LEASE) as lease:
+        asked = _take_up(out, request)
+        started_us = time.time_ns() // 1000
+        dataset = Dataset.make(
+            tools.store,
+            asked.query,
+            out / DATASET,
+            strategy.name,
+            tools.make_game,
+            request=msgspec.to_builtins(asked.query),
+            progress=lambda done, total: report(done, "dataset", total),
+        )
+        if not dataset.manifest["rows"]:
+            shutil.rmtree(out)
+            raise UsageError("no logged decision meets these conditions", advice="see bothost games list")
+        tools.store.remember("", f"retrain {strategy.name}", {"dataset_us": dataset.manifest["created_us"]})
+        start = None if asked.fresh else _champion(tools.plugins, strategy)
+
+        def watched(done: int, note: str = "", total: int | None = None) -> None:
+            lease.check()
+            report(done, note, total)
+
+        run = TrainingRun(
+            out=out / TRAINING,
+            seed=asked.seed,
+            minutes=asked.minutes,
+            resume=_begun(out / TRAINING),
+            command=asked.command,
+        )
+        figures = trainer(check_options(trainer, asked.options)).retrain(run, dataset, start, watched)
+        lease.check()
+        made = _register(tools.registry, strategy, asked, out, dataset, start, figures)
+        result = {**made, "figures": figures, "out": str(out), "seconds": round(time.time() - started_us / 1e6, 1)}
+        _write(out / RESULT, result)
+        return result
+
+
+def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
+    """The trainer that learns from logged hands; of several stages the last. Raises UsageError."""
+    try:
+        found = strategy.trainer()
+    except ImportError as error:
+        advice = 'pip install "bothost[torch]"'
+        raise UsageError(f"training {strategy.name} needs {error.name}", advice=advice) from error
+    if isinstance(found, Mapping):
+        found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
+    if found is None or found.retrain is Trainer.retrain:
+        raise UsageError(f"{strategy.name} does not learn from logged hands", advice="see bothost plugin list")
+    return found
+
+
+def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
+    """Live decisions of a strategy since its last dataset, and when that was made (microseconds, 0: never)."""
+    import sqlalchemy as sa
+
+    from bothost.store.models import decisions as d
+    from bothost.store.query import first_id
+
+    since = int(store.memo("", f"retrain {strategy}").get("dataset_us", 0))
+    query = sa.select(sa.func.count()).where(
+        d.c.game_id >= first_id(since), d.c.strategy == strategy, d.c.role == "live", d.c.at_us > since
+    )
+    with store.begin() as connection:
+        return int(connection.execute(query).scalar() or 0), since
+
+
+def interrupted(folder: Path, request: Request) -> Path | None:
+    """The newest unfinished run of the same retraining under ``folder``."""
+    for path in sorted(folder.glob(f"{request.strategy}-*"), reverse=True):
+        if (path / REQUEST).exists() and not (path / RESULT).exists() and _same(_asked(path), request):
+            return path
+    return None
+
+
+def _asked(out: Path) -> Request:
+    try:
+        return msgspec.json.decode((out / REQUEST).read_bytes(), type=Request)
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"{out / REQUEST} cannot be read: {error}", advice="name another folder with --out") from error
+
+
+def _same(old: Request, new: Request) -> bool:
+    """Whether it is the same training; "the last 7 days" is another query from one moment to the next."""
+    return (old.strategy, old.seed, old.options, old.fresh) == (new.strategy, new.seed, new.options, new.fresh)
+
+
+def _take_up(out: Path, request: Request) -> Request:
+    """The request of the folder: this one, or that of the run that was interrupted there."""
+    path = out / REQUEST
+    if path.exists():
+        old = _asked(out)
+        if not _same(old, request):
+            raise UsageError(f"{out} holds another retraining", advice="name another folder with --out")
+        return old
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty", advice="name another folder with --out")
+    out.mkdir(parents=True, exist_ok=True)
+    _write(path, msgspec.to_builtins(request))
+    return request
+
+
+def _begun(folder: Path) -> bool:
+    """Whether the trainer left something to resume from."""
+    if any(folder.glob("checkpoint-*/state.json")):
+        return True
+    if folder.exists():  # killed before the first checkpoint: nothing of it counts
+        shutil.rmtree(folder)
+    return False
+
+
+def _champion(plugins: Plugins, strategy: type[Strategy]) -> Model | None:
+    return plugins.resolve(strategy.name).model
+
+
+def _register(
+    registry: Registry,
+    strategy: type[Strategy],
+    request: Request,
+    out: Path,
+    dataset: Dataset,
+    start: Model | None,
+    figures: Json,
+) -> Json:
+    """Register the model that came out, with its lineage, as challenger."""
+    weights = out / TRAINING / "weights"
+    try:
+        manifest = msgspec.json.decode((weights / MANIFEST).read_bytes(), type=Manifest)
+        name = manifest.aliases["champion"]
+        version = manifest.versions[name]
+    except (OSError, msgspec.DecodeError, KeyError) as error:
+        raise ModelError(f"the trainer of {strategy.name} left no model in {weights}: {error!r}") from error
+    info = dataset.manifest
+    lineage = {
+        "kind": "retrain",
+        "command": request.command,
+        "seed": request.seed,
+        "options": request.options,
+        "started_from": None if start is None else {"version": start.version, "sha256": start.sha256},
+        "dataset": {
+            "manifest_sha256": dataset.sha256,
+            **{key: info[key] for key in ("query", "rows", "hands", "splits", "created_us", "files")},
+        },
+        "figures": figures,
+    }
+    root = weights / name if (weights / name).is_dir() else weights
+    made = registry.add(strategy, root, version.files, encoder_version=version.encoder_version, lineage=lineage)
+    pointer = registry.pointers(strategy.name).get((strategy.name, CHALLENGER))
+    if pointer is None or pointer.version != made.version:
+        rows = f"{info['rows']:,} logged decisions"
+        registry.point(strategy, CHALLENGER, made.version, reason=f"retrained from {rows}")
+    return {"strategy": strategy.name, "version": made.version, "sha256": made.sha256, "rows": info["rows"]}
+
+
+def _write(path: Path, data: Any) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(json.dumps(data, indent=2) + "\n")
+    aside.rename(path)

@@ -1,0 +1,100 @@
+"""A log of phase-ppo's hands, and what a retraining works with."""
+
+import asyncio
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+
+from bothost import Budget, Request, Table, rules
+from bothost.config import StoreSettings
+from bothost.plugins import Plugins
+from bothost.retrain.job import Tools
+from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store, schema
+from bothost.store.registry import Registry
+from bothost.testing.postgres import new_database, temporary_postgres
+from bothost.testing.sample_rows import sample_decision, sample_game
+
+_numbers = itertools.count()
+
+
+def hand(game, strategy, seed, rng):
+    """All rows of one hand of a strategy against itself, seen from seat ``seed mod 2``."""
+    seat = seed % 2
+    made = sample_game(rng, seat=seat, started_us=1_700_000_000_000_000 + seed * 10**7)
+    made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
+    made.strategy, made.strategy_version, made.seed = strategy.name, strategy.model.version, seed
+    made.model_sha256, made.table = strategy.model.sha256, f"table-{seed}"
+    made.players = json.dumps([{"seat": 0, "player": "ada"}, {"seat": 1, "player": f"guest-{seed % 5}"}])
+    rows, state = [made], game.new_state(seed)
+    seen = 0
+    players = [strategy.player(Table(lobby="home", table="1", game=game, seat=s, seed=seed)) for s in (0, 1)]
+    while not state.terminal:
+        actor = state.to_act[0]
+        view, legal = state.view(actor), state.legal(actor)
+        decision = strategy.decide_many([Request(players[actor], view, legal, Budget(float("inf")))])[0]
+        if actor == seat:
+            rows.append(EventsRecord(made.game_id, seat, seen, "\n".join(state.events(seat, seen))))
+            seen = view.seq
+            rows.append(row(made, view, legal, decision, rng))
+        state.apply(actor, decision.action)
+    rows.append(EventsRecord(made.game_id, seat, seen, "\n".join(state.events(seat, seen))))
+    ended = made.started_us + 60_000_000
+    scores = json.dumps(state.returns)
+    rows.append(GameEndRecord(game_id=made.game_id, seat=seat, reason="normal", scores=scores, ended_us=ended))
+    return rows
+
+
+def row(made, view, legal, decision, rng) -> DecisionRecord:
+    found = sample_decision(rng, made, view.seq, legal=1)
+    found.view, found.state_hash, found.phase = view.to_bytes(), view.hash(), view.phase
+    found.legal, found.action = legal.astype("<i4").tobytes(), decision.action
+    found.notation = view.notation(decision.action)
+    found.policy = np.array(decision.policy, "<f4").tobytes()
+    found.value, found.model_sha256 = decision.value, decision.model_sha256
+    found.encoder_version, found.strategy_version = decision.encoder_version, made.strategy_version
+    return found
+
+
+@pytest.fixture(scope="session")
+def postgres_url():
+    with temporary_postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_settings(request, tmp_path):
+    if request.param == "sqlite":
+        made = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
+    else:
+        server = request.getfixturevalue("postgres_url")
+        made = StoreSettings(url=new_database(server, f"retrain{next(_numbers)}"))
+    schema.upgrade(made)
+    return made
+
+
+def fill(settings, folder, hands):
+    async def write():
+        log = DecisionLog.open(settings, "test", folder / "spool")
+        for rows in hands:
+            await log.submit(rows)
+        await log.aclose()
+
+    asyncio.run(write())
+
+
+@pytest.fixture(scope="session")
+def hands():
+    game, strategy = rules.game("pairing"), Plugins.load().resolve("phase-ppo:level-2").make()
+    rng = random.Random(5)
+    return [hand(game, strategy, seed, rng) for seed in range(12)]
+
+
+@pytest.fixture
+def tools(any_settings, hands, tmp_path):
+    fill(any_settings, tmp_path, hands)
+    with Store.open(any_settings) as store:
+        registry = Registry(store, tmp_path / "models")
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)

@@ -1,0 +1,140 @@
+"""``bothost retrain``: a challenger from the log, once, resumed exactly."""
+
+import json
+
+import pytest
+import safetensors.numpy
+
+from bothost import ModelError
+from bothost.cli.retrain import due
+from bothost.errors import UsageError
+from bothost.plugins import weights
+from bothost.retrain import job
+from bothost.retrain.dataset import Dataset
+from bothost.retrain.job import Request, new_decisions, retrain
+from bothost.store.leases import JobLease, LeaseHeld
+from bothost.store.query import HandQuery
+
+SILENT = lambda done, note="", total=None: None  # noqa: E731
+QUERY = HandQuery(strategies=("phase-ppo",), closed=True, scored=True)
+TINY = {
+    "iterations": 3,
+    "environments": 8,
+    "horizon": 16,
+    "checkpoint_every": 1,
+    "pool_every": 1,
+    "ppo": {"epochs": 1, "minibatch": 64},
+}
+
+
+def asked(**more):
+    return Request(strategy="phase-ppo", query=QUERY, options={**TINY, **more}, command="bothost retrain phase-ppo")
+
+
+def test_the_dataset_is_every_decision_of_the_log_in_order(tools, hands, tmp_path):
+    dataset = Dataset.make(tools.store, QUERY, tmp_path / "dataset", "phase-ppo", tools.make_game)
+    found = [t for split in ("train", "val", "test") for t in dataset.trajectories(split)]
+    logged = {rows[0].game_id.hex(): [r for r in rows if type(r).__name__ == "DecisionRecord"] for rows in hands}
+    assert {t.game_id for t in found} == set(logged) and len(found) == len(hands)
+    for trajectory in found:
+        rows = logged[trajectory.game_id]
+        assert [s.view.to_bytes() for s in trajectory.steps] == [r.view for r in rows]
+        assert [s.action for s in trajectory.steps] == [r.action for r in rows]
+        assert all(s.own and s.policy.tobytes() == r.policy for s, r in zip(trajectory.steps, rows, strict=True))
+    assert dataset.manifest["rows"] == sum(map(len, logged.values()))
+
+
+def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
+    before, _ = new_decisions(tools.store, "phase-ppo")
+    result = retrain(tools, asked(), tmp_path / "job", SILENT)
+    assert before > 200 and result["rows"] == before and result["version"] == "r1"
+    made = tools.registry.version("phase-ppo", "r1")
+    champion = weights.find(tools.plugins.strategies["phase-ppo"], "champion")
+    assert made.lineage["started_from"] == {"version": "v1-level-5", "sha256": champion.sha256}
+    dataset = made.lineage["dataset"]
+    assert dataset["rows"] == before and dataset["query"]["strategies"] == ["phase-ppo"]
+    assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo", tools.make_game).sha256
+    assert set(made.lineage["figures"]["evaluation"]["value_error_on_val"]) == {"before", "after"}
+    assert tools.plugins.resolve("phase-ppo:challenger").model.sha256 == made.sha256 != champion.sha256
+    assert new_decisions(tools.store, "phase-ppo")[0] == 0  # nothing new since
+    assert retrain(tools, asked(), tmp_path / "job", SILENT) == json.loads((tmp_path / "job/result.json").read_text())
+    assert [v.version for v in tools.registry.versions()] == ["r1"]
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
+    whole = retrain(tools, asked(), tmp_path / "whole", SILENT)
+    for moment in (("dataset", 0), ("samples", 0), ("samples", 0)):
+        seen = []
+
+        def report(done, note="", total=None, moment=moment, seen=seen):
+            seen.append(note)
+            if moment[0] in note and sum(moment[0] in n for n in seen) > moment[1]:
+                raise Killed
+
+        with pytest.raises(Killed):
+            retrain(tools, asked(), tmp_path / "cut", report)
+        assert not (tmp_path / "cut/result.json").exists()
+        assert job.interrupted(tmp_path, asked()) is None  # only under the strategy's name
+    again = retrain(tools, asked(), tmp_path / "cut", SILENT)
+    assert again["sha256"] == whole["sha256"] and again["version"] == whole["version"]
+
+
+def test_one_job_at_a_time_on_one_database(tools, tmp_path):
+    with JobLease(tools.store, job.LEASE), pytest.raises(LeaseHeld) as caught:
+        retrain(tools, asked(), tmp_path / "job", SILENT)
+    assert "does this job now" in str(caught.value)
+    with JobLease(tools.store, job.LEASE) as lease:
+        lease.check()
+
+
+def test_a_lease_that_was_lost_stops_the_job(tools):
+    with JobLease(tools.store, "x", ttl_s=0.4) as lease:
+        with tools.store.begin() as connection:
+            connection.exec_driver_sql("UPDATE leases SET holder = 'another' WHERE account = 'x'")
+        lease._thread.join(5)
+        with pytest.raises(LeaseHeld, match="lost"):
+            lease.check()
+
+
+def test_what_cannot_be_done_is_said(tools, tmp_path):
+    nothing = Request(strategy="phase-ppo", query=HandQuery(lobbies=("elsewhere",), strategies=("phase-ppo",)))
+    with pytest.raises(UsageError, match="no logged decision"):
+        retrain(tools, nothing, tmp_path / "job", SILENT)
+    assert not (tmp_path / "job").exists()
+    with pytest.raises(UsageError, match="does not learn"):
+        retrain(tools, Request(strategy="random", query=QUERY), tmp_path / "job", SILENT)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/x").write_text("")
+    with pytest.raises(UsageError, match="is not empty"):
+        retrain(tools, asked(), tmp_path / "full", SILENT)
+
+
+def test_a_model_that_its_strategy_refuses_is_not_registered(tools, tmp_path, monkeypatch):
+    trainer = job.trainer_of(tools.plugins.strategies["phase-ppo"])
+    honest = trainer.retrain
+
+    def broken(self, run, games, start, report):
+        figures = honest(self, run, games, start, report)
+        path = run.out / "weights" / "v1" / "model.safetensors"
+        tensors = safetensors.numpy.load_file(path)
+        safetensors.numpy.save_file({"other": next(iter(tensors.values()))}, path)
+        return figures
+
+    monkeypatch.setattr(trainer, "retrain", broken)
+    with pytest.raises(ModelError, match="sha256"):
+        retrain(tools, asked(iterations=1), tmp_path / "job", SILENT)
+    assert tools.registry.versions() == []
+
+
+def test_the_time_of_the_day_comes_once_a_day():
+    day = 86_400
+    at = 3 * 60 + 30
+    early, late = 100 * day + 3 * 3600, 100 * day + 4 * 3600
+    assert due(0, None, early)
+    assert not due(0, at, early) and due(0, at, late)
+    assert not due((late - 600) * 1_000_000, at, late)
+    assert due((late - day) * 1_000_000, at, late)
