@@ -106,6 +106,8 @@ class Account:
         """Events about tables that are not ours."""
         self._house = house
         self._floor = house.floor
+        self.place = 1
+        """Which of the connections that the lobby allows this account is ours. Each is a session of its own."""
         self._memo = memo
         self._patience = patience
         self._capabilities = adapter.capabilities
@@ -132,8 +134,18 @@ class Account:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Lobby and name: what a lease is on."""
+        """Lobby and name."""
         return self.lobby.name, self.name
+
+    @property
+    def lease(self) -> tuple[str, str]:
+        """What our lease is on: lobby and name, and the place where the lobby allows several (no name has a ``#``)."""
+        return self.lobby.name, self.name if self.place == 1 else f"{self.name}#{self.place}"
+
+    def next_place(self) -> bool:
+        """Another host holds our place: try the next. False when it is the first again."""
+        self.place = self.place % self._capabilities.connections_per_identity + 1
+        return self.place > 1
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
         """Take up settings, for tables that open from now on."""
@@ -373,7 +385,9 @@ class Account:
 
     # --------------------------------------------------------------------------------------------------- life cycle
 
-    def start(self) -> None:
+    def start(self, memo: Json | None = None) -> None:
+        """Connect; with what an earlier host at our place remembered, where that is not the first."""
+        self._memo = self._memo if memo is None else memo
         self.connection.start()
 
     def let_go(self, reason: str) -> None:

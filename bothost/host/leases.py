@@ -6,6 +6,9 @@ A host connects an account only while it holds its lease. Three ways for it to p
 - the holder restarts in its ``data_dir``: it is known by its :class:`Identity`, and takes its own leases at once;
 - the holder dies for good: its lease expires.
 
+Where a lobby allows an account several connections (``Capabilities.connections_per_identity``), there are as many
+leases, and another host takes a free one at once.
+
 While the database is away nobody can take a lease, so the holder plays on. When it is back, the holder renews within
 a second; others take over what has expired only after they have reached the database for a whole lease without a gap.
 """

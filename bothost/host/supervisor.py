@@ -152,19 +152,33 @@ class Host:
         while True:
             if self.draining:
                 await self._hand_over(leases)
-            by_key = {account.key: account for account in self.accounts}
+            by_key = {account.lease: account for account in self.accounts}
             lost, gained = await leases.round(() if self.draining else by_key)
             for key in lost:
                 await self._lost_lease(by_key[key])
             for key in gained:
-                by_key[key].waiting = ""
-                if not self.draining:
-                    by_key[key].start()
-            for account in self.accounts:
-                if (holder := leases.others.get(account.key)) is not None and holder != account.waiting:
-                    account.waiting = holder
-                    _log.warning("account_waits", lobby=account.lobby.name, account=account.name, holder=holder)
-            await asyncio.sleep(leases.round_s)
+                await self._gained_lease(by_key[key])
+            if not self._wait_for_others(leases):
+                await asyncio.sleep(leases.round_s)
+
+    async def _gained_lease(self, account: Account) -> None:
+        account.waiting = ""
+        memo = await asyncio.to_thread(self._memory.memo, *account.lease) if account.place > 1 else None
+        if not self.draining:
+            account.start(memo)
+
+    def _wait_for_others(self, leases: Keeper) -> bool:
+        """Say whom accounts wait for; True: some may be had at once, for their lobby allows further connections."""
+        at_once = False
+        for account in self.accounts:
+            if (holder := leases.others.get(account.lease)) is None:
+                continue
+            if account.next_place():
+                at_once = True
+            elif holder != account.waiting:
+                account.waiting = holder
+                _log.warning("account_waits", lobby=account.lobby.name, account=account.name, holder=holder)
+        return at_once
 
     async def _lost_lease(self, account: Account) -> None:
         """Another host took the account: disconnect at once, then wait for our turn."""
@@ -175,14 +189,14 @@ class Host:
 
     async def _hand_over(self, leases: Keeper) -> None:
         """While we drain: an account without tables is free for the next process."""
-        done = [account for account in self.accounts if account.finished and account.key in leases.held]
+        done = [account for account in self.accounts if account.finished and account.lease in leases.held]
         for account in done:
             account.connection.close()
         if done:
             await asyncio.sleep(0.05)  # goodbyes leave
         for account in done:
             await account.connection.aclose()
-        await leases.release([account.key for account in done])
+        await leases.release([account.lease for account in done])
 
     def _leases_failed(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -351,7 +365,7 @@ class Host:
         return list(self._games.values())
 
     def remember(self, account: Account, memo: Json) -> None:
-        self._writer.submit(self._remember, account.lobby.name, account.name, memo)
+        self._writer.submit(self._remember, *account.lease, memo)
 
     def _remember(self, lobby: str, account: str, memo: Json) -> None:
         try:

@@ -6,6 +6,7 @@ even load. Each strategy behaves for ``after`` decisions of a player, and then m
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
@@ -219,9 +220,34 @@ class Dies(_Misbehaving):
         os._exit(1)
 
 
+class Segfault(_Misbehaving):
+    """Reads where there is no memory, as a bug in a native extension does: only ``process`` contains it."""
+
+    name = "misbehaving-segfault"
+    execution = "process"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return ctypes.string_at(0)
+
+
+class LeakInProcess(Leak):
+    """As ``Leak``, in a process, where a limit contains it."""
+
+    name = "misbehaving-process-leak"
+    execution = "process"
+    megabytes = 32
+
+
+class FloodInProcess(Flood):
+    """As ``Flood``, in a process, whose output goes nowhere."""
+
+    name = "misbehaving-process-flood"
+    execution = "process"
+
+
 @hookimpl
 def bothost_strategies() -> list[type[Strategy]]:
-    return list(_Misbehaving.__subclasses__())
+    return [*_Misbehaving.__subclasses__(), LeakInProcess, FloodInProcess]
 
 
 _BROKEN = {

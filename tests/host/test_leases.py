@@ -8,33 +8,39 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import bothost.lobbies
 import bothost.rules as rules
+from bothost.config import AccountSettings, Secret, WishSettings
 from bothost.errors import StoreUnavailable
 from bothost.host.control import HostRunning
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
+from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
 from bothost.store.leases import LeaseRound, Leases
 from bothost.testing.fake_lobby import FakeLobby
 
 TTL_S = 1.0
+change = msgspec.structs.replace
 
 
 class Pair:
     """Hosts with leases on the kit's database."""
 
     def __init__(self, kit, ttl_s=TTL_S):
-        self.kit, self.ttl_s = kit, ttl_s
+        self.kit, self.ttl_s, self.lobbies = kit, ttl_s, bothost.lobbies
 
-    def host(self, name, **settings):
+    def host(self, name, lobby_settings=None, **settings):
         kit = self.kit
         made = kit.settings(**settings)
-        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, kit.random])
+        if lobby_settings is not None:
+            made = change(made, lobbies=(change(made.lobbies[0], **lobby_settings),))
+        found = Plugins.load(entry_points=False, modules=[self.lobbies, kit.random])
         store = Store.open(made.store)
         log = DecisionLog.open(made.store, name, kit.folder / "spool")
         keeper = Keeper(Leases(store, name, self.ttl_s), round_s=0.05)
@@ -96,6 +102,42 @@ async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_othe
         Leases(Store.open(kit.store_settings), "other", 60).release([a.key for a in first.accounts])
         await kit.until(lambda: first.floor.tally.hands >= 3)
     assert kit.count("games") == kit.count("game_ends")
+
+
+class TwoConnections(EmbeddedLobby):
+    """A lobby that allows an account two connections."""
+
+    name = "two"
+    capabilities = msgspec.structs.replace(EmbeddedLobby.capabilities, connections_per_identity=2)
+
+
+async def test_where_the_lobby_allows_several_connections_another_host_takes_the_account_at_once(kit, pair):
+    pair.lobbies = kit.module("two", bothost_lobbies=lambda: [TwoConnections])
+    pair.ttl_s = 30.0
+    tokens = {"ada": "aaa", "ada-too": "bbb", "ada-three": "ccc"}  # the embedded lobby itself allows but one
+
+    def as_ada(token):
+        account = AccountSettings(
+            name="ada", token=Secret(token, "test"), tables=2, wishes=(WishSettings(game="othello"),)
+        )
+        return {"adapter": "two", "accounts": (account,)}
+
+    async with FakeLobby(tokens, robots=True) as lobby, contextlib.AsyncExitStack() as stack:
+        kit.url = lobby.url
+        first = await stack.enter_async_context(contextlib.AsyncExitStack())
+        one = await first.enter_async_context(pair.running("one", lobby_settings=as_ada("aaa")))
+        await kit.until(lambda: one.floor.tally.decisions > 3)
+        two = await stack.enter_async_context(pair.running("two", lobby_settings=as_ada("bbb")))
+        await kit.until(lambda: two.floor.tally.decisions > 3, 5)
+        assert connected(one) == connected(two) == {"ada"}
+        assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "one"), ("ada#2", "two")}
+        three = await stack.enter_async_context(pair.running("three", lobby_settings=as_ada("ccc")))
+        await kit.until(lambda: three.accounts and three.accounts[0].waiting)
+        await asyncio.sleep(0.3)
+        assert not connected(three), "the lobby allows two"
+        await first.aclose()
+        await kit.until(lambda: three.floor.tally.decisions > 3)
+        assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "three"), ("ada#2", "two")}
 
 
 async def test_an_outage_of_the_database_costs_no_connection(kit, pair):

@@ -1,6 +1,7 @@
 """Strategies in processes: what would take a host with it costs only their own tables a fallback."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -85,6 +86,18 @@ def test_a_process_that_dies_costs_one_decision(remote):
     assert decide(player, view).action in view.legal()
 
 
+def test_a_segfault_costs_one_decision(remote, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, view = position()
+    strategy = remote("misbehaving-segfault", {"after": 1})
+    player = strategy.player(table)
+    decide(player, view)
+    with pytest.raises(ProcessFailed, match=f"ended with code -{signal.SIGSEGV.value}"):
+        decide(player, view)
+    assert decide(player, view).action in view.legal()
+    assert strategy.starts == 2 and list(tmp_path.iterdir()) == [], "no core file"
+
+
 def test_a_process_that_does_not_stay_up_is_not_started_for_ever(remote):
     table, view = position()
     strategy = remote("misbehaving-dies")
@@ -152,7 +165,9 @@ def test_a_process_does_not_get_the_host_s_secrets(remote, monkeypatch):
     assert b"planted" not in environment and b"PATH=" in environment
 
 
-@pytest.mark.parametrize("bad", ["misbehaving-gil", "misbehaving-dies"])
+@pytest.mark.parametrize(
+    "bad", ["misbehaving-gil", "misbehaving-dies", "misbehaving-segfault", "misbehaving-process-leak"]
+)
 async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nobody_else_anything(kit, bad):
     routes = (
         RouteSettings(game="othello", strategy=bad, fallback="test-random"),
@@ -161,14 +176,25 @@ async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nob
     wishes = (WishSettings(game="othello"), WishSettings(game="doudizhu"))
     async with kit.lobby(grant_ms=600, bank_ms=0):
         settings = kit.settings(wishes=wishes, tables=2, routes=routes)
-        settings = change(settings, limits=LimitSettings(tables=100, quarantine_after=3))
+        limits = LimitSettings(tables=100, quarantine_after=3, process_memory_mb=128)
+        settings = change(settings, limits=limits)
         async with kit.running(settings, misbehaving) as host:
             await kit.until(lambda: host.floor.tally.fallbacks["quarantined"] > 0, 40)
             await kit.until(lambda: host.floor.tally.hands >= 4, 40)
             assert host.floor.workers.abandoned == {}
     assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
-    assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
+    if bad != "misbehaving-process-leak":  # which decides, until it is too big
+        assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
     assert kit.count("outcomes WHERE kind IN ('rejected', 'server_acted')") == 0
+
+
+async def test_at_the_table_a_process_that_floods_its_output_plays_on(kit, capfd):
+    async with kit.lobby():
+        made = kit.settings(wishes=("othello",), routes=(RouteSettings(strategy="misbehaving-process-flood"),))
+        async with kit.running(made, misbehaving) as host:
+            await kit.until(lambda: host.floor.tally.hands >= 2, 40)
+    assert host.floor.tally.fallbacks == {}
+    assert "thinking" not in "".join(capfd.readouterr())
 
 
 LOOSE = """

@@ -57,7 +57,8 @@ def test_each_fault_is_found_and_named(name: str, plugins: Plugins) -> None:
 
 def test_all_misbehaving_strategies_are_tried(plugins: Plugins) -> None:
     names = {name.removeprefix("misbehaving-") for name in plugins.strategies if name.startswith("misbehaving-")}
-    assert names - set(FAULTS) == {"gil", "dies"}, "these two take the process with them"
+    in_process = {"gil", "dies", "segfault", "process-leak", "process-flood"}
+    assert names - set(FAULTS) == in_process, "these are for hosts: they take the process with them"
 
 
 def test_faults_that_come_late_are_found(plugins: Plugins) -> None:
