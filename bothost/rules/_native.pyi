@@ -217,3 +217,51 @@ def doudizhu_partition(cards: str, shortest: bool) -> list[int]: ...
 def doudizhu_landlord_win_probability(cards: str) -> float: ...
 def doudizhu_rule_choice(view: View) -> tuple[int, str]: ...
 def doudizhu_rhcp_choice(view: View) -> tuple[int, str]: ...
+
+@final
+class Mlp:
+    """A small network on one thread: rectified hidden layers, and outputs that are logits and, last, a value.
+
+    ``widths``: inputs, those of the hidden layers (multiples of 16), actions + 1. With ``bf16`` products are of
+    bfloat16 and sums of float32. ``kernels`` names one of ``network_kernels()``; "": the fastest. Raises ValueError
+    where the processor lacks it. Its face for trainers is ``bothost.training.fused``.
+    """
+
+    def __init__(self, widths: Sequence[int], bf16: bool = False, kernels: str = "") -> None: ...
+    @property
+    def kernels(self) -> str: ...
+    def load(self, parameters: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Take a weight (outputs, inputs) and a bias (outputs,) of each layer."""
+
+    def forward(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Outputs (n, actions + 1) of observations (n, inputs)."""
+
+    def act(
+        self,
+        observations: npt.NDArray[np.float32],
+        masks: npt.NDArray[np.bool_],
+        uniform: npt.NDArray[np.float32],
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Draw legal actions (n,) by numbers in [0, 1): they, their log-probabilities, and values."""
+
+    def gradients(
+        self,
+        observations: npt.NDArray[np.float32],
+        masks: npt.NDArray[np.bool_],
+        actions: npt.NDArray[np.int64],
+        log_probs: npt.NDArray[np.float32],
+        advantages: npt.NDArray[np.float32],
+        returns: npt.NDArray[np.float32],
+        into: Sequence[npt.NDArray[np.float32]],
+        clip: float,
+        value_coef: float,
+        entropy_coef: float,
+        kl_coef: float,
+    ) -> tuple[float, float, float, float, float]:
+        """Add the gradients of PPO's objective to ``into``, laid out as the parameters; returns the objective's terms.
+
+        These are means: policy, value, entropy, approximate KL divergence, clipped fraction. Raises ValueError for an
+        action that is not legal.
+        """
+
+def network_kernels() -> list[str]: ...

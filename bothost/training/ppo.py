@@ -18,6 +18,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bothost.training.fused import FusedNetwork, fused
+
 Float = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
 
@@ -33,8 +35,8 @@ class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     minibatch: int = 1024
     """Samples per gradient step."""
     chunk: int = 512
-    """Samples computed at a time; the gradients of a step's chunks add up. What this bounds is memory: activations of
-    a few hundred samples stay in a core's cache."""
+    """Samples computed at a time by models that torch computes; the gradients of a step's chunks add up. What this
+    bounds is memory: activations of a few hundred samples stay in a core's cache."""
     bf16: bool = False
     """Compute layers in bfloat16, with parameters, losses and gradient steps in float32."""
     clip: float = 0.2
@@ -202,10 +204,11 @@ def descend(
     steps = 0
     norms = 0.0
     stopped = False
+    native = fused(model, bf16=options.bf16)
     for _ in range(options.epochs):
         for part in epoch():
             optimizer.zero_grad(set_to_none=True)
-            terms = accumulate(model, part, options)
+            terms = accumulate_fused(native, part, options) if native else accumulate(model, part, options)
             if exchange is not None:
                 terms = exchange(model, terms, part.samples)
             if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
@@ -237,6 +240,20 @@ def accumulate(model: Model, batch: Batch, options: PpoOptions) -> Losses:
             torch.autograd.backward(terms.total * share)
             sums += share * torch.stack([term.detach() for term in terms]).cpu()
     return Losses(*sums)
+
+
+def accumulate_fused(network: FusedNetwork, batch: Batch, options: PpoOptions) -> Losses:
+    """What ``accumulate`` does, for a model that can be computed natively and with its parameters as they are now."""
+    network.load()
+    policy, value, spread, kl, clipped = network.accumulate(
+        batch,
+        clip=options.clip,
+        value_coef=options.value_coef,
+        entropy_coef=options.entropy_coef,
+        kl_coef=options.kl_coef,
+    )
+    total = policy + options.value_coef * value - options.entropy_coef * spread + options.kl_coef * kl
+    return Losses(*torch.tensor([total, policy, value, spread, kl, clipped]))
 
 
 def precision(bf16: bool, device: str = "cpu") -> torch.autocast:

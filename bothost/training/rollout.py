@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bothost.rules import Game, vec_env
+from bothost.training.fused import FusedNetwork, fused
 from bothost.training.ppo import Batch, Bool, Float, Model, PpoOptions, generalized_advantages, masked_log_probs
 
 
@@ -96,6 +97,7 @@ class SelfPlay:
         would follow.
         """
         task, n = self.task, self.environments
+        learner, opponent = native(learner), native(opponent)
         rng = np.random.default_rng([seed, 1])
         env = vec_env(task.game, n, seed)
         seats = np.arange(n, dtype=np.int8) % 2
@@ -193,9 +195,16 @@ class Choice(NamedTuple):
     values: Float
 
 
+def native(model: Model) -> Model:
+    """The model as it is now, computed natively where it can be, in the precision that torch would compute it in."""
+    return fused(model, bf16=torch.is_autocast_enabled("cpu")) or model
+
+
 @torch.inference_mode()
 def choose(model: Model, observations: Float, masks: Bool, rng: np.random.Generator) -> Choice:
     """Draw one action per row of ``observations`` (B, …) among the legal ones of ``masks`` (B, A)."""
+    if isinstance(model, FusedNetwork):
+        return Choice(*model.act(observations, masks, rng.random(len(masks), np.float32)))
     logits, values = model(torch.from_numpy(observations))
     log_probs = masked_log_probs(logits.float(), torch.from_numpy(masks))
     actions = draw(log_probs, rng)

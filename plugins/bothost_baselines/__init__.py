@@ -17,6 +17,7 @@ STRATEGIES = (
     ("mahjong", "RuleMahjong"),
     ("othello", "RuleOthello"),
     ("pairing", "RulePairing"),
+    ("search", "SearchPairing"),
 )
 """(module, class), imported only when the strategies are asked for."""
 

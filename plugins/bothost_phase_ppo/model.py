@@ -35,6 +35,10 @@ class PhaseNet(nn.Module):
         out = self.heads(self.body(observations))
         return out[:, :ACTIONS], out[:, ACTIONS]
 
+    def linear_layers(self) -> list[nn.Linear]:
+        """The layers, with ReLU between them: trainers compute such a network natively."""
+        return [module for module in self.modules() if isinstance(module, nn.Linear)]
+
 
 def graph() -> onnx.ModelProto:
     """The network for ONNX Runtime; its initializers, which have no data yet, bear the names of the parameters."""

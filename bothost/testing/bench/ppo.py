@@ -41,6 +41,9 @@ class Net(nn.Module):
         out = self.layers(observations)
         return out[:, :ACTIONS], out[:, ACTIONS]
 
+    def linear_layers(self) -> list[nn.Linear]:
+        return [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+
 
 def command(
     environments: Annotated[int, typer.Option(help="Hands played at once.", min=1)] = 512,

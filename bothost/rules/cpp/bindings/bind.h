@@ -12,5 +12,7 @@ void bind_search(nanobind::module_& m);
 void bind_doudizhu(nanobind::module_& m);
 /// The rule player of Othello, as othello_choose; bothost/rules/othello.py is its face.
 void bind_othello(nanobind::module_& m);
+/// The policy network of trainers, as class Mlp; bothost/training/fused.py is its face.
+void bind_network(nanobind::module_& m);
 
 }  // namespace bothost::python

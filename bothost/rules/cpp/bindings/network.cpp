@@ -1,0 +1,186 @@
+// The native policy network, as class Mlp.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "bindings/exclusive.h"
+#include "network/mlp.h"
+
+namespace bothost::python {
+namespace {
+
+using network::Kernels;
+using network::Layer;
+
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Floats = Array<const float>;
+using Masks = Array<const bool>;
+using Actions = Array<const std::int64_t>;
+
+const Kernels& kernels_named(const std::string& name, bool bf16) {
+  if (bf16) {
+    if (const Kernels* fastest = network::avx512_bf16(); fastest && (name.empty() || name == fastest->name))
+      return *fastest;
+    throw InvalidInput("this processor does not multiply in bfloat16");
+  }
+  if (const Kernels* fastest = network::avx512(); fastest && (name.empty() || name == fastest->name))
+    return *fastest;
+  if (name.empty() || name == network::baseline().name) return network::baseline();
+  throw InvalidInput("there are no kernels called \"" + name + "\" here");
+}
+
+/// The network, and a guard: with the GIL released a second thread could enter while it computes.
+struct Mlp {
+  Mlp(std::vector<int> widths, bool bf16, const std::string& kernels)
+      : native(std::move(widths), bf16, kernels_named(kernels, bf16)) {}
+
+  network::Mlp native;
+  Exclusive busy{"network"};
+
+  template <class T>
+  std::vector<Layer<T>> layers(const std::vector<Array<T>>& arrays) const {
+    const auto& widths = native.widths();
+    if (arrays.size() != 2 * native.num_layers())
+      throw InvalidInput("a weight and a bias of each layer are needed");
+    std::vector<Layer<T>> out;
+    for (std::size_t l = 0; l < native.num_layers(); ++l) {
+      const auto &weight = arrays[2 * l], &bias = arrays[2 * l + 1];
+      const auto inputs = static_cast<std::size_t>(widths[l]),
+                 outputs = static_cast<std::size_t>(widths[l + 1]);
+      if (weight.ndim() != 2 || weight.shape(0) != outputs || weight.shape(1) != inputs || bias.ndim() != 1 ||
+          bias.shape(0) != outputs)
+        throw InvalidInput("layer " + std::to_string(l) + ": shapes (" + std::to_string(outputs) + ", " +
+                           std::to_string(inputs) + ") and (" + std::to_string(outputs) + ",) are needed");
+      out.push_back({weight.data(), bias.data()});
+    }
+    return out;
+  }
+
+  std::size_t rows_of(const Floats& observations) const {
+    if (observations.ndim() != 2 || observations.shape(1) != static_cast<std::size_t>(native.inputs()))
+      throw InvalidInput("observations: shape (n, " + std::to_string(native.inputs()) + ") is needed");
+    return observations.shape(0);
+  }
+
+  void check_masks(const Masks& masks, std::size_t n) const {
+    if (masks.ndim() != 2 || masks.shape(0) != n ||
+        masks.shape(1) != static_cast<std::size_t>(native.actions()))
+      throw InvalidInput("masks: shape (n, " + std::to_string(native.actions()) + ") is needed");
+  }
+};
+
+template <class T>
+void check_length(const Array<T>& array, std::size_t n, const char* name) {
+  if (array.ndim() != 1 || array.shape(0) != n)
+    throw InvalidInput(std::string(name) + ": shape (n,) is needed");
+}
+
+template <class T>
+nb::object owned(std::vector<T>* values, std::initializer_list<std::size_t> shape) {
+  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), shape, owner));
+}
+
+void load(Mlp& self, const std::vector<Floats>& parameters) {
+  const auto layers = self.layers<const float>(parameters);
+  const auto held = self.busy.hold();
+  nb::gil_scoped_release release;
+  self.native.load(layers);
+}
+
+nb::object forward(Mlp& self, const Floats& observations) {
+  const std::size_t n = self.rows_of(observations),
+                    width = static_cast<std::size_t>(self.native.actions()) + 1;
+  auto* out = new std::vector<float>(n * width);
+  nb::object array = owned(out, {n, width});
+  const auto held = self.busy.hold();
+  nb::gil_scoped_release release;
+  self.native.forward(observations.data(), n, out->data());
+  return array;
+}
+
+nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const Floats& uniform) {
+  const std::size_t n = self.rows_of(observations);
+  self.check_masks(masks, n);
+  check_length(uniform, n, "uniform");
+  auto* actions = new std::vector<std::int64_t>(n);
+  nb::object chosen = owned(actions, {n});
+  auto* log_probs = new std::vector<float>(n);
+  nb::object how_likely = owned(log_probs, {n});
+  auto* values = new std::vector<float>(n);
+  nb::object worth = owned(values, {n});
+  const auto held = self.busy.hold();
+  {
+    nb::gil_scoped_release release;
+    self.native.act(observations.data(), masks.data(), uniform.data(), n, actions->data(), log_probs->data(),
+                    values->data());
+  }
+  return nb::make_tuple(chosen, how_likely, worth);
+}
+
+nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, const Actions& actions,
+                     const Floats& log_probs, const Floats& advantages, const Floats& returns,
+                     const std::vector<Array<float>>& into, float clip, float value_coef, float entropy_coef,
+                     float kl_coef) {
+  const std::size_t n = self.rows_of(observations);
+  if (n == 0) throw InvalidInput("a minibatch has at least one sample");
+  self.check_masks(masks, n);
+  check_length(actions, n, "actions");
+  check_length(log_probs, n, "log_probs");
+  check_length(advantages, n, "advantages");
+  check_length(returns, n, "returns");
+  const std::int64_t width = self.native.actions();
+  const bool* legal = masks.data();
+  for (std::size_t i = 0; i < n; ++i, legal += width)
+    if (const std::int64_t action = actions.data()[i]; action < 0 || action >= width || !legal[action])
+      throw InvalidInput("action " + std::to_string(action) + " of sample " + std::to_string(i) +
+                         " is not legal");
+  const auto layers = self.layers<float>(into);
+  const network::Minibatch batch{n,
+                                 observations.data(),
+                                 masks.data(),
+                                 actions.data(),
+                                 log_probs.data(),
+                                 advantages.data(),
+                                 returns.data()};
+  network::Terms terms{};
+  const auto held = self.busy.hold();
+  {
+    nb::gil_scoped_release release;
+    terms = self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers);
+  }
+  return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);
+}
+
+}  // namespace
+
+void bind_network(nb::module_& m) {
+  nb::class_<Mlp>(m, "Mlp", "A small network of a policy and a value; see bothost/rules/_native.pyi.")
+      .def(nb::init<std::vector<int>, bool, const std::string&>(), nb::arg("widths"), nb::arg("bf16") = false,
+           nb::arg("kernels") = "")
+      .def_prop_ro("kernels", [](const Mlp& self) { return self.native.kernels(); })
+      .def("load", &load, nb::arg("parameters"))
+      .def("forward", &forward, nb::arg("observations"))
+      .def("act", &act, nb::arg("observations"), nb::arg("masks"), nb::arg("uniform"))
+      .def("gradients", &gradients, nb::arg("observations"), nb::arg("masks"), nb::arg("actions"),
+           nb::arg("log_probs"), nb::arg("advantages"), nb::arg("returns"), nb::arg("into"), nb::arg("clip"),
+           nb::arg("value_coef"), nb::arg("entropy_coef"), nb::arg("kl_coef"));
+  m.def(
+      "network_kernels",
+      [] {
+        nb::list names;
+        for (const Kernels* kernels : {&network::baseline(), network::avx512(), network::avx512_bf16()})
+          if (kernels) names.append(kernels->name);
+        return names;
+      },
+      "The instruction sets that Mlp can use here, the slowest first.");
+}
+
+}  // namespace bothost::python

@@ -1,0 +1,21 @@
+// Included by the translation units of AVX-512, within a namespace without a name; see kernels_impl.h.
+
+constexpr int kLanes = 16, kTileVecs = 4, kGatherVecs = 16;
+#include "network/kernels_impl.h"
+
+int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
+  int found = 0;
+  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (int i = 0; i < n; i += 16) {
+    const auto inside = static_cast<__mmask16>(n - i >= 16 ? 0xffff : (1 << (n - i)) - 1);
+    const __m512 some = _mm512_maskz_loadu_ps(inside, x + i);
+    const __mmask16 kept = _mm512_mask_cmp_ps_mask(inside, some, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    // To a register and then stored whole: a compressing store takes Zen 4 many times as long.
+    _mm512_storeu_ps(value + found, _mm512_maskz_compress_ps(kept, some));
+    const __m512i where = _mm512_maskz_compress_epi32(kept, _mm512_add_epi32(first, _mm512_set1_epi32(i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(index + found),
+                        _mm512_maskz_cvtepi32_epi16(0xffff, where));
+    found += __builtin_popcount(kept);
+  }
+  return found;
+}

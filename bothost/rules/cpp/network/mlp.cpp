@@ -1,0 +1,287 @@
+#include "network/mlp.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/types.h"
+
+namespace bothost::network {
+namespace {
+
+/// Widths are padded to this, so that every instruction set has whole vectors.
+constexpr int kWidest = 16;
+constexpr int kMostInputs = 65535 - kWidest;
+constexpr int kMostHidden = 8192;
+
+/// Rows lie this far apart: were it a power of two, the rows of a product's operand would share few cache
+/// sets.
+std::ptrdiff_t stride_of(int width) { return (width + kWidest - 1) / kWidest * kWidest + kWidest; }
+
+std::size_t size_of(std::ptrdiff_t rows, std::ptrdiff_t stride) {
+  return static_cast<std::size_t>(rows * stride);
+}
+
+/// out[j * out_stride + i] (+)= in[i * in_stride + j], in blocks that fit a vector's width.
+template <bool kAdd = false, class T>
+void transpose(const T* in, std::ptrdiff_t in_stride, int rows, int columns, T* out,
+               std::ptrdiff_t out_stride) {
+  constexpr int kBlock = 16;
+  for (int i0 = 0; i0 < rows; i0 += kBlock)
+    for (int j0 = 0; j0 < columns; j0 += kBlock)
+      for (int j = j0; j < std::min(columns, j0 + kBlock); ++j)
+        for (int i = i0; i < std::min(rows, i0 + kBlock); ++i) {
+          if constexpr (kAdd)
+            out[j * out_stride + i] += in[i * in_stride + j];
+          else
+            out[j * out_stride + i] = in[i * in_stride + j];
+        }
+}
+
+}  // namespace
+
+Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
+    : widths_(std::move(widths)), bf16_(bf16), kernels_(kernels) {
+  if (widths_.size() < 3)
+    throw InvalidInput("widths: inputs, at least one hidden layer, and outputs are needed");
+  if (widths_.front() < 1 || widths_.front() > kMostInputs)
+    throw InvalidInput("widths: inputs must be within 1 and " + std::to_string(kMostInputs));
+  if (widths_.back() < 2 || widths_.back() > kMostActions)
+    throw InvalidInput("widths: outputs must be within 2 and " + std::to_string(kMostActions));
+  for (std::size_t l = 1; l + 1 < widths_.size(); ++l)
+    if (widths_[l] < 1 || widths_[l] % kWidest != 0 || widths_[l] > kMostHidden)
+      throw InvalidInput("widths: those of hidden layers must be multiples of 16, at most " +
+                         std::to_string(kMostHidden));
+
+  const int hidden = widths_[1];
+  first_.resize(size_of(inputs(), hidden));
+  first_gradient_.resize(first_.size());
+  first_bias_.resize(static_cast<std::size_t>(hidden));
+  hidden_gradient_.resize(size_of(kChunk, stride_of(hidden)));
+  for (std::size_t l = 1; l + 1 < widths_.size(); ++l) {
+    Dense layer{};
+    layer.in = widths_[l];
+    layer.out = widths_[l + 1];
+    layer.padded = (layer.out + kWidest - 1) / kWidest * kWidest;
+    layer.in_stride = stride_of(layer.in);
+    layer.out_stride = stride_of(layer.out);
+    layer.bias.resize(static_cast<std::size_t>(layer.padded));
+    layer.inputs.resize(size_of(kChunk, layer.in_stride));
+    layer.outputs.resize(size_of(kChunk, layer.out_stride));
+    if (bf16_) {
+      layer.narrow.resize(size_of(layer.out, layer.in_stride));
+      layer.forward_pairs.resize(size_of(layer.in / 2, layer.out_stride));
+      layer.backward_pairs.resize(size_of((layer.out + 1) / 2, layer.in_stride));
+      layer.narrow_inputs.resize(size_of(kChunk, layer.in_stride));
+      layer.input_pairs.resize(size_of(kChunk / 2, layer.in_stride));
+      layer.narrow_outputs.resize(size_of(kChunk, layer.out_stride));
+      layer.output_pairs.resize(size_of(kChunk / 2, layer.out_stride));
+    } else {
+      layer.forward.resize(size_of(layer.in, layer.out_stride));
+      layer.backward.resize(size_of(layer.out, layer.in_stride));
+    }
+    dense_.push_back(std::move(layer));
+  }
+  const std::size_t most = size_of(kChunk, inputs() + kWidest);
+  begin_.resize(kChunk + 1);
+  begin_of_input_.resize(static_cast<std::size_t>(inputs()) + 2);
+  input_.resize(most);
+  sample_.resize(most);
+  value_.resize(most);
+  value_by_input_.resize(most);
+}
+
+void Mlp::load(std::span<const Layer<const float>> layers) {
+  const int hidden = widths_[1];
+  transpose(layers[0].weight, inputs(), hidden, inputs(), first_.data(), hidden);
+  std::copy_n(layers[0].bias, hidden, first_bias_.data());
+  for (std::size_t l = 0; l < dense_.size(); ++l) load_dense(dense_[l], layers[l + 1]);
+}
+
+void Mlp::load_dense(Dense& layer, const Layer<const float>& from) {
+  std::copy_n(from.bias, layer.out, layer.bias.data());
+  if (!bf16_) {
+    transpose(from.weight, layer.in, layer.out, layer.in, layer.forward.data(), layer.out_stride);
+    for (int row = 0; row < layer.out; ++row)
+      std::copy_n(from.weight + row * layer.in, layer.in, layer.backward.data() + row * layer.in_stride);
+    return;
+  }
+  kernels_.narrow(from.weight, layer.in, layer.out, layer.in, layer.narrow.data(),
+                  layer.backward_pairs.data(), layer.in_stride);
+  // Two consecutive bfloat16 of a row are the pair that a term of the forward product needs.
+  transpose(reinterpret_cast<const std::uint32_t*>(layer.narrow.data()), layer.in_stride / 2, layer.out,
+            layer.in / 2, layer.forward_pairs.data(), layer.out_stride);
+}
+
+void Mlp::multiply(Product product, const void* a, const void* b) const {
+  product.a = static_cast<const std::uint32_t*>(a);
+  product.b = static_cast<const std::uint32_t*>(b);
+  kernels_.multiply(product);
+}
+
+void Mlp::find_nonzeros(const float* observations, int n) {
+  begin_[0] = 0;
+  for (int i = 0; i < n; ++i) {
+    const auto at = begin_[static_cast<std::size_t>(i)];
+    begin_[static_cast<std::size_t>(i) + 1] =
+        at + kernels_.nonzeros(observations + static_cast<std::ptrdiff_t>(i) * inputs(), inputs(),
+                               input_.data() + at, value_.data() + at);
+  }
+}
+
+void Mlp::sort_by_input(int n) {
+  const int found = begin_[static_cast<std::size_t>(n)];
+  std::fill(begin_of_input_.begin(), begin_of_input_.end(), 0);
+  // Counting sort: begin_of_input_[j + 1] moves from the beginning of j's entries to their end.
+  for (int k = 0; k < found; ++k) ++begin_of_input_[input_[static_cast<std::size_t>(k)] + 2u];
+  for (std::size_t j = 2; j < begin_of_input_.size(); ++j) begin_of_input_[j] += begin_of_input_[j - 1];
+  for (int i = 0; i < n; ++i)
+    for (int k = begin_[static_cast<std::size_t>(i)]; k < begin_[static_cast<std::size_t>(i) + 1]; ++k) {
+      const auto to = static_cast<std::size_t>(begin_of_input_[input_[static_cast<std::size_t>(k)] + 1u]++);
+      sample_[to] = static_cast<std::uint16_t>(i);
+      value_by_input_[to] = value_[static_cast<std::size_t>(k)];
+    }
+}
+
+void Mlp::forward_chunk(const float* observations, int n) {
+  find_nonzeros(observations, n);
+  Dense& second = dense_.front();
+  for (int i = 0; i < n; ++i) {
+    const auto at = begin_[static_cast<std::size_t>(i)];
+    kernels_.gather(input_.data() + at, value_.data() + at, begin_[static_cast<std::size_t>(i) + 1] - at,
+                    first_.data(), widths_[1], first_bias_.data(),
+                    second.inputs.data() + i * second.in_stride, widths_[1]);
+  }
+  for (std::size_t l = 0; l < dense_.size(); ++l) {
+    Dense& layer = dense_[l];
+    const bool last = l + 1 == dense_.size();
+    Product product{.rows = n,
+                    .columns = layer.padded,
+                    .a_row = layer.in_stride,
+                    .a_term = 1,
+                    .b_term = layer.out_stride,
+                    .c_row = layer.out_stride,
+                    .bias = layer.bias.data(),
+                    .rectify = !last};
+    // A hidden layer's outputs are the next one's inputs, with the same stride.
+    product.c = last ? layer.outputs.data() : dense_[l + 1].inputs.data();
+    if (bf16_) {
+      kernels_.narrow(layer.inputs.data(), layer.in_stride, n, layer.in, layer.narrow_inputs.data(),
+                      layer.input_pairs.data(), layer.in_stride);
+      product.terms = layer.in / 2;
+      product.a_row /= 2;
+      multiply(product, layer.narrow_inputs.data(), layer.forward_pairs.data());
+    } else {
+      product.terms = layer.in;
+      multiply(product, layer.inputs.data(), layer.forward.data());
+    }
+  }
+}
+
+void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
+  for (std::size_t l = dense_.size(); l-- > 0;) {
+    Dense& layer = dense_[l];
+    const Layer<float>& gradient = into[l + 1];
+    std::array<float, kMostHidden + kWidest> sums;
+    std::fill_n(sums.data(), layer.padded, 0.0f);
+    kernels_.sum_rows(layer.outputs.data(), layer.out_stride, n, sums.data(), layer.padded);
+    for (int j = 0; j < layer.out; ++j) gradient.bias[j] += sums[static_cast<std::size_t>(j)];
+
+    Product weights{.rows = layer.out,
+                    .columns = layer.in,
+                    .terms = n,
+                    .a_row = 1,
+                    .a_term = layer.out_stride,
+                    .b_term = layer.in_stride,
+                    .c = gradient.weight,
+                    .c_row = layer.in,
+                    .add = true};
+    Product inputs{.rows = n,
+                   .columns = layer.in,
+                   .terms = layer.out,
+                   .a_row = layer.out_stride,
+                   .a_term = 1,
+                   .b_term = layer.in_stride,
+                   .gate = layer.inputs.data()};
+    // The gradient of the layer's inputs belongs to the sums that made them, in the layer before.
+    inputs.c = l > 0 ? dense_[l - 1].outputs.data() : hidden_gradient_.data();
+    inputs.c_row = layer.in_stride;
+    if (bf16_) {
+      kernels_.narrow(layer.outputs.data(), layer.out_stride, n, layer.padded, layer.narrow_outputs.data(),
+                      layer.output_pairs.data(), layer.out_stride);
+      weights.terms = (n + 1) / 2;
+      multiply(weights, layer.output_pairs.data(), layer.input_pairs.data());
+      inputs.terms = (layer.out + 1) / 2;
+      inputs.a_row /= 2;
+      multiply(inputs, layer.narrow_outputs.data(), layer.backward_pairs.data());
+    } else {
+      multiply(weights, layer.outputs.data(), layer.inputs.data());
+      multiply(inputs, layer.outputs.data(), layer.backward.data());
+    }
+  }
+  const int hidden = widths_[1];
+  const std::ptrdiff_t stride = dense_.front().in_stride;
+  kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[0].bias, hidden);
+  sort_by_input(n);
+  for (int j = 0; j < inputs(); ++j) {
+    const auto at = begin_of_input_[static_cast<std::size_t>(j)];
+    const int count = begin_of_input_[static_cast<std::size_t>(j) + 1] - at;
+    if (count > 0)
+      kernels_.scatter(sample_.data() + at, value_by_input_.data() + at, count, hidden_gradient_.data(),
+                       stride, first_gradient_.data() + static_cast<std::ptrdiff_t>(j) * hidden, hidden);
+  }
+}
+
+void Mlp::forward(const float* observations, std::size_t n, float* outputs) {
+  for (std::size_t i = 0; i < n; i += kChunk) {
+    const int some = static_cast<int>(std::min<std::size_t>(kChunk, n - i));
+    forward_chunk(observations + i * static_cast<std::size_t>(inputs()), some);
+    for (int k = 0; k < some; ++k, outputs += widths_.back())
+      std::copy_n(outputs_of(k), widths_.back(), outputs);
+  }
+}
+
+void Mlp::act(const float* observations, const bool* masks, const float* uniform, std::size_t n,
+              std::int64_t* chosen, float* chosen_log_probs, float* values) {
+  const auto width = static_cast<std::size_t>(actions());
+  std::array<float, kMostActions + kWidest> log_probs;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto within = static_cast<int>(i % kChunk);
+    if (within == 0)
+      forward_chunk(observations + i * static_cast<std::size_t>(inputs()),
+                    static_cast<int>(std::min<std::size_t>(kChunk, n - i)));
+    const bool* legal = masks + i * width;
+    const float* outputs = outputs_of(within);
+    const int action = kernels_.draw(outputs, legal, actions(), uniform[i], log_probs.data());
+    chosen[i] = action;
+    chosen_log_probs[i] = log_probs[static_cast<std::size_t>(action)];
+    values[i] = outputs[width];
+  }
+}
+
+Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<const Layer<float>> into) {
+  const auto width = static_cast<std::size_t>(actions());
+  const float weight = 1.0f / static_cast<float>(batch.samples);
+  std::array<double, 5> sums{};
+  std::fill(first_gradient_.begin(), first_gradient_.end(), 0.0f);
+  for (std::size_t i = 0; i < batch.samples; i += kChunk) {
+    const int n = static_cast<int>(std::min<std::size_t>(kChunk, batch.samples - i));
+    forward_chunk(batch.observations + i * static_cast<std::size_t>(inputs()), n);
+    for (int k = 0; k < n; ++k) {
+      const std::size_t at = i + static_cast<std::size_t>(k);
+      const Sample sample{batch.masks + at * width, static_cast<int>(batch.actions[at]), batch.log_probs[at],
+                          batch.advantages[at], batch.returns[at]};
+      const Terms terms = kernels_.objective(outputs_of(k), actions(), sample, objective, weight);
+      const float parts[] = {terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped};
+      for (std::size_t t = 0; t < sums.size(); ++t) sums[t] += static_cast<double>(parts[t]);
+    }
+    backward_chunk(n, into);
+  }
+  transpose<true>(first_gradient_.data(), widths_[1], inputs(), widths_[1], into[0].weight, inputs());
+  const auto mean = [&](std::size_t t) {
+    return static_cast<float>(sums[t] / static_cast<double>(batch.samples));
+  };
+  return {mean(0), mean(1), mean(2), mean(3), mean(4)};
+}
+
+}  // namespace bothost::network

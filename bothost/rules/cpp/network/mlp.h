@@ -1,0 +1,100 @@
+// A small fully connected network with rectified hidden layers whose outputs are the logits of a masked
+// policy and a value: forward passes, draws, and the gradients of PPO's objective, on one thread.
+//
+// The inputs are taken to be mostly zeros, as encodings of cards are: the first layer adds up the rows of the
+// inputs that are not. bothost.training.ppo is the readable account of the same mathematics, and the tests
+// hold the two together.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "network/kernels.h"
+
+namespace bothost::network {
+
+/// Where parameters, or their gradients, of one layer lie: weight (outputs, inputs) and bias (outputs), as
+/// torch has them.
+template <class Float>
+struct Layer {
+  Float* weight;
+  Float* bias;
+};
+
+struct Minibatch {
+  std::size_t samples;
+  const float* observations;  // (samples, inputs)
+  const bool* masks;          // (samples, actions): legal ones
+  const std::int64_t* actions;
+  const float* log_probs;
+  const float* advantages;
+  const float* returns;
+};
+
+class Mlp {
+ public:
+  /// `widths`: inputs, those of the hidden layers (multiples of 16), actions + 1. Throws InvalidInput on
+  /// others. With `bf16` all products but the first layer's are of bfloat16, summed up in float32.
+  Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels);
+
+  [[nodiscard]] int inputs() const { return widths_.front(); }
+  [[nodiscard]] int actions() const { return widths_.back() - 1; }
+  [[nodiscard]] const std::vector<int>& widths() const { return widths_; }
+  [[nodiscard]] std::size_t num_layers() const { return widths_.size() - 1; }
+  [[nodiscard]] const char* kernels() const { return kernels_.name; }
+
+  /// Take these parameters from now on.
+  void load(std::span<const Layer<const float>> layers);
+  /// outputs (n, actions + 1) of observations (n, inputs)
+  void forward(const float* observations, std::size_t n, float* outputs);
+  /// Draw an action for each row; `uniform` (n) are numbers in [0, 1).
+  void act(const float* observations, const bool* masks, const float* uniform, std::size_t n,
+           std::int64_t* actions, float* log_probs, float* values);
+  /// Add the gradients of the minibatch's objective to `into`; returns its terms, means over the samples.
+  Terms gradients(const Minibatch&, const Objective&, std::span<const Layer<float>> into);
+
+ private:
+  template <class T>
+  using Buffer = std::vector<T>;
+
+  /// What one layer after the first keeps: its weights as the products need them, and its inputs of a chunk.
+  struct Dense {
+    int in, out, padded;
+    std::ptrdiff_t in_stride, out_stride;
+    Buffer<float> forward;   // [in][padded], float32 only
+    Buffer<float> backward;  // [out][in], float32 only
+    Buffer<float> bias;      // [padded]
+    Buffer<std::uint16_t> narrow;
+    Buffer<std::uint32_t> forward_pairs;   // [in / 2][padded]
+    Buffer<std::uint32_t> backward_pairs;  // [out / 2][in]
+    Buffer<float> inputs;                  // [kChunk][in]
+    Buffer<std::uint16_t> narrow_inputs;
+    Buffer<std::uint32_t> input_pairs;
+    Buffer<float> outputs;  // [kChunk][padded]; on the way back, their gradients
+    Buffer<std::uint16_t> narrow_outputs;
+    Buffer<std::uint32_t> output_pairs;
+  };
+
+  void load_dense(Dense& layer, const Layer<const float>& from);
+  void find_nonzeros(const float* observations, int n);
+  void sort_by_input(int n);
+  /// Fills the layers' inputs and the last one's outputs, for n <= kChunk samples.
+  void forward_chunk(const float* observations, int n);
+  void backward_chunk(int n, std::span<const Layer<float>> into);
+  void multiply(Product product, const void* a, const void* b) const;
+  float* outputs_of(int sample) { return dense_.back().outputs.data() + sample * dense_.back().out_stride; }
+
+  std::vector<int> widths_;
+  bool bf16_;
+  const Kernels& kernels_;
+  Buffer<float> first_;  // [inputs][first hidden width]
+  Buffer<float> first_bias_;
+  Buffer<float> first_gradient_;   // as first_
+  Buffer<float> hidden_gradient_;  // of the first hidden layer's sums, [kChunk][its width and more]
+  std::vector<Dense> dense_;
+  // nonzero inputs of a chunk, by sample and by input
+  Buffer<std::int32_t> begin_, begin_of_input_;
+  Buffer<std::uint16_t> input_, sample_;
+  Buffer<float> value_, value_by_input_;
+};
+
+}  // namespace bothost::network

@@ -1,0 +1,125 @@
+"""Small policy networks computed natively: what ``ppo.accumulate`` and rollouts use where a model allows it.
+
+A model that is a chain of linear layers with ReLU between them says so by a method ``linear_layers``. Its parameters
+stay torch's, and so do its optimizer and its checkpoints; only forward passes and gradients are computed here, without
+autograd. The first layer skips inputs that are 0, which encodings of cards mostly are. The instruction set is chosen
+when the program runs: AVX-512, with bfloat16 products where the processor has them and ``bf16`` asks for it, else what
+the core was built for. ``ppo.losses`` is the readable account of the same mathematics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from bothost.rules._native import Mlp, network_kernels
+
+Float = npt.NDArray[np.float32]
+
+MOST_OUTPUTS = 512
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A model whose outputs are ``linear_layers()`` in turn with ReLU between them: logits and, last, a value."""
+
+    def linear_layers(self) -> Sequence[nn.Linear]: ...
+
+
+class FusedNetwork:
+    """A layered model's parameters as they were when this was made, or when ``load`` was last called."""
+
+    def __init__(self, layers: Sequence[nn.Linear], *, bf16: bool = False, kernels: str = "") -> None:
+        self._layers = layers
+        self.bf16 = bf16
+        self._native = Mlp(widths(layers), bf16, kernels)
+        self.load()
+
+    @property
+    def kernels(self) -> str:
+        """Name of the instruction set in use."""
+        return self._native.kernels
+
+    def load(self) -> None:
+        """Take the parameters as they are now."""
+        self._native.load([parameter.detach().numpy() for parameter in self._parameters()])
+
+    def __call__(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        """Observations (B, inputs) → logits (B, A), values (B,), without gradients."""
+        out = torch.from_numpy(self._native.forward(observations.numpy()))
+        return out[:, :-1], out[:, -1]
+
+    def act(
+        self, observations: Float, masks: npt.NDArray[np.bool_], uniform: Float
+    ) -> tuple[npt.NDArray[np.int64], Float, Float]:
+        """Draw actions (B,) by ``uniform`` (B,) in [0, 1): they, their log-probabilities and the positions' values."""
+        return self._native.act(observations, masks, uniform)
+
+    def accumulate(
+        self,
+        fields: Sequence[Tensor],
+        *,
+        clip: float,
+        value_coef: float,
+        entropy_coef: float,
+        kl_coef: float,
+    ) -> tuple[float, float, float, float, float]:
+        """Add the gradients of PPO's objective to ``grad`` of the parameters.
+
+        ``fields`` are those of ``ppo.Batch``. Returns the means of the terms: policy, value, entropy, approximate KL
+        divergence and clipped fraction. Raises ValueError for an action that is not legal.
+        """
+        parameters = self._parameters()
+        for parameter in parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        into = [parameter.grad.numpy() for parameter in parameters if parameter.grad is not None]
+        observations, masks, actions, log_probs, advantages, returns = (f.contiguous().numpy() for f in fields)
+        return self._native.gradients(
+            observations, masks, actions, log_probs, advantages, returns, into, clip, value_coef, entropy_coef, kl_coef
+        )
+
+    def _parameters(self) -> list[Tensor]:
+        return [parameter for layer in self._layers for parameter in (layer.weight, layer.bias)]
+
+
+def widths(layers: Sequence[nn.Linear]) -> list[int]:
+    """Inputs of the first layer and outputs of every one."""
+    return [layers[0].in_features, *(layer.out_features for layer in layers)]
+
+
+def fused(model: object, *, bf16: bool = False) -> FusedNetwork | None:
+    """The model computed natively, with its parameters as they are now; None where it is not of a kind that can be.
+
+    With ``bf16`` None, too, where the processor does not multiply in bfloat16: torch knows how to do without.
+    """
+    if not isinstance(model, Layered):
+        return None
+    layers = list(model.linear_layers())
+    if not _computable(layers) or (bf16 and "avx512_bf16" not in network_kernels()):
+        return None
+    return FusedNetwork(layers, bf16=bf16)
+
+
+def _computable(layers: Sequence[nn.Linear]) -> bool:
+    """Whether sizes, types and places are those that the native network takes."""
+    hidden = [layer.out_features for layer in layers[:-1]]
+    return (
+        bool(hidden)
+        and all(width % 16 == 0 and width <= 8192 for width in hidden)
+        and 2 <= layers[-1].out_features <= MOST_OUTPUTS
+        and layers[0].in_features < 60000
+        and all(
+            layer.bias is not None
+            and parameter.dtype == torch.float32
+            and parameter.device.type == "cpu"
+            and parameter.is_contiguous()
+            for layer in layers
+            for parameter in layer.parameters()
+        )
+    )

@@ -1,0 +1,64 @@
+"""The search player: what it reports, that it replays, and that more playouts play better."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from bothost import rules
+from bothost.arena.lineup import lineups
+from bothost.arena.match import play_deals
+from bothost.strategy import Budget, NoOptions, Table
+from bothost_baselines.random import Random
+from bothost_baselines.search import Options, SearchPairing, SearchPlayer
+
+GAME = rules.game("pairing")
+NO_CLOCK = Budget(deadline=math.inf)
+
+
+def player(seed: int = 1, **options: object) -> SearchPlayer:
+    strategy = SearchPairing(Options(**options))  # type: ignore[arg-type]
+    return strategy.player(Table(lobby="test", table="t", game=GAME, seat=0, seed=seed))
+
+
+def first_view() -> rules.View:
+    state = GAME.new_state(seed=3)
+    return state.view(state.to_act[0])
+
+
+def test_a_decision_tells_how_often_each_action_was_tried() -> None:
+    view = first_view()
+    decision = player(iterations=200).decide(view, view.legal(), NO_CLOCK)
+    assert decision.stats["iterations"] == 200
+    assert decision.policy is not None and sum(decision.policy) == pytest.approx(1.0)
+    assert decision.policy[view.legal().tolist().index(decision.action)] == max(decision.policy)
+    assert decision.value is not None and -1.0 <= decision.value <= 1.0
+
+
+def test_the_same_table_and_view_give_the_same_decision() -> None:
+    view = first_view()
+    one, two = (player(seed=5, iterations=100).decide(view, view.legal(), NO_CLOCK) for _ in range(2))
+    assert one == two
+
+
+def test_a_deadline_ends_the_search() -> None:
+    view = first_view()
+    start = time.monotonic()
+    decision = player(iterations=10**8).decide(view, view.legal(), Budget(deadline=start + 0.05))
+    assert time.monotonic() - start < 2.0
+    assert 0 < decision.stats["iterations"] < 10**8
+
+
+def test_it_beats_random_play_by_far() -> None:
+    strategies = [SearchPairing(Options(iterations=60, utility="points")), Random(NoOptions())]
+    deals = play_deals(GAME, strategies, lineups(GAME, 2), range(12), seed=1)
+    leads = [hand.returns[0] * (1 if i == 0 else -1) for deal in deals for i, hand in enumerate(deal.hands)]
+    assert sum(leads) / len(leads) > 5.0
+
+
+@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"exploration": -1.0}, {"points_scale": 0.0}])
+def test_options_are_checked(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Options(**wrong)  # type: ignore[arg-type]
