@@ -70,7 +70,7 @@ def both(model, batch, options, kernels=""):
 
 
 @pytest.mark.parametrize("kernels", EXACT)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     widths=st.sampled_from([(384, 256, 256, 59), (7, 16, 2), (33, 48, 3), (20, 32, 16, 64, 17), (50, 80, 130)]),
     n=st.integers(1, 250),
