@@ -20,6 +20,7 @@ from bothost.cli import options, output
 BENCHES: dict[str, str] = {
     "ppo": "Samples per second of PPO on one core, beside MaskablePPO; steps per second of its rollouts.",
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
+    "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "log": "Rows per second of the decision log, beside the raw database.",
     "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",

@@ -265,3 +265,50 @@ class Mlp:
         """
 
 def network_kernels() -> list[str]: ...
+
+@final
+class FactorizationMachine:
+    """See :mod:`bothost.training.factorization`. Rows are (offsets, items)."""
+
+    def __init__(
+        self,
+        features: SupportsIndex,
+        classes: SupportsIndex,
+        factors: SupportsIndex,
+        shared: bool,
+        seed: SupportsIndex,
+        deviation: float,
+    ) -> None: ...
+    def train(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        order: npt.NDArray[np.int64],
+        rate: float,
+        factor_decay: float,
+        weight_decay: float,
+        /,
+    ) -> float: ...
+    def probabilities(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        /,
+    ) -> FloatArray: ...
+    def pair_losses(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        reading: str,
+        /,
+    ) -> tuple[float, npt.NDArray[np.int32], npt.NDArray[np.int32], list[npt.NDArray[np.float64]]]: ...
+    def parameters(self) -> dict[str, FloatArray]: ...
+    def load(self, name: str, values: FloatArray, /) -> None: ...

@@ -14,5 +14,7 @@ void bind_doudizhu(nanobind::module_& m);
 void bind_othello(nanobind::module_& m);
 /// The policy network of trainers, as class Mlp; bothost/training/fused.py is its face.
 void bind_network(nanobind::module_& m);
+/// Factorization machines; bothost/training/factorization.py is their face.
+void bind_fm(nanobind::module_& m);
 
 }  // namespace bothost::python

@@ -54,6 +54,7 @@ NB_MODULE(_native, m) {
   bind_mahjong(m);
   bind_othello(m);
   bind_network(m);
+  bind_fm(m);
 
   m.def(
       "games",

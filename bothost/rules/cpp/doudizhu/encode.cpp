@@ -2,10 +2,21 @@
 
 #include <algorithm>
 
+#include "doudizhu/move_types.h"
+
 namespace bothost::doudizhu {
 namespace {
 
-enum BlockIndex { kPlanes, kMovePlane, kPlanesWithMove, kCompact, kRecent, kMoveCards, kOthers };
+enum BlockIndex {
+  kPlanes,
+  kMovePlane,
+  kPlanesWithMove,
+  kCompact,
+  kRecent,
+  kMoveCards,
+  kOthers,
+  kMoveTypesBlock
+};
 
 constexpr int kSide = 15, kPlane = kSide * kSide, kNumPlanes = 29, kRecentPlanes = 18;
 constexpr int kCandidatePlane = 2, kFirstRecentPlane = 11;
@@ -191,6 +202,19 @@ const std::vector<Block>& encoder_blocks() {
        Block::Of::action,
        "Card vector of the action, then one-hot bid0 bid1 bid2 bid3 call grab."},
       {"others", {2, kCardVector}, 1, Block::Of::oracle, "Card vectors of the hands of next and previous."},
+      {"move_types",
+       {kMoveTypeFeatures},
+       1,
+       Block::Of::view,
+       "0 or 1. Abstract moves 1..308 that the own hand can make (308); abstract move to beat, 0 to lead "
+       "(309); made "
+       "by next, by previous (2); abstract moves that the unseen cards can make (308); cards left of next, "
+       "of "
+       "previous, cell n - 1 (2 x 20); landlord, next after the landlord, previous to it (3); for next and "
+       "previous: "
+       "rank of the smallest solo that it passed on (15), the same with one card left (15), of the smallest "
+       "pair with "
+       "two (13), of the smallest trio with three (13)."},
   };
   return blocks;
 }
@@ -198,6 +222,7 @@ const std::vector<Block>& encoder_blocks() {
 void encode(const View& view, int block, float* out) {
   if (block == kPlanes) return planes(view, out);
   if (block == kCompact) return compact(view, out);
+  if (block == kMoveTypesBlock) return move_type_features(view, out);
   recent_moves(view, out);
 }
 

@@ -1,0 +1,151 @@
+// Factorization machines; bothost/training/factorization.py is their face.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "bindings/exclusive.h"
+#include "core/types.h"
+#include "fm/machine.h"
+#include "fm/pair_losses.h"
+
+namespace bothost::python {
+namespace {
+
+using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+fm::Rows rows_of(const Offsets& offsets, const Indices& items) {
+  return {{offsets.data(), offsets.shape(0)}, {items.data(), items.shape(0)}};
+}
+
+template <class T>
+nb::object array_of(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner).cast();
+}
+
+class Machine {
+ public:
+  Machine(const fm::Shape& shape, std::uint64_t seed, float deviation) : machine_(shape, seed, deviation) {}
+
+  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
+  fm::Machine& get() { return machine_; }
+
+  std::vector<std::pair<const char*, std::vector<float>*>> parameters() {
+    fm::Machine& m = machine_;
+    return {{"bias", &m.bias},
+            {"weights", &m.weights},
+            {"factors", &m.factors},
+            {"mixing", &m.mixing},
+            {"bias_squares", &m.bias_squares},
+            {"weight_squares", &m.weight_squares},
+            {"factor_squares", &m.factor_squares},
+            {"mixing_squares", &m.mixing_squares}};
+  }
+
+ private:
+  fm::Machine machine_;
+  Exclusive busy_{"factorization machine"};
+};
+
+fm::Samples samples_of(Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo,
+                       const Indices& li, const Indices* labels) {
+  fm::Samples samples{rows_of(fo, fi), rows_of(lo, li), {}};
+  if (labels) samples.labels = {labels->data(), labels->shape(0)};
+  if (labels && fo.shape(0) && labels->shape(0) + 1 != fo.shape(0))
+    throw InvalidInput("features and labels differ in length");
+  samples.check(self.get().shape().features, self.get().shape().classes);
+  return samples;
+}
+
+int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
+  const auto n = integer(object);
+  if (n < least || n > most)
+    throw InvalidInput(std::string(what) + " must be " + std::to_string(least) + " .. " +
+                       std::to_string(most));
+  return static_cast<int>(n);
+}
+
+}  // namespace
+
+void bind_fm(nb::module_& m) {
+  nb::class_<Machine>(m, "FactorizationMachine", nb::is_final())
+      .def(
+          "__init__",
+          [](Machine* self, nb::handle features, nb::handle classes, nb::handle factors, bool shared,
+             nb::handle random_seed, float deviation) {
+            const fm::Shape shape{size_of(features, 1, 1 << 16, "features"),
+                                  size_of(classes, 1, 1 << 12, "classes"),
+                                  size_of(factors, 0, 1 << 10, "factors"), shared};
+            new (self) Machine(shape, seed(random_seed), deviation);
+          },
+          nb::arg("features"), nb::arg("classes"), nb::arg("factors"), nb::arg("shared"), nb::arg("seed"),
+          nb::arg("deviation"))
+      .def("train",
+           [](Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+              const Indices& labels, const Offsets& order, float rate, float factor_decay,
+              float weight_decay) {
+             const auto samples = samples_of(self, fo, fi, lo, li, &labels);
+             const auto hold = self.hold();
+             nb::gil_scoped_release release;
+             return self.get().train(samples, {order.data(), order.shape(0)},
+                                     {rate, factor_decay, weight_decay});
+           })
+      .def("probabilities",
+           [](Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li) {
+             const auto samples = samples_of(self, fo, fi, lo, li, nullptr);
+             const auto hold = self.hold();
+             std::vector<float> out(samples.legal.items.size());
+             {
+               nb::gil_scoped_release release;
+               self.get().probabilities(samples, out.data());
+             }
+             return array_of(std::move(out));
+           })
+      .def("parameters",
+           [](Machine& self) {
+             const auto hold = self.hold();
+             nb::dict out;
+             for (const auto& [name, values] : self.parameters()) out[name] = array_of(*values);
+             return out;
+           })
+      .def("load",
+           [](Machine& self, std::string_view name, const Floats& values) {
+             const auto hold = self.hold();
+             for (const auto& [own, to] : self.parameters()) {
+               if (name != own) continue;
+               if (values.shape(0) != to->size())
+                 throw InvalidInput(std::string(name) + " has " + std::to_string(values.shape(0)) +
+                                    " numbers, " + std::to_string(to->size()) + " are needed");
+               to->assign(values.data(), values.data() + values.shape(0));
+               return;
+             }
+             throw InvalidInput("a factorization machine has no parameter \"" + std::string(name) + "\"");
+           })
+      .def("pair_losses", [](Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo,
+                             const Indices& li, const Indices& labels, std::string_view reading) {
+        const auto samples = samples_of(self, fo, fi, lo, li, &labels);
+        const auto hold = self.hold();
+        const bool pair = reading == "pair", nested = reading == "nested";
+        if (!pair && !nested && reading != "separate")
+          throw InvalidInput("reading must be \"pair\", \"nested\" or \"separate\"");
+        fm::PairLosses out;
+        {
+          nb::gil_scoped_release release;
+          out = fm::pair_losses(self.get(), samples,
+                                pair     ? fm::Reading::pair
+                                : nested ? fm::Reading::nested
+                                         : fm::Reading::separate);
+        }
+        nb::list losses;
+        for (auto& each : out.losses)
+          if (losses.size() == 0 || !pair) losses.append(array_of(std::move(each)));
+        return nb::make_tuple(out.base, array_of(std::move(out.first)), array_of(std::move(out.second)),
+                              losses);
+      });
+}
+
+}  // namespace bothost::python

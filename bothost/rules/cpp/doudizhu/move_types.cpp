@@ -1,0 +1,137 @@
+#include "doudizhu/move_types.h"
+
+#include <algorithm>
+
+namespace bothost::doudizhu {
+namespace {
+
+std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
+
+/// An abstract move: the cards that it needs, and its kickers.
+struct Type {
+  Cards body = 0;
+  /// Ranks of which no kicker may be: the body's.
+  RankMask banned = 0;
+  /// Ranks of which two kickers at most may be: with a third they would lengthen the plane.
+  RankMask scarce = 0;
+  int solos = 0, pairs = 0;
+};
+
+RankMask run(int rank, int length) { return ((1u << length) - 1) << rank; }
+
+Type type_of(const Move& m) {
+  Type t{m.body, run(m.rank, m.length), 0, 0, 0};
+  switch (m.kind) {
+    case Kind::trio_solo:
+      t.solos = 1;
+      break;
+    case Kind::trio_pair:
+      t.pairs = 1;
+      break;
+    case Kind::plane_solo:
+      t.solos = m.length;
+      t.scarce = ((run(m.rank, m.length) << 1) | (run(m.rank, m.length) >> 1)) & kChainMask & ~t.banned;
+      break;
+    case Kind::plane_pair:
+      t.pairs = m.length;
+      break;
+    case Kind::quad_solo:
+      t.solos = 2;
+      break;
+    case Kind::quad_pair:
+      t.pairs = 2;
+      break;
+    default:
+      break;
+  }
+  return t;
+}
+
+const std::array<Type, kAbstractActions>& types() {
+  static const auto table = [] {
+    std::array<Type, kAbstractActions> out{};
+    const auto& u = Universe::get();
+    for (Action a = 1; a < kRlcardActions; ++a)
+      if (Type& t = out[u[a].abstract]; !t.body) t = type_of(u[a]);
+    return out;
+  }();
+  return table;
+}
+
+bool can_make(const Type& t, Cards cards) {
+  if (!contains(cards, t.body)) return false;
+  if (!t.solos && !t.pairs) return true;
+  const Ranks held(cards);
+  if (t.pairs) return std::popcount(held.two & ~t.banned) >= t.pairs;
+  const RankMask free = ~t.banned, third = free & ~t.scarce;
+  const bool rocket = (held.one & kJokers) == kJokers;
+  const int kickers = std::popcount(held.one & free) + std::popcount(held.two & free) +
+                      std::popcount(held.three & third) - rocket;
+  return kickers >= t.solos;
+}
+
+/// What the seat let pass, smallest first: a solo, a solo with one card left, a pair with two, a trio with
+/// three.
+void let_pass(const Public& p, Seat seat, float* out) {
+  std::array<int, 4> smallest{kRanks, kRanks, kRanks, kRanks};
+  int held = p.counts[at(seat)];
+  // From the newest move backwards: `last` before a move is the newest play before it, unless two passed.
+  for (int i = p.size - 1; i >= p.calls; --i) {
+    const Seat by = p.seat_of(i);
+    const Action action = p.history[static_cast<std::size_t>(i)];
+    const Move& m = Universe::get()[action];
+    if (by == seat) held += size_of(m.cards);
+    if (by != seat || action != kPass) continue;
+    int before = i - 1;
+    while (before >= p.calls && p.history[static_cast<std::size_t>(before)] == kPass) --before;
+    if (before < p.calls) continue;  // the history does not reach back to it
+    const Move& beaten = Universe::get()[p.history[static_cast<std::size_t>(before)]];
+    const auto note = [&](std::size_t which) {
+      smallest[which] = std::min(smallest[which], static_cast<int>(beaten.rank));
+    };
+    if (beaten.kind == Kind::solo) {
+      note(0);
+      if (held == 1) note(1);
+    } else if (beaten.kind == Kind::pair && held == 2) {
+      note(2);
+    } else if (beaten.kind == Kind::trio && held == 3) {
+      note(3);
+    }
+  }
+  constexpr std::array<int, 4> kStart = {0, kRanks, 2 * kRanks, 2 * kRanks + 13};
+  for (std::size_t which = 0; which < 4; ++which)
+    if (smallest[which] < kRanks) out[kStart[which] + smallest[which]] = 1;
+}
+
+void one_hot(int index, int size, float*& out) {
+  if (index >= 0 && index < size) out[index] = 1;
+  out += size;
+}
+
+/// The abstract moves 1 .. 308 that these cards, any number of them, can make.
+void mark_move_types(Cards cards, float*& out) {
+  for (int index = 1; index < kAbstractActions; ++index)
+    *out++ = can_make(types()[static_cast<std::size_t>(index)], cards) ? 1.0f : 0.0f;
+}
+
+}  // namespace
+
+void move_type_features(const View& view, float* out) {
+  const Public& p = view.table();
+  std::fill_n(out, kMoveTypeFeatures, 0.0f);
+  const auto next = static_cast<Seat>((view.seat() + 1) % kSeats);
+  const auto previous = static_cast<Seat>((view.seat() + 2) % kSeats);
+  mark_move_types(view.hand(), out);
+  const Move& beat = Universe::get()[p.last];
+  one_hot(beat.abstract, kAbstractActions, out);
+  one_hot(p.last ? (p.last_seat == next ? 0 : 1) : -1, 2, out);
+  mark_move_types(view.unseen(), out);
+  one_hot(p.counts[at(next)] - 1, 20, out);
+  one_hot(p.counts[at(previous)] - 1, 20, out);
+  const bool known = p.phase >= Phase::play && p.landlord != kNobody;
+  one_hot(known ? (view.seat() - p.landlord + 3) % 3 : -1, 3, out);
+  let_pass(p, next, out);
+  let_pass(p, previous, out + kLetPass);
+}
+
+}  // namespace bothost::doudizhu

@@ -1,0 +1,17 @@
+// Features that attend to what people attend to: abstract moves (kickers abstracted, 3334 = 333*), what could
+// still be played against one, and what the neighbours let pass. For factorization machines.
+#pragma once
+#include "doudizhu/view.h"
+
+namespace bothost::doudizhu {
+
+inline constexpr int kMoveTypes = kAbstractActions - 1;
+/// Smallest solo let pass, the same with one card left, smallest pair with two, smallest trio with three.
+inline constexpr int kLetPass = 2 * kRanks + 2 * 13;
+inline constexpr int kMoveTypeFeatures =
+    kMoveTypes + kAbstractActions + 2 + kMoveTypes + 2 * 20 + 3 + 2 * kLetPass;
+
+/// Writes kMoveTypeFeatures numbers, 0 or 1; the layout is in the doc of the block `move_types`.
+void move_type_features(const View& view, float* out);
+
+}  // namespace bothost::doudizhu

@@ -1,0 +1,235 @@
+#include "fm/machine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/rng.h"
+#include "core/types.h"
+
+namespace bothost::fm {
+namespace {
+
+constexpr float kTiny = 1e-8f;
+
+float dot(const float* a, const float* b, std::size_t n) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t f = 0; f < n; ++f) sum += a[f] * b[f];
+  return sum;
+}
+
+float squared_norm(const float* a, std::size_t n) { return dot(a, a, n); }
+
+/// Two numbers of a standard normal distribution (Box and Muller 1958).
+std::pair<float, float> normals(Rng& rng) {
+  const auto uniform = [&] { return (static_cast<double>(rng.next() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * M_PI * uniform();
+  return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
+}
+
+void adagrad(float& parameter, float& squares, float gradient, float rate) {
+  squares += gradient * gradient;
+  parameter -= rate * gradient / (std::sqrt(squares) + kTiny);
+}
+
+/// Scores to probabilities; returns the log of the sum of exponentials.
+double softmax(float* scores, std::size_t n) {
+  const float top = *std::max_element(scores, scores + n);
+  double sum = 0;
+  for (std::size_t q = 0; q < n; ++q) {
+    scores[q] = std::exp(scores[q] - top);
+    sum += static_cast<double>(scores[q]);
+  }
+  const auto scale = static_cast<float>(1 / sum);
+  for (std::size_t q = 0; q < n; ++q) scores[q] *= scale;
+  return std::log(sum) + static_cast<double>(top);
+}
+
+}  // namespace
+
+struct Machine::Scratch {
+  explicit Scratch(const Shape& shape)
+      : scores(static_cast<std::size_t>(shape.classes)),
+        sums(static_cast<std::size_t>(shape.classes) * static_cast<std::size_t>(shape.factors)),
+        pairs(static_cast<std::size_t>(shape.factors)),
+        gradient(static_cast<std::size_t>(shape.factors)) {}
+  /// Scores of the legal classes, then their probabilities, then the gradient of the loss by the scores.
+  std::vector<float> scores;
+  /// Per-class factors: the sum over the features, a row for each legal class. Shared: one row.
+  std::vector<float> sums;
+  /// Shared factors: sum over pairs of v_i v_j.
+  std::vector<float> pairs;
+  std::vector<float> gradient;
+};
+
+Machine::Machine(const Shape& shape, std::uint64_t seed, float deviation) : shape_(shape) {
+  const auto t = static_cast<std::size_t>(shape.features), r = classes();
+  bias.assign(r, 0);
+  weights.assign(t * r, 0);
+  factors.assign(shape.shared ? t * k() : t * r * k(), 0);
+  if (shape.shared) mixing.assign(r * k(), 1);
+  Rng rng(seed);
+  for (std::size_t n = 0; n < factors.size(); n += 2) {
+    const auto [a, b] = normals(rng);
+    factors[n] = deviation * a;
+    if (n + 1 < factors.size()) factors[n + 1] = deviation * b;
+  }
+  bias_squares.assign(r, 0);
+  weight_squares.assign(t * r, 0);
+  factor_squares.assign(k() ? factors.size() / k() : 0, 0);
+  mixing_squares.assign(k() ? mixing.size() / k() : 0, 0);
+}
+
+void Machine::forward(std::span<const std::int32_t> features, std::span<const std::int32_t> legal,
+                      Scratch& scratch) const {
+  const std::size_t n = legal.size();
+  float* const scores = scratch.scores.data();
+  for (std::size_t q = 0; q < n; ++q) scores[q] = bias[static_cast<std::size_t>(legal[q])];
+  for (const auto i : features) {
+    const float* const w = &weights[static_cast<std::size_t>(i) * classes()];
+    for (std::size_t q = 0; q < n; ++q) scores[q] += w[legal[q]];
+  }
+  if (!k()) return;
+  float* const sums = scratch.sums.data();
+  if (shape_.shared) {
+    std::fill_n(sums, k(), 0.0f);
+    float* const pairs = scratch.pairs.data();
+    std::fill_n(pairs, k(), 0.0f);
+    for (const auto i : features) {
+      const float* const v = &factors[static_cast<std::size_t>(i) * k()];
+      for (std::size_t f = 0; f < k(); ++f) {
+        pairs[f] += sums[f] * v[f];
+        sums[f] += v[f];
+      }
+    }
+    for (std::size_t q = 0; q < n; ++q)
+      scores[q] += dot(pairs, &mixing[static_cast<std::size_t>(legal[q]) * k()], k());
+    return;
+  }
+  std::fill_n(sums, n * k(), 0.0f);
+  for (std::size_t q = 0; q < n; ++q) {
+    float* const sum = sums + q * k();
+    float squares = 0;
+    for (const auto i : features) {
+      const float* const v = row(i, legal[q]);
+      squares += squared_norm(v, k());
+      for (std::size_t f = 0; f < k(); ++f) sum[f] += v[f];
+    }
+    scores[q] += (squared_norm(sum, k()) - squares) / 2;
+  }
+}
+
+double Machine::train(const Samples& samples, std::span<const std::int64_t> order, const Steps& steps) {
+  Scratch scratch(shape_);
+  double loss = 0;
+  for (const auto index : order) {
+    const auto s = static_cast<std::size_t>(index);
+    if (index < 0 || s >= samples.size()) throw InvalidInput("order: an index is out of range");
+    const auto features = samples.features[s], legal = samples.legal[s];
+    forward(features, legal, scratch);
+    const auto chosen = static_cast<std::size_t>(
+        std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin());
+    const float score = scratch.scores[chosen];
+    loss += softmax(scratch.scores.data(), legal.size()) - static_cast<double>(score);
+    scratch.scores[chosen] -= 1;
+    step(features, legal, steps, scratch);
+  }
+  return order.empty() ? 0 : loss / static_cast<double>(order.size());
+}
+
+void Machine::step(std::span<const std::int32_t> features, std::span<const std::int32_t> legal,
+                   const Steps& steps, Scratch& scratch) {
+  const float* const gradient = scratch.scores.data();
+  for (std::size_t q = 0; q < legal.size(); ++q) {
+    const auto r = static_cast<std::size_t>(legal[q]);
+    adagrad(bias[r], bias_squares[r], gradient[q], steps.rate);
+  }
+  for (const auto i : features) {
+    const std::size_t start = static_cast<std::size_t>(i) * classes();
+    for (std::size_t q = 0; q < legal.size(); ++q) {
+      const std::size_t at = start + static_cast<std::size_t>(legal[q]);
+      adagrad(weights[at], weight_squares[at], gradient[q] + steps.weight_decay * weights[at], steps.rate);
+    }
+  }
+  if (!k()) return;
+  if (shape_.shared) return step_shared(features, legal, steps, scratch);
+  float* const g = scratch.gradient.data();
+  for (std::size_t q = 0; q < legal.size(); ++q) {
+    const float* const sum = &scratch.sums[q * k()];
+    for (const auto i : features) {
+      const std::size_t at = static_cast<std::size_t>(i) * classes() + static_cast<std::size_t>(legal[q]);
+      float* const v = &factors[at * k()];
+      for (std::size_t f = 0; f < k(); ++f) g[f] = gradient[q] * (sum[f] - v[f]) + steps.factor_decay * v[f];
+      float& squares = factor_squares[at];
+      squares += squared_norm(g, k()) / static_cast<float>(k());
+      const float rate = steps.rate / (std::sqrt(squares) + kTiny);
+      for (std::size_t f = 0; f < k(); ++f) v[f] -= rate * g[f];
+    }
+  }
+}
+
+void Machine::step_shared(std::span<const std::int32_t> features, std::span<const std::int32_t> legal,
+                          const Steps& steps, Scratch& scratch) {
+  const auto per_row = static_cast<float>(k());
+  std::vector<float>& by_pairs = scratch.gradient;
+  std::fill(by_pairs.begin(), by_pairs.end(), 0.0f);
+  const float* const pairs = scratch.pairs.data();
+  for (std::size_t q = 0; q < legal.size(); ++q) {
+    const auto r = static_cast<std::size_t>(legal[q]);
+    float* const u = &mixing[r * k()];
+    const float g = scratch.scores[q];
+    for (std::size_t f = 0; f < k(); ++f) by_pairs[f] += g * u[f];
+    float& squares = mixing_squares[r];
+    squares += g * g * squared_norm(pairs, k()) / per_row;
+    const float rate = steps.rate / (std::sqrt(squares) + kTiny);
+    for (std::size_t f = 0; f < k(); ++f) u[f] -= rate * g * pairs[f];
+  }
+  const float* const sum = scratch.sums.data();
+  for (const auto i : features) {
+    float* const v = &factors[static_cast<std::size_t>(i) * k()];
+    float total = 0;
+    const auto gradient = [&](std::size_t f) {
+      return by_pairs[f] * (sum[f] - v[f]) + steps.factor_decay * v[f];
+    };
+    for (std::size_t f = 0; f < k(); ++f) total += gradient(f) * gradient(f);
+    float& squares = factor_squares[static_cast<std::size_t>(i)];
+    squares += total / per_row;
+    const float rate = steps.rate / (std::sqrt(squares) + kTiny);
+    for (std::size_t f = 0; f < k(); ++f) v[f] -= rate * gradient(f);
+  }
+}
+
+double Machine::probabilities(const Samples& samples, float* out) const {
+  Scratch scratch(shape_);
+  double loss = 0;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const auto legal = samples.legal[s];
+    if (legal.empty()) continue;
+    forward(samples.features[s], legal, scratch);
+    float score = 0;
+    if (!samples.labels.empty())
+      score = scratch.scores[static_cast<std::size_t>(
+          std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin())];
+    const double log_sum = softmax(scratch.scores.data(), legal.size());
+    if (!samples.labels.empty()) loss += log_sum - static_cast<double>(score);
+    out = std::copy_n(scratch.scores.data(), legal.size(), out);
+  }
+  return samples.size() ? loss / static_cast<double>(samples.size()) : 0;
+}
+
+void Machine::pair_term(int i, int j, float* out) const {
+  std::fill_n(out, classes(), 0.0f);
+  if (!k()) return;
+  for (int r = 0; r < shape_.classes; ++r) {
+    if (!shape_.shared) {
+      out[r] = dot(row(i, r), row(j, r), k());
+      continue;
+    }
+    const float* const a = &factors[static_cast<std::size_t>(i) * k()];
+    const float* const b = &factors[static_cast<std::size_t>(j) * k()];
+    const float* const u = &mixing[static_cast<std::size_t>(r) * k()];
+    for (std::size_t f = 0; f < k(); ++f) out[r] += u[f] * a[f] * b[f];
+  }
+}
+
+}  // namespace bothost::fm

@@ -1,0 +1,34 @@
+// Decisions as sparse rows: which binary features were set, which classes were legal, which one was chosen.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bothost::fm {
+
+/// Rows of indices one after the other: row s is items[offsets[s]] .. items[offsets[s + 1] - 1].
+struct Rows {
+  std::span<const std::int64_t> offsets;
+  std::span<const std::int32_t> items;
+
+  std::size_t size() const { return offsets.size() - 1; }
+  std::span<const std::int32_t> operator[](std::size_t row) const {
+    return items.subspan(static_cast<std::size_t>(offsets[row]),
+                         static_cast<std::size_t>(offsets[row + 1] - offsets[row]));
+  }
+};
+
+struct Samples {
+  /// Set features, ascending and distinct.
+  Rows features;
+  /// Legal classes, ascending and distinct.
+  Rows legal;
+  /// Chosen class of each sample, one of its legal ones; empty where only probabilities are wanted.
+  std::span<const std::int32_t> labels;
+
+  std::size_t size() const { return features.size(); }
+  /// Throws InvalidInput unless everything above holds for so many features and classes.
+  void check(int num_features, int num_classes) const;
+};
+
+}  // namespace bothost::fm

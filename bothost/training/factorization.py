@@ -1,0 +1,153 @@
+"""Multi-class factorization machines over sparse binary features, with softmax over the legal classes.
+
+Per-class factors are Rendle's machine (ICDM 2010), one a class; shared factors have one set for all classes, mixed by a
+weight per class and factor. Without factors it is multinomial logistic regression. The work is done natively, on one
+thread, with the GIL released; equal seeds and orders give equal parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import _native
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+OffsetArray = npt.NDArray[np.int64]
+Reading = Literal["pair", "nested", "separate"]
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of indices: row s is ``items[offsets[s]:offsets[s + 1]]``, ascending and distinct."""
+
+    offsets: OffsetArray
+    """int64, shape (rows + 1,), from 0."""
+    items: IntArray
+    """int32."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int] | npt.NDArray[np.integer]]) -> SparseRows:
+        """Rows given one by one."""
+        arrays = [np.asarray(row, np.int32) for row in rows]
+        offsets = np.zeros(len(arrays) + 1, np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        return cls(offsets, np.concatenate(arrays) if arrays else np.zeros(0, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> IntArray:
+        return self.items[self.offsets[row] : self.offsets[row + 1]]
+
+    def take(self, rows: npt.NDArray[np.integer]) -> SparseRows:
+        """These rows, in this order."""
+        starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return SparseRows(offsets, self.items[at])
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Decisions: the features that were set, the classes that were legal, the class that was chosen."""
+
+    features: SparseRows
+    legal: SparseRows
+    labels: IntArray
+    """int32, shape (samples,): each one of the sample's legal classes."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: npt.NDArray[np.integer]) -> Samples:
+        """These samples, in this order."""
+        return Samples(self.features.take(rows), self.legal.take(rows), self.labels[rows])
+
+
+@dataclass(frozen=True)
+class PairLosses:
+    """The loss of a machine without its pair terms (SYSTEMS: the growing step of a clone's features)."""
+
+    base: float
+    """Mean cross-entropy of the machine itself."""
+    first: IntArray
+    second: IntArray
+    """Pairs ``first < second`` that are set together in some sample, ascending."""
+    losses: tuple[npt.NDArray[np.float64], ...]
+    """Mean cross-entropy of each ablated model over all samples, shape (pairs,): one array, or three."""
+
+    @property
+    def smallest(self) -> npt.NDArray[np.float64]:
+        """Of each pair the smallest loss: what it costs at least to do without."""
+        smallest: npt.NDArray[np.float64] = np.minimum.reduce(self.losses)
+        return smallest
+
+
+class FactorizationMachine:
+    """y_r(x) = b_r + sum of w_ir + sum of <i, j>_r over the features i < j that are set."""
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        factors: int,
+        *,
+        shared: bool = False,
+        seed: int = 0,
+        deviation: float = 0.01,
+    ) -> None:
+        """Factors begin normal with this deviation, everything else at 0. Raises ValueError for sizes out of range."""
+        self.features, self.classes, self.factors, self.shared = features, classes, factors, shared
+        self._native = _native.FactorizationMachine(features, classes, factors, shared, seed, deviation)
+
+    def train(
+        self,
+        samples: Samples,
+        order: npt.NDArray[np.int64] | None = None,
+        *,
+        rate: float = 0.1,
+        factor_decay: float = 1e-4,
+        weight_decay: float = 0.0,
+    ) -> float:
+        """One AdaGrad step a sample, in this order. Returns the mean cross-entropy (nats) before each step.
+
+        Decay (L2) acts on a row of parameters whenever it is used. Raises ValueError for bad indices or labels.
+        """
+        if order is None:
+            order = np.arange(len(samples), dtype=np.int64)
+        return self._native.train(*_parts(samples), order, rate, factor_decay, weight_decay)
+
+    def probabilities(self, features: SparseRows, legal: SparseRows) -> FloatArray:
+        """float32, laid out as ``legal.items``: each row sums to 1."""
+        return self._native.probabilities(features.offsets, features.items, legal.offsets, legal.items)
+
+    def pair_losses(self, samples: Samples, reading: Reading = "nested") -> PairLosses:
+        """The loss without each pair's terms, exactly.
+
+        ``pair``: without <i, j>. ``nested``: without <i, j>; without <i, j> and w_i; without <i, j> and w_j.
+        ``separate``: without <i, j>; without w_i; without w_j.
+        """
+        base, first, second, losses = self._native.pair_losses(*_parts(samples), reading)
+        return PairLosses(base, first, second, tuple(losses))
+
+    def parameters(self) -> dict[str, FloatArray]:
+        """Copies, float32: bias (R), weights (T, R), factors (T, R, k) or (T, k), mixing (R, k), flat, each beside its
+        AdaGrad accumulators."""
+        return self._native.parameters()
+
+    def load(self, parameters: dict[str, FloatArray]) -> None:
+        """Take up parameters. Raises ValueError where a name or a size is wrong."""
+        for name, values in parameters.items():
+            self._native.load(name, np.ascontiguousarray(values, np.float32).reshape(-1))
+
+
+def _parts(samples: Samples) -> tuple[OffsetArray, IntArray, OffsetArray, IntArray, IntArray]:
+    features, legal = samples.features, samples.legal
+    return features.offsets, features.items, legal.offsets, legal.items, samples.labels

@@ -1,0 +1,125 @@
+"""The block ``move_types`` against what the rules and hand-made positions say."""
+
+import numpy as np
+import pytest
+
+from bothost import rules
+from bothost.rules import doudizhu
+
+GAME = rules.game("doudizhu")
+NAMES = doudizhu.abstract_names()
+RANKS = doudizhu.RANKS
+OWN, BEAT, BY, UNSEEN, COUNTS, ROLE, PASSED = np.cumsum([0, 308, 309, 2, 308, 40, 3])
+LET_PASS = 15 + 15 + 13 + 13
+
+
+def encoded(view):
+    out = view.encode("move_types")
+    assert set(np.unique(out)) <= {0.0, 1.0}
+    return out
+
+
+def states(seed):
+    """A random game, position by position."""
+    state = GAME.new_state(seed)
+    rng = np.random.default_rng(seed)
+    while not state.terminal:
+        yield state
+        seat = state.to_act[0]
+        state.apply(seat, int(rng.choice(state.legal(seat))))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_own_moves_are_what_one_could_lead(seed):
+    for state in states(seed):
+        view = state.view(state.to_act[0])
+        if view.to_json()["last"] is not None:
+            continue
+        held = set((np.flatnonzero(encoded(view)[OWN:BEAT]) + 1).tolist())
+        assert held == set(doudizhu.abstract_map()[view.legal()].tolist())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_others_may_hold_covers_what_they_hold(seed):
+    for state in states(seed):
+        for seat in range(3):
+            unseen = encoded(state.view(seat))[UNSEEN:COUNTS]
+            for other in ((seat + 1) % 3, (seat + 2) % 3):
+                assert (encoded(state.view(other))[OWN:BEAT] <= unseen).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_move_to_beat_the_counts_and_the_role(seed):
+    for state in states(seed):
+        seat = state.to_act[0]
+        view, out = state.view(seat), encoded(state.view(seat))
+        json = view.to_json()
+        last = json["last"]
+        (beat,) = np.flatnonzero(out[BEAT:BY])
+        assert beat == (0 if last is None else doudizhu.abstract_map()[view.parse(last[1])])
+        by = np.flatnonzero(out[BY:UNSEEN]).tolist()
+        assert by == ([] if last is None else [0 if last[0] == (seat + 1) % 3 else 1])
+        left = [np.flatnonzero(out[COUNTS + 20 * n : COUNTS + 20 * (n + 1)])[0] + 1 for n in range(2)]
+        assert left == [json["counts"][(seat + 1) % 3], json["counts"][(seat + 2) % 3]]
+        assert np.flatnonzero(out[ROLE:PASSED]).tolist() == [(seat - json["landlord"]) % 3]
+
+
+def let_pass(state, seat, neighbour):
+    """(solo, solo with one card, pair with two, trio with three) as ranks, "" for none."""
+    start = PASSED + LET_PASS * ((neighbour - seat) % 3 - 1)
+    row = encoded(state.view(seat))[start : start + LET_PASS]
+    parts = np.split(row, [15, 30, 43])
+    return tuple("".join(RANKS[i] for i in np.flatnonzero(part)) for part in parts)
+
+
+def test_a_solo_let_pass_counts_and_a_pair_only_with_two_cards_left():
+    hands = ["33334444555566667", "77788889999TTTTJJ", "JJQQQQKKKKAAAA222"]
+    state = GAME.state_from_deal({"hands": hands, "bottom": "2BR", "first": 0})
+    for move in ("7", "8", "pass", "pass", "99", "pass", "pass"):
+        state.apply(state.to_act[0], GAME.parse(move))
+    assert let_pass(state, 0, 2) == ("8", "", "", "")
+    assert let_pass(state, 1, 0) == ("8", "", "", "")
+    assert let_pass(state, 0, 1) == ("", "", "", "")
+
+
+class Passes:
+    """What every seat let pass, kept move by move."""
+
+    def __init__(self):
+        self.held = [20, 17, 17]
+        self.last = None
+        self.lowest = {}
+
+    def apply(self, seat, action):
+        if action:
+            self.held[seat] -= len(doudizhu.move(action).cards)
+            self.last = doudizhu.move(action)
+            return
+        for column, (kind, cards) in enumerate(COLUMNS):
+            if self.last.kind == kind and cards in (None, self.held[seat]):
+                self.lowest[seat, column] = min(self.lowest.get((seat, column), 99), self.last.rank)
+
+    def of(self, seat):
+        return tuple(RANKS[self.lowest[seat, n]] if (seat, n) in self.lowest else "" for n in range(4))
+
+
+COLUMNS = (("solo", None), ("solo", 1), ("pair", 2), ("trio", 3))
+
+
+def test_all_that_neighbours_let_pass_is_remembered():
+    rng = np.random.default_rng(0)
+    seen = set()
+    for seed in range(150):
+        state, passes = GAME.new_state(seed), Passes()
+        while True:
+            seat = state.to_act[0]
+            action = int(rng.choice(state.legal(seat)))
+            passes.apply(seat, action)
+            state.apply(seat, action)
+            if state.terminal:
+                break
+            seen |= {column for _, column in passes.lowest}
+            for watcher in range(3):
+                for other in ((watcher + 1) % 3, (watcher + 2) % 3):
+                    assert let_pass(state, watcher, other) == passes.of(other)
+    assert seen == {0, 1, 2, 3}
