@@ -37,6 +37,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "reproduce": ("bothost.cli.reproduce", "Run the experiment of the source that a strategy was made from."),
     "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back."),
     "retrain": ("bothost.cli.retrain", "Make a challenger from the log."),
+    "replay": ("bothost.cli.replay", "Make logged decisions again, by the same model or another."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "bench": ("bothost.cli.bench", "Measure this machine."),

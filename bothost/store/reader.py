@@ -258,6 +258,15 @@ def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, i
         return {(row[0], row[1]): (row[2], row[3]) for row in connection.execute(statement)}
 
 
+def decision_of(store: Store, low: bytes, high: bytes) -> tuple[bytes, Key] | None:
+    """The first decision with an id in this range, and its hand; None where there is none."""
+    d = decisions.c
+    query = sa.select(d.id, d.game_id, d.seat).where(d.id >= low, d.id <= high).order_by(d.id).limit(1)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else (row[0], (row[1], row[2]))
+
+
 def counts(store: Store) -> dict[str, int]:
     """Rows of the log's tables."""
     with store.begin() as connection:

@@ -1,0 +1,133 @@
+"""``bothost replay``: logged decisions, made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from bothost.cli import hand_query as hands
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.retrain.replay import Replayed
+    from bothost.store import Store
+    from bothost.store.reader import Timeline
+
+
+def command(
+    what: Annotated[str | None, typer.Argument(help="Id of a decision or a game, or its beginning.")] = None,
+    model: Annotated[str | None, typer.Option(help="Ask this one instead: NAME, NAME:VERSION or NAME:ALIAS.")] = None,
+    all_since: Annotated[
+        str | None, typer.Option(help="All hands since then: where --model disagrees most with what was decided.")
+    ] = None,
+    strategy: hands.StrategyName = None,
+    top: Annotated[int, typer.Option(min=1, help="How many disagreements to list.")] = 10,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the strategy, KEY=VALUE.")] = None,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Make logged decisions again, by the model that made them or by another, and tell what differs.
+
+    Exit code 1 where a decision does not come out as it was logged.
+    """
+    from bothost import rules
+    from bothost.cli.registry import opened
+    from bothost.retrain.replay import Replayer
+
+    if (what is None) == (all_since is None):
+        raise UsageError("name a decision or a game, or --all-since", advice="see bothost games list")
+    if all_since is not None and model is None:
+        raise UsageError("--all-since needs --model", advice="as in --model phase-ppo:challenger")
+    settings, plugins = options.settings(config), options.plugins(config)
+    _ = plugins.games  # the games of plugins are known from here on
+    given = options.nested(option or [])
+    routed = {route.strategy.partition(":")[0]: {**route.options} for route in reversed(settings.routes)}
+    chosen = {name: {**routed.get(name, {}), **given} for name in plugins.strategies}
+    with opened(settings) as registry:
+        replayer = Replayer(plugins, registry, rules.game, chosen)
+        try:
+            if what is not None:
+                found = _of(registry.store, what, replayer, model)
+                output.emit([_plain(item) for item in found], json, _table(found, model))
+                exact = all(item.exact for item in found if item.again is not None)
+                if model is None and not exact:
+                    raise typer.Exit(1)
+                return
+            query = hands.hand_query(all_since, None, None, None, None, strategy or [_name(model)], closed=True)
+            with output.progress(None, f"replay by {model}") as advance:
+                figures, farthest = replayer.disagreements(
+                    _timelines(registry.store, query), model or "", top, lambda done: advance(done)
+                )
+        finally:
+            replayer.close()
+    text = _figures(figures, model) + "\n" + _table(farthest, model)
+    output.emit({**figures, "farthest": [_plain(item) for item in farthest]}, json, text)
+
+
+def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Replayed]:
+    """The decisions of a game, or the one decision: its hand is played from the start, for players with a memory."""
+    from bothost.store.query import HandQuery, id_range
+    from bothost.store.reader import decision_of, iter_timelines, read_hands
+
+    try:
+        low, high = id_range(what)
+    except ValueError as error:
+        raise UsageError(str(error), advice="see bothost games list") from error
+    timelines = list(_timelines(store, HandQuery(game_id=what), most=3))
+    if len({timeline.hand.game.game_id for timeline in timelines}) > 1:
+        raise UsageError(f"several games begin with {what}", advice="give more of the id")
+    if timelines:
+        return [item for timeline in timelines for item in replayer.hand(timeline, model)]
+    key = decision_of(store, low, high)
+    if key is None:
+        raise UsageError(f"no game and no decision begins with {what}", advice="see bothost games list")
+    decision_id, hand = key
+    for timeline in iter_timelines(store, iter(read_hands(store, [hand]))):
+        found: list[Replayed] = list(replayer.hand(timeline, model))
+        return [item for item in found if item.id == decision_id.hex()]
+    raise UsageError(f"the hand of decision {what} is not in the log")
+
+
+def _timelines(store: Store, query: Any, most: int | None = None) -> Iterator[Timeline]:
+    from itertools import islice
+
+    from bothost.store.reader import iter_hands, iter_timelines
+
+    return iter_timelines(store, islice(iter_hands(store, query), most))
+
+
+def _name(model: str | None) -> str:
+    return (model or "").partition(":")[0]
+
+
+def _plain(item: Replayed) -> dict[str, Any]:
+    return {**msgspec.to_builtins(item), "exact": item.exact}
+
+
+def _figures(figures: dict[str, Any], model: str | None) -> str:
+    if not figures["decisions"]:
+        return "no decisions"
+    return (
+        f"{figures['decisions']:,} decisions: {model} would have done the same in {figures['same_action']:.1%}; "
+        f"mean distance of the policies {figures['mean_distance']:.4f}"
+    )
+
+
+def _table(found: list[Replayed], model: str | None) -> str:
+    rows = []
+    for item in found:
+        again = "-" if item.again is None else item.again.notation
+        if item.again is None:
+            said = item.note
+        elif model is not None:
+            said = f"distance {item.distance:.4f}"
+        else:
+            said = "exact" if item.exact else ", ".join(item.differences) or "the view differs"
+        place = f"{item.seq}" + (f".{item.substep}" if item.substep else "")
+        rows.append((item.id, place, item.phase, len(item.legal), item.logged.notation, again, said))
+    header = ("DECISION", "EVENT", "PHASE", "LEGAL", "LOGGED", "AGAIN", "")
+    return output.table(rows, header) if rows else "no decisions"

@@ -1,0 +1,280 @@
+"""Logged decisions made again: by the model that made them, bit for bit, or by another, as a difference.
+
+The seat's view is rebuilt by folding its logged events, and compared with the logged bytes, its hash and its encoder
+blocks; then the strategy is made with the logged model and seed and asked every position of the hand in order, so that
+a player with a memory has the same one. Views, encodings and ONNX Runtime's outputs come out bit for bit on one type of
+CPU. A search comes out the same where it was bounded by iterations and ran in one thread; one that was bounded by time
+thinks for as long as it is given here, and its differences are told as such.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from bothost.errors import ModelError, StoreError
+from bothost.plugins import Plugins, check_options, require, weights
+from bothost.plugins.address import Resolved
+from bothost.rules.game import Game, View
+from bothost.store.reader import Timeline, iter_views
+from bothost.store.records import DecisionRecord
+from bothost.store.registry import Registry
+from bothost.strategy import Budget, Model, Player, Strategy, Table
+
+Json = dict[str, Any]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What was, or would have been, decided."""
+
+    action: int
+    notation: str
+    policy: tuple[float, ...] | None
+    values: tuple[float, ...] | None
+    value: float | None
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision, made again."""
+
+    id: str
+    game_id: str
+    seat: int
+    seq: int
+    substep: int
+    attempt: int
+    phase: str
+    strategy: str
+    model_sha256: str | None
+    fallback: str | None
+    legal: tuple[int, ...]
+    logged: Answer
+    again: Answer | None
+    """None: not asked, ``note`` says why."""
+    view_exact: bool
+    """Whether folding the events gave the logged view, its hash and its encodings, bit for bit."""
+    differences: tuple[str, ...]
+    """What is not as it was logged, bit for bit."""
+    distance: float | None
+    """Half the sum of the differences of the two policies; without policies 1 where the actions differ, else 0."""
+    note: str = ""
+
+    @property
+    def exact(self) -> bool:
+        return self.view_exact and self.again is not None and not self.differences
+
+
+class Replayer:
+    """Makes logged decisions again. Strategies are made once per model."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        registry: Registry | None,
+        make_game: Callable[..., Game],
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """``options``: strategy → options of its play; the log does not hold them."""
+        self._plugins = plugins
+        self._registry = registry
+        self._make_game = make_game
+        self._options = options or {}
+        self._games: dict[tuple[str, str], Game] = {}
+        self._made: dict[tuple[str, str | None], Strategy] = {}
+
+    def close(self) -> None:
+        for strategy in self._made.values():
+            strategy.close()
+
+    def hand(self, timeline: Timeline, other: str | None = None) -> Iterator[Replayed]:
+        """The live decisions of a hand; ``other``: the address of the model that is asked in place of the logged one.
+
+        Raises BothostError where a strategy or its model is not here.
+        """
+        record = timeline.hand.game
+        game = self._game(record.game, record.rules)
+        live = [decision for decision in timeline.decisions if decision.role == "live"]
+        part = Timeline(timeline.hand, live, timeline.events, timeline.snapshots, timeline.outcomes)
+        players: dict[tuple[str, str | None], Player] = {}
+        table = Table(
+            lobby=record.lobby,
+            table=record.table,
+            game=game,
+            seat=record.seat,
+            seed=record.seed,
+            attributes=json.loads(record.attributes),
+        )
+        for row, view, folded in _views(game, part):
+            name = other if other is not None else row.strategy
+            sha256 = row.model_sha256 if other is None else None
+            note = "" if other is not None else _not_asked(row)
+            again = None
+            if not note:
+                strategy = self._strategy(name, sha256)
+                player = players.get((name, sha256))
+                if player is None:
+                    player = players[name, sha256] = strategy.player(table)
+                again = _asked(player, view, row)
+            yield _compared(game, row, view, folded, again, other is not None, note)
+        for player in players.values():
+            player.close()
+
+    def disagreements(
+        self, timelines: Iterable[Timeline], other: str, most: int, progress: Callable[[int], None]
+    ) -> tuple[Json, list[Replayed]]:
+        """Where ``other`` differs most from what was decided: figures over all, and the ``most`` farthest."""
+        farthest: list[tuple[float, int, Replayed]] = []
+        asked = same = 0
+        total = 0.0
+        for count, timeline in enumerate(timelines, 1):
+            for found in self.hand(timeline, other):
+                if found.again is None or found.distance is None or found.fallback is not None:
+                    continue
+                asked += 1
+                same += found.again.action == found.logged.action
+                total += found.distance
+                heapq.heappush(farthest, (found.distance, asked, found))
+                if len(farthest) > most:
+                    heapq.heappop(farthest)
+            progress(count)
+        figures = {
+            "decisions": asked,
+            "same_action": same / asked if asked else None,
+            "mean_distance": total / asked if asked else None,
+        }
+        return figures, [found for _, _, found in sorted(farthest, key=lambda item: (-item[0], item[1]))]
+
+    def _game(self, name: str, rules: str) -> Game:
+        key = name, rules
+        if key not in self._games:
+            try:
+                self._games[key] = self._make_game(name, **json.loads(rules))
+            except (ValueError, TypeError, KeyError) as error:
+                raise StoreError(f"the game {name} of this hand is not here: {error}") from error
+        return self._games[key]
+
+    def _strategy(self, name: str, sha256: str | None) -> Strategy:
+        """By address where no sha256 is given or none was logged; else the one with that very model."""
+        made = self._made.get((name, sha256))
+        if made is None:
+            options = self._options.get(name.partition(":")[0], {})
+            if sha256 is None:
+                resolved = self._plugins.resolve(name, options)
+            else:
+                cls = require(self._plugins, self._plugins.strategies, "strategy", name)
+                resolved = Resolved(name, cls, check_options(cls, options), self._model(cls, sha256))
+            made = self._made[name, sha256] = resolved.make()
+        return made
+
+    def _model(self, strategy: type[Strategy], sha256: str) -> Model:
+        if self._registry is not None and (known := self._registry.of_sha256(sha256)) is not None:
+            return self._registry.model(known)
+        packaged = weights.manifest(strategy)
+        for name, version in (packaged.versions if packaged is not None else {}).items():
+            if weights.model_sha256(version.files) == sha256:
+                found = weights.find(strategy, name)
+                if found is not None:
+                    return found
+        raise ModelError(
+            f"the model {sha256[:12]} of {strategy.name} is neither in the registry nor in the package",
+            advice="import it: bothost model import, or ask another: --model NAME:VERSION",
+        )
+
+
+def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View, View | None]]:
+    """(row, the logged view, the view that the events lead to; None where they do not lead so far)."""
+    folded = iter_views(game, timeline)
+    broken = False
+    for row in timeline.decisions:
+        view = None
+        if not broken:
+            try:
+                _, view = next(folded)
+            except (StoreError, ValueError):
+                broken = True
+        yield row, game.view_from_bytes(row.view), view
+
+
+def _not_asked(row: DecisionRecord) -> str:
+    if row.strategy == "first-legal" or row.fallback is not None:
+        return f"a fallback ({row.fallback}): what its strategy would have done is asked with --model"
+    return ""
+
+
+def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
+    legal = view.legal()
+    grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
+    decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
+    action = int(decision.action)
+    return Answer(
+        action=action,
+        notation=view.notation(action) if view.is_legal(action) else str(action),
+        policy=_floats(decision.policy),
+        values=_floats(decision.values),
+        value=None if decision.value is None else float(decision.value),
+    )
+
+
+def _compared(
+    game: Game, row: DecisionRecord, view: View, folded: View | None, again: Answer | None, other: bool, note: str
+) -> Replayed:
+    logged = Answer(
+        action=row.action,
+        notation=row.notation,
+        policy=_floats(None if row.policy is None else np.frombuffer(row.policy, "<f4")),
+        values=_floats(None if row.action_values is None else np.frombuffer(row.action_values, "<f4")),
+        value=row.value,
+    )
+    exact = folded is not None and folded.to_bytes() == row.view and folded.hash() == row.state_hash
+    exact = exact and folded is not None and _same_encodings(game, view, folded)
+    names = ("action", "policy", "values", "value")
+    differences = () if again is None else tuple(n for n in names if getattr(again, n) != getattr(logged, n))
+    return Replayed(
+        id=row.id.hex(),
+        game_id=row.game_id.hex(),
+        seat=row.seat,
+        seq=row.seq,
+        substep=row.substep,
+        attempt=row.attempt,
+        phase=row.phase,
+        strategy=row.strategy,
+        model_sha256=row.model_sha256,
+        fallback=row.fallback,
+        legal=tuple(np.frombuffer(row.legal, "<i4").tolist()),
+        logged=logged,
+        again=again,
+        view_exact=exact and view.legal().astype("<i4").tobytes() == row.legal,
+        differences=differences,
+        distance=None if again is None else _distance(logged, again),
+        note=note,
+    )
+
+
+def _same_encodings(game: Game, one: View, other: View) -> bool:
+    """Whether all blocks that encode a view are equal, bit for bit."""
+    for name, block in game.blocks.items():
+        if block.of == "view":
+            first, second = (np.zeros(block.shape, np.float32) for _ in range(2))
+            one.encode(name, first)
+            other.encode(name, second)
+            if first.tobytes() != second.tobytes():
+                return False
+    return True
+
+
+def _distance(logged: Answer, again: Answer) -> float:
+    if logged.policy is None or again.policy is None or len(logged.policy) != len(again.policy):
+        return float(logged.action != again.action)
+    return float(np.abs(np.subtract(logged.policy, again.policy)).sum() / 2)
+
+
+def _floats(values: Any) -> tuple[float, ...] | None:
+    """As the log holds them: float32."""
+    return None if values is None else tuple(np.asarray(values, "<f4").astype(float).tolist())

@@ -1,0 +1,69 @@
+"""``bothost replay``: views, encodings and outputs come out bit for bit; another model's as a difference."""
+
+import pytest
+import sqlalchemy as sa
+
+from bothost import ModelError
+from bothost.retrain.replay import Replayer
+from bothost.store import models
+from bothost.store.reader import iter_hands, iter_timelines
+from bothost_phase_ppo.decide import PhasePpo
+
+
+@pytest.fixture
+def replayer(tools):
+    made = Replayer(tools.plugins, tools.registry, tools.make_game)
+    yield made
+    made.close()
+
+
+def timelines(tools):
+    return list(iter_timelines(tools.store, iter_hands(tools.store)))
+
+
+def all_of(replayer, tools, other=None):
+    return [found for timeline in timelines(tools) for found in replayer.hand(timeline, other)]
+
+
+def test_every_decision_comes_out_as_it_was_logged_whoever_is_champion_now(replayer, tools):
+    tools.registry.point(PhasePpo, "champion", "v1-level-1", reason="")
+    found = all_of(replayer, tools)
+    assert len(found) > 200 and all(item.exact for item in found)
+    assert all(item.distance == 0.0 and item.differences == () for item in found)
+
+
+def test_another_model_is_told_as_a_difference(replayer, tools):
+    same = all_of(replayer, tools, "phase-ppo:level-2")
+    assert all(item.exact for item in same)  # the one that played
+    other = all_of(replayer, tools, "phase-ppo:level-5")
+    assert all(item.view_exact for item in other) and not any(item.exact for item in other if len(item.legal) > 1)
+    assert any(item.again.action != item.logged.action for item in other)
+    assert all(0.0 <= item.distance <= 1.0 + 1e-6 for item in other)
+
+
+def test_the_farthest_disagreements_are_found(replayer, tools):
+    figures, farthest = replayer.disagreements(timelines(tools), "phase-ppo:level-5", 5, lambda done: None)
+    other = all_of(replayer, tools, "phase-ppo:level-5")
+    assert figures["decisions"] == len(other)
+    assert figures["same_action"] == sum(i.again.action == i.logged.action for i in other) / len(other)
+    assert [i.distance for i in farthest] == sorted((i.distance for i in other), reverse=True)[:5]
+
+
+def change(tools, **values):
+    with tools.store.begin() as connection:
+        connection.execute(sa.update(models.decisions).values(**values))
+
+
+def test_a_log_that_was_changed_does_not_come_out(replayer, tools):
+    change(tools, value=models.decisions.c.value + 1.0)
+    assert all(item.differences == ("value",) for item in all_of(replayer, tools))
+    change(tools, state_hash=0)
+    assert not any(item.view_exact for item in all_of(replayer, tools))
+
+
+def test_fallbacks_are_not_asked_and_a_model_that_is_gone_is_named(replayer, tools):
+    change(tools, fallback="late")
+    assert all(item.again is None and "late" in item.note for item in all_of(replayer, tools))
+    change(tools, fallback=None, model_sha256="0" * 64)
+    with pytest.raises(ModelError, match="neither in the registry"):
+        all_of(replayer, tools)
