@@ -171,7 +171,8 @@ class Connection:
         self._backoff.reset()
         self._heard, self._silent = True, 0
         self._stop_guard()
-        self._guard = self._loop.call_later(self.settings.heartbeat_s, self._beat)
+        if self.adapter.capabilities.heartbeat != "none":
+            self._guard = self._loop.call_later(self.settings.heartbeat_s, self._beat)
 
     def _on_disconnected(self, event: Disconnected) -> None:
         self._lost()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bothost.hookspecs import hookimpl
 from bothost.lobbies.base import LobbyAdapter
+from bothost.lobbies.botzone import Botzone
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.othello_platform import OthelloPlatform
@@ -12,4 +13,4 @@ from bothost.lobbies.othello_platform import OthelloPlatform
 @hookimpl
 def bothost_lobbies() -> list[type[LobbyAdapter]]:
     """The adapters in this package."""
-    return [EmbeddedLobby, MailgycLobby, OthelloPlatform]
+    return [Botzone, EmbeddedLobby, MailgycLobby, OthelloPlatform]

@@ -1,0 +1,227 @@
+"""Dou Dizhu at Botzone: FightTheLandlord, and FightTheLandlord2 with bidding.
+
+Cards are 0 … 53: four suits of each rank from 3 to 2, then the jokers. A request tells the two plays before ours
+(``history``), the first one also our cards (``own``) and the three that all see (``publiccard``); a response is a list
+of cards, empty for a pass. Bidding asks ``{"own", "bid": [bids so far]}`` for 0 … 3. Afterwards the landlord is named,
+and the landlord's ``own`` lacks the public cards. Of the bids after ours only the highest is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from bothost import rules
+from bothost.lobbies.botzone_dialect import Dialect, Mismatch, Told
+from bothost.lobbies.doudizhu_cards import Numbering
+from bothost.rules.game import Game, Json
+
+Card = Annotated[int, Meta(ge=0, le=53)]
+Cards = Annotated[tuple[Card, ...], Meta(max_length=20)]
+Seat = Annotated[int, Meta(ge=0, le=2)]
+Bid = Annotated[int, Meta(ge=0, le=3)]
+SEATS = 3
+BLIND_SEQ = 100
+"""Views that do not know the bids count their events from here on: no bidding has so many."""
+
+NUMBERING = Numbering(lambda card: "BR"[card - 52] if card >= 52 else "3456789TJQKA2"[card // 4])
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What the judge asks. Unknown members are ignored."""
+
+    own: Cards = ()
+    history: Annotated[tuple[Cards, ...], Meta(max_length=2)] = ((), ())
+    publiccard: Annotated[tuple[Card, ...], Meta(max_length=3)] = ()
+    bid: Annotated[tuple[Bid, ...], Meta(max_length=3)] | None = None
+    landlord: Seat | None = None
+    pos: Seat | None = None
+    finalbid: int = 0
+
+
+class FightTheLandlord(Dialect):
+    """Without bidding: seat 0 is the landlord, and holds 20 cards at once."""
+
+    name: ClassVar[str] = "FightTheLandlord"
+    game: ClassVar[str] = "doudizhu"
+    preset: ClassVar[str] = "botzone"
+    players: ClassVar[int] = SEATS
+
+    def __init__(self, rules: Json) -> None:
+        super().__init__({"preset": self.preset, **rules})
+        self._cards: frozenset[int] = frozenset()
+        """What we hold."""
+
+    def take(self, request: Any, answered: Any) -> Told:
+        told = _request(request)
+        if self.view is not None:
+            return Told(self._own(answered) + self._others(told.history))
+        if len(told.own) not in (17, 20):
+            raise Mismatch("the match began before we heard of it")
+        bottom, own = _three(told), frozenset(told.own)
+        seat = 0 if len(own) == 20 else 2 if told.history and told.history[0] else 1
+        self._begin(seat)
+        self._cards = own
+        dealt = own - frozenset(bottom) if seat == 0 else own
+        events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0", f"landlord 0 {NUMBERING.text(bottom)}")
+        return Told(events + self._others(told.history[-seat:] if seat else ()))
+
+    def respond(self, actions: Sequence[str]) -> Any:
+        (action,) = actions
+        if action.startswith("bid"):
+            return int(action.removeprefix("bid"))
+        return [] if action == "pass" else NUMBERING.pick(self._cards, action)
+
+    def blind(self, request: Any) -> Any:
+        """A pass; where we must lead, one card."""
+        try:
+            told = _request(request)
+        except Mismatch:
+            return []
+        if told.bid is not None:
+            return 0
+        return [] if any(told.history) else sorted(self._cards or told.own)[:1]
+
+    # --------------------------------------------------------------------------------------------------------- plays
+
+    def _own(self, answered: Any) -> list[str]:
+        if self.view is not None and self.view.phase == "bid":
+            return self._observe(f"bid {self.seat} bid{answered}")
+        lines = self._play(self.seat, answered)
+        self._cards -= frozenset(answered)
+        return lines
+
+    def _others(self, plays: Sequence[Sequence[int]]) -> list[str]:
+        """The plays of the seats before us, up to the last one."""
+        lines: list[str] = []
+        for back, cards in zip(range(len(plays), 0, -1), plays, strict=True):
+            lines += self._play((self.seat - back) % SEATS, cards)
+        return lines
+
+    def _play(self, seat: int, cards: Any) -> list[str]:
+        if not cards:
+            return self._observe(f"pass {seat}")
+        assert self.view is not None
+        readings = NUMBERING.readings(cards, self.view.game)
+        return self._first_accepted([f"play {seat} {text}" for text in readings])
+
+
+class FightTheLandlord2(FightTheLandlord):
+    """With bidding: each seat once, from seat 0 on, until somebody says 3."""
+
+    name: ClassVar[str] = "FightTheLandlord2"
+    preset: ClassVar[str] = "botzone-bid"
+
+    def __init__(self, rules: Json) -> None:
+        super().__init__(rules)
+        self._bids: tuple[int, ...] = ()
+        """Those before ours."""
+
+    def take(self, request: Any, answered: Any) -> Told:
+        told = _request(request)
+        if told.bid is not None:
+            return self._bidding(told)
+        if self.view is not None and self.view.phase == "play":
+            return Told(self._own(answered) + self._others(told.history))
+        if told.landlord is None or told.pos is None:
+            raise Mismatch("the landlord is not told")
+        return self._settled(told, told.landlord, told.pos, answered)
+
+    def _bidding(self, told: Request) -> Told:
+        if self.view is not None:
+            raise Mismatch("asked for a bid twice")
+        assert told.bid is not None
+        seat = len(told.bid) if told.pos is None else told.pos
+        if seat >= SEATS or len(told.own) != 17:
+            raise Mismatch("a bid is asked of three seats with 17 cards")
+        self._begin(seat)
+        self._cards, self._bids = frozenset(told.own), told.bid
+        events = self._observe(f"deal {seat} {NUMBERING.text(told.own)} 0")
+        return Told(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(told.bid))))
+
+    def _settled(self, told: Request, landlord: int, seat: int, answered: Any) -> Told:
+        """The landlord is known. Where the bids that we did not hear cannot be told, the view begins here."""
+        bottom = _three(told)
+        dealt = frozenset(told.own) - frozenset(bottom)
+        if len(dealt) != 17:
+            raise Mismatch("a hand is 17 cards")
+        known = dict(enumerate(self._bids))
+        if self.view is not None:
+            known[self.view.seat] = answered
+        bids = bids_that_fit(known, landlord, told.finalbid, None if self.view is not None else seat)
+        since = (seat - landlord) % SEATS
+        plays = told.history[len(told.history) - since :]
+        self._cards = dealt | frozenset(bottom) if seat == landlord else dealt
+        events: list[str] = []
+        if bids is None or (self.view is not None and self.view.seat != seat):
+            self._from_here(seat, landlord, bottom, told.finalbid)
+            return Told(self._others(plays), anew=True)
+        if self.view is None:
+            self._begin(seat)
+            events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0")
+        heard = len(self._bids)
+        events += self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(bids) if i >= heard))
+        events += self._observe(f"landlord {landlord} {NUMBERING.text(bottom)}")
+        return Told(events + self._others(plays))
+
+    def _from_here(self, seat: int, landlord: int, bottom: Sequence[int], stake: int) -> None:
+        game: Game = rules.game(self.game, **self.rules)
+        position: Json = {"seat": seat, "hand": NUMBERING.text(self._cards), "landlord": landlord, "turn": landlord}
+        position |= {"bottom": NUMBERING.text(bottom), "stake": max(1, min(3, stake)), "seq": BLIND_SEQ}
+        try:
+            self.view = game.view_from_snapshot(position)
+        except ValueError as error:
+            raise Mismatch(str(error)) from None
+
+
+def _request(value: Any) -> Request:
+    """Raises Mismatch."""
+    try:
+        return msgspec.convert(value, Request)
+    except msgspec.ValidationError as error:
+        raise Mismatch(str(error)) from None
+
+
+def _three(told: Request) -> tuple[int, ...]:
+    if len(told.publiccard) != 3:
+        raise Mismatch("the public cards are three")
+    return told.publiccard
+
+
+# ----------------------------------------------------------------------------------------------------------- bidding
+
+
+@cache
+def _biddings() -> tuple[tuple[int, ...], ...]:
+    """Every bidding that the rules allow."""
+
+    def further(bids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        best = max(bids, default=0)
+        if best == 3 or len(bids) == SEATS:
+            yield bids
+            return
+        for bid in (0, *range(best + 1, 4)):
+            yield from further((*bids, bid))
+
+    return tuple(further(()))
+
+
+def bids_that_fit(
+    known: Mapping[int, int], landlord: int, final: int, unasked: int | None = None
+) -> tuple[int, ...] | None:
+    """The one bidding with these bids, landlord and highest bid; None where there is not exactly one.
+
+    ``unasked``: a seat that was never asked for a bid. Where nobody bids, seat 0 is the landlord.
+    """
+    fitting = [
+        bids
+        for bids in _biddings()
+        if all(seat < len(bids) and bids[seat] == bid for seat, bid in known.items())
+        if (max(bids) == final and bids.index(final) == landlord) or (not any(bids) and landlord == 0 and final <= 1)
+        if unasked is None or len(bids) <= unasked
+    ]
+    return fitting[0] if len(fitting) == 1 else None

@@ -1,0 +1,43 @@
+"""The games of Botzone that are played here, and which of them a first request belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bothost.lobbies.botzone_dialect import Dialect, Mismatch
+from bothost.lobbies.botzone_doudizhu import FightTheLandlord, FightTheLandlord2
+from bothost.lobbies.botzone_mahjong import Mahjong
+from bothost.lobbies.botzone_reversi import Reversi
+from bothost.rules.game import Json
+
+GAMES: dict[str, type[Dialect]] = {
+    dialect.name: dialect for dialect in (FightTheLandlord, FightTheLandlord2, Mahjong, Reversi)
+}
+"""By Botzone's names."""
+
+
+def of_wish(game: str, rules: Json, named: Any = None) -> type[Dialect] | None:
+    """What a wish for one of our games means at Botzone; ``named`` is Botzone's name, where the wish has one."""
+    if named is not None:
+        dialect = GAMES.get(str(named))
+        return dialect if dialect is not None and dialect.game == game else None
+    if game == "doudizhu":
+        return FightTheLandlord2 if rules.get("preset") == "botzone-bid" else FightTheLandlord
+    return next((dialect for dialect in GAMES.values() if dialect.game == game), None)
+
+
+def of_request(request: Any) -> type[Dialect]:
+    """What a match is that begins with this request: nothing else says it. Raises Mismatch."""
+    if isinstance(request, dict):
+        if "x" in request:
+            return Reversi
+        if "bid" in request or "landlord" in request:
+            return FightTheLandlord2
+        if "own" in request:
+            return FightTheLandlord
+    words = request.split() if isinstance(request, str) else []
+    if len(words) == 2:
+        return Reversi
+    if len(words) == 3 and words[0] == "0":
+        return Mahjong
+    raise Mismatch("this is the beginning of no game that is known here")

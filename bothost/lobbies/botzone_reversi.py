@@ -1,0 +1,57 @@
+"""Reversi at Botzone: ``{"x", "y"}`` both ways, -1 and -1 for a pass; black, who begins, is asked with -1 and -1.
+
+In simple IO the same numbers stand on a line. Black stands on (3, 4) and (4, 3) at first, so that x may be taken for
+the column. Passing with a legal move loses the match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from bothost.lobbies.botzone_dialect import Dialect, Mismatch, Told
+
+START = "start - ---------------------------OX------XO--------------------------- 0"
+
+
+class Reversi(Dialect):
+    """Canonical name: othello."""
+
+    name: ClassVar[str] = "Reversi"
+    game: ClassVar[str] = "othello"
+    players: ClassVar[int] = 2
+
+    def take(self, request: Any, answered: Any) -> Told:
+        x, y = _square(request)
+        if self.view is None:
+            self._begin(0 if x < 0 else 1)
+            events = self._observe(START)
+            return Told(events + ([] if x < 0 else self._observe(_event(0, x, y))))
+        return Told(self._own(answered) + self._observe(_event(1 - self.seat, x, y)))
+
+    def respond(self, actions: Sequence[str]) -> Any:
+        (action,) = actions
+        if action == "pass":
+            return {"x": -1, "y": -1}
+        return {"x": "abcdefgh".index(action[0]), "y": int(action[1]) - 1}
+
+    def blind(self, request: Any) -> Any:
+        return {"x": -1, "y": -1}
+
+    def _own(self, answered: Any) -> list[str]:
+        return self._observe(_event(self.seat, *_square(answered)))
+
+
+def _event(seat: int, x: int, y: int) -> str:
+    return f"pass {seat}" if x < 0 else f"move {seat} {'abcdefgh'[x]}{y + 1}"
+
+
+def _square(value: Any) -> tuple[int, int]:
+    """A square, or (-1, -1). Raises Mismatch."""
+    try:
+        x, y = map(int, value.split()) if isinstance(value, str) else (int(value["x"]), int(value["y"]))
+    except (TypeError, KeyError, ValueError):
+        raise Mismatch("this is no square") from None
+    if not (0 <= x < 8 and 0 <= y < 8) and (x, y) != (-1, -1):
+        raise Mismatch(f"there is no square {x}, {y}")
+    return x, y

@@ -1,0 +1,377 @@
+"""Judges for the fake of Botzone: each runs one match of one of its games, with opponents that play at random.
+
+A judge speaks to one seat, ``me``: ``request`` is what it asks, ``answer`` takes the response. It is strict: what is
+not legal, or not said as the game wants it, loses the match.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import msgspec
+
+from bothost import rules
+from bothost.rules.game import State
+
+Json = dict[str, Any]
+
+
+class Illegal(ValueError):
+    """A response that loses the match."""
+
+
+class Judge(ABC):
+    """One match. ``seed`` deals, ``rng`` plays for the others."""
+
+    players: ClassVar[int]
+    state: State
+
+    def __init__(self, me: int, seed: int, rng: random.Random) -> None:
+        self.me = me
+        self.rng = rng
+        self.request: Any = None
+        """What is asked now: an object, or a line of text. None once the match is over."""
+        self.scores: tuple[float, ...] = ()
+        self.moves: list[str] = []
+        """What ``me`` did, in canonical notation."""
+
+    def answer(self, response: Any) -> None:
+        """Take a response. Raises Illegal; the match is then over, and lost."""
+        try:
+            self._take(response)
+        except Illegal:
+            self.request = None
+            self.scores = self._forfeit()
+            raise
+        if self.state.terminal:
+            self.request, self.scores = None, tuple(self.state.returns)
+
+    @abstractmethod
+    def _take(self, response: Any) -> None: ...
+
+    def _forfeit(self) -> tuple[float, ...]:
+        return tuple(-2.0 if seat == self.me else 1.0 for seat in range(self.players))
+
+    def _do(self, seat: int, word: str) -> None:
+        try:
+            action = self.state.game.parse(word)
+        except ValueError as error:
+            raise Illegal(str(error)) from None
+        if action not in self.state.legal(seat):
+            raise Illegal(f"{word} is not legal")
+        if seat == self.me:
+            self.moves.append(word)
+        self.state.apply(seat, action)
+
+    def _random(self, seat: int) -> str:
+        action = int(self.rng.choice(list(self.state.legal(seat))))
+        self.state.apply(seat, action)
+        return self.state.game.notation(action)
+
+
+class ReversiJudge(Judge):
+    players = 2
+
+    def __init__(self, me: int, seed: int, rng: random.Random) -> None:
+        super().__init__(me, seed, rng)
+        self.state = rules.game("othello").new_state(0)
+        self.request = {"x": -1, "y": -1}
+        if me == 1:
+            self._opponent()
+
+    def _take(self, response: Any) -> None:
+        try:
+            x, y = response["x"], response["y"]
+            word = "pass" if (x, y) == (-1, -1) else "abcdefgh"[x] + str(y + 1)
+        except (KeyError, TypeError, IndexError):
+            raise Illegal("no square") from None
+        self._do(self.me, word)
+        if not self.state.terminal:
+            self._opponent()
+
+    def _opponent(self) -> None:
+        word = self._random(1 - self.me)
+        passed = word == "pass"
+        self.request = {"x": -1 if passed else "abcdefgh".index(word[0]), "y": -1 if passed else int(word[1]) - 1}
+
+
+_RANKS = "3456789TJQKA2BR"
+
+
+class LandlordJudge(Judge):
+    """FightTheLandlord; with ``bidding`` FightTheLandlord2."""
+
+    players = 3
+    bidding = False
+
+    def __init__(self, me: int, seed: int, rng: random.Random) -> None:
+        super().__init__(me, seed, rng)
+        self.state = rules.game("doudizhu", preset="botzone-bid" if self.bidding else "botzone").new_state(seed)
+        deck = [self._card(i) for i in range(54)]
+        rng.shuffle(deck)
+        deal = self.state.deal
+        self.hands = [self._take_out(deck, text) for text in deal["hands"]]
+        self.bottom = self._take_out(deck, deal["bottom"])
+        if not self.bidding:
+            self.hands[0] += self.bottom
+        self.own = list(self.hands[me])
+        self.bids: list[int] = []
+        self.plays: list[list[int]] = []
+        self.introduced = False
+        self._go_on()
+
+    @staticmethod
+    def _card(number: int) -> tuple[int, str]:
+        return number, "BR"[number - 52] if number >= 52 else _RANKS[number // 4]
+
+    @staticmethod
+    def _take_out(cards: list[tuple[int, str]], ranks: str) -> list[tuple[int, str]]:
+        """Cards of these ranks, out of others."""
+        out = []
+        for rank in ranks:
+            card = next((card for card in cards if card[1] == rank), None)
+            if card is None:
+                raise Illegal(f"no {rank} is held")
+            cards.remove(card)
+            out.append(card)
+        return out
+
+    def _take(self, response: Any) -> None:
+        if self._phase() == "bid":
+            if not isinstance(response, int):
+                raise Illegal("a bid is a number")
+            self._bid(self.me, f"bid{response}", mine=True)
+        else:
+            held = dict(self.hands[self.me])
+            if (
+                not isinstance(response, list)
+                or len(set(response)) != len(response)
+                or not held.keys() >= set(response)
+            ):
+                raise Illegal("these cards are not held")
+            text = "".join(sorted((held[card] for card in response), key=_RANKS.index))
+            self._play(self.me, text or "pass", response)
+        self._go_on()
+
+    def _phase(self) -> str:
+        return self.state.view(self.me).phase
+
+    def _bid(self, seat: int, word: str, *, mine: bool) -> None:
+        if mine:
+            self._do(seat, word)
+        self.bids.append(int(word[3:]))
+        if self._phase() == "play":
+            self.hands[self.state.view(seat).to_json()["landlord"]] += self.bottom
+
+    def _play(self, seat: int, text: str, cards: list[int]) -> None:
+        if seat == self.me:
+            word = text if text == "pass" else self._reading(text)
+            self._do(seat, word)
+        self.hands[seat] = [card for card in self.hands[seat] if card[0] not in cards]
+        self.plays.append(cards)
+
+    def _reading(self, text: str) -> str:
+        legal = [self.state.game.notation(int(action)) for action in self.state.legal(self.me)]
+        word = next((word for word in legal if sorted(word) == sorted(text)), None)
+        if word is None:
+            raise Illegal(f"{text} cannot be played now")
+        return word
+
+    def _go_on(self) -> None:
+        """The others play up to our turn."""
+        while not self.state.terminal and self.state.to_act[0] != self.me:
+            seat = self.state.to_act[0]
+            bidding = self._phase() == "bid"
+            word = self._random(seat)
+            if bidding:
+                self._bid(seat, word, mine=False)
+            else:
+                cards = [] if word == "pass" else self._take_out(list(self.hands[seat]), word)
+                self._play(seat, word, [number for number, _ in cards])
+        if not self.state.terminal:
+            self.request = self._ask()
+
+    def _ask(self) -> Json:
+        own = [number for number, _ in self.own]
+        if self._phase() == "bid":
+            return {"own": own, "bid": list(self.bids)}
+        request: Json = {"history": [[], [], *self.plays][-2:]}
+        if not self.introduced:
+            self.introduced = True
+            request |= {"own": own, "publiccard": [number for number, _ in self.bottom]}
+            if self.bidding:
+                landlord = self.state.view(self.me).to_json()["landlord"]
+                request |= {"landlord": landlord, "pos": self.me, "finalbid": max(self.bids)}
+        return request
+
+
+class BiddingJudge(LandlordJudge):
+    bidding = True
+
+
+class MahjongJudge(Judge):
+    """Every event of the seat is a request; ``me`` answers PASS to what it is not asked about."""
+
+    players = 4
+    flowers = False
+
+    def __init__(self, me: int, seed: int, rng: random.Random) -> None:
+        super().__init__(me, seed, rng)
+        self.state = rules.game("mahjong", preset="botzone", flowers=self.flowers).new_state(seed)
+        events = self.state.events(me)
+        self.told = self._dealt(events)
+        self.queue: list[str] = []
+        self.queue += self._beginning(events[: self.told])
+        self._collect()
+        self.request = self.queue.pop(0)
+
+    @staticmethod
+    def _dealt(events: list[str]) -> int:
+        """How many events are the deal and the flowers in it."""
+        owed = 0
+        for at, event in enumerate(events[1:], 1):
+            if event.startswith("flower"):
+                owed += 1
+            elif owed == 0:
+                return at
+            else:
+                owed -= 1
+        return len(events)
+
+    def _beginning(self, events: list[str]) -> list[str]:
+        _, _, wind, *hand = events[0].split()
+        flowers: list[list[str]] = [[], [], [], []]
+        for words in (event.split() for event in events[1:]):
+            if words[0] == "flower":
+                flowers[int(words[1])].append(words[2])
+            elif len(words) == 3:
+                hand.append(words[2])
+        tiles = [tile for tile in hand if tile[0] != "H"]
+        counts = " ".join(str(len(seat)) for seat in flowers)
+        shown = [flower for seat in flowers for flower in seat]
+        quan = ("east", "south", "west", "north").index(wind)
+        return [f"0 {self.me} {quan}", " ".join(["1", counts, *tiles, *shown])]
+
+    def _take(self, response: Any) -> None:
+        if not isinstance(response, str):
+            raise Illegal("a line of text is wanted")
+        if (self.queue or self.me not in self.state.to_act) and response != "PASS":
+            raise Illegal(f"{response} where nothing was asked")
+        if not self.queue:
+            self._round(response)
+            self._collect()
+        if self.queue:
+            self.request = self.queue.pop(0)
+
+    def _round(self, response: str) -> None:
+        """Everybody who is asked answers; a claim that goes through is followed by its discard."""
+        asked, discard = self.state.to_act, ""
+        for seat in asked:
+            if seat == self.me:
+                word, discard = self._words(response)
+                self._do(seat, word)
+            else:
+                self._other(seat)
+        while not self.state.terminal and len(self.state.to_act) == 1:
+            (seat,) = self.state.to_act
+            if self.state.view(seat).phase != "discard":
+                return
+            if seat == self.me:
+                self._do(seat, f"play:{discard}")
+            else:
+                self._random(seat)
+
+    def _other(self, seat: int) -> None:
+        legal = [self.state.game.notation(int(action)) for action in self.state.legal(seat)]
+        if "hu" in legal:
+            self.state.apply(seat, self.state.game.parse("hu"))
+        elif legal[0] == "pass" and self.rng.random() < 0.7:
+            self.state.apply(seat, self.state.game.parse("pass"))
+        else:
+            self._random(seat)
+
+    def _words(self, response: str) -> tuple[str, str]:
+        """Our answer as an action, and the discard that follows a claim."""
+        view = self.state.view(self.me)
+        last = view.to_json()["last_tile"]
+        turn = view.phase == "turn"
+        match response.split():
+            case ["PASS"]:
+                return "pass", ""
+            case ["HU"]:
+                return "hu", ""
+            case ["PLAY", tile] if turn:
+                return f"play:{tile}", ""
+            case ["GANG", tile] if turn:
+                return f"angang:{tile}", ""
+            case ["BUGANG", tile] if turn:
+                return f"bugang:{tile}", ""
+            case ["GANG"]:
+                return f"gang:{last}", ""
+            case ["PENG", discard]:
+                return f"peng:{last}", discard
+            case ["CHI", middle, discard]:
+                return f"chi:{middle}", discard
+        raise Illegal(f"{response} is no answer")
+
+    def _collect(self) -> None:
+        """The new events of our seat as requests."""
+        events = [event.split() for event in self.state.events(self.me, self.told)]
+        self.told += len(events)
+        at = 0
+        while at < len(events):
+            kind, seat, *tiles = events[at]
+            after = events[at + 1] if at + 1 < len(events) else [""]
+            at += 1
+            if kind in ("chi", "peng"):
+                middle = f"{tiles[0]} " if kind == "chi" else ""
+                self.queue.append(f"3 {seat} {kind.upper()} {middle}{after[2]}")
+                at += 1
+            elif kind == "draw" and after[0] == "flower":
+                self.queue.append(f"3 {seat} BUHUA {after[2]}")
+                at += 1
+            elif kind == "draw":
+                self.queue.append(f"2 {tiles[0]}" if int(seat) == self.me else f"3 {seat} DRAW")
+            elif kind in ("gang", "angang"):
+                self.queue.append(f"3 {seat} GANG")
+            elif kind in ("play", "bugang"):
+                self.queue.append(f"3 {seat} {kind.upper()} {tiles[0]}")
+
+    def _forfeit(self) -> tuple[float, ...]:
+        return tuple(-30.0 if seat == self.me else 10.0 for seat in range(4))
+
+
+class FlowerJudge(MahjongJudge):
+    flowers = True
+
+
+JUDGES: dict[str, type[Judge]] = {
+    "FightTheLandlord": LandlordJudge,
+    "FightTheLandlord2": BiddingJudge,
+    "Chinese-Standard-Mahjong": MahjongJudge,
+    "Reversi": ReversiJudge,
+}
+
+
+def written(request: Any, simple: bool) -> str:
+    """A request as the platform writes it."""
+    if isinstance(request, dict) and simple and "x" in request:
+        return f"{request['x']} {request['y']}"
+    if isinstance(request, str) and simple:
+        return request
+    return msgspec.json.encode(request).decode()
+
+
+def read(text: str, request: Any, simple: bool) -> Any:
+    """A response to ``request`` as the game's judge reads it. Raises Illegal."""
+    try:
+        if isinstance(request, str):
+            return text if simple else msgspec.json.decode(text, type=str)
+        if simple and "x" in request:
+            x, y = map(int, text.split())
+            return {"x": x, "y": y}
+        return msgspec.json.decode(text)
+    except (ValueError, msgspec.DecodeError):
+        raise Illegal(f"{text[:60]} is not in the form of the request") from None

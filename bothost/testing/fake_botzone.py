@@ -1,0 +1,258 @@
+"""A server that speaks the protocol of Botzone's local AI on loopback, for tests of its adapter.
+
+Written from the protocol (``docs/adapters/botzone.md``), with its habits: a poll stands until something is to do, the
+answers come as headers of the next one, nothing is confirmed, nothing says which game a match is, an illegal answer
+loses, a match may be aborted. ``Traps`` adds the accidents of a bad evening.
+
+::
+
+    async with FakeBotzone(traps=Traps(bad_gateway_every=9)) as lobby:
+        ...                              # connect adapters or hosts to lobby.url, with lobby.token(user)
+        assert not lobby.illegal
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import random
+import time
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from bothost.testing.botzone_judges import JUDGES, FlowerJudge, Illegal, Judge, read, written
+from bothost.testing.loopback import Loopback
+
+
+class Traps(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes wrong. Counts are of polls over all users, 0 is never."""
+
+    bad_gateway_every: int = 0
+    """502, and nothing was heard."""
+    gateway_timeout_every: int = 0
+    """504 at once, and the answers were heard all the same."""
+    break_every: int = 0
+    """The answers are heard, and what the poll brings is lost on the way."""
+    noise_every: int = 0
+    """The end of a match that nobody knows comes along, and line ends are those of Windows."""
+    abort_every: int = 0
+    """Every so many matches one is aborted in its middle."""
+    garble_every: int = 0
+    """A page of HTML instead of an answer."""
+    told_once: bool = False
+    """A request is told once, and not again while it is not answered."""
+    think_s: float = 0.0
+    """How long the opponents take."""
+    flowers: bool = False
+    """Mahjong is played with flowers."""
+
+
+class Match:
+    """A match of one user's local AI."""
+
+    def __init__(self, name: str, user: str, game: str, judge: Judge, simple: bool) -> None:
+        self.id = name
+        self.user = user
+        self.game = game
+        self.judge = judge
+        self.simple = simple
+        self.open = True
+        """Whether a request waits for its answer."""
+        self.told = False
+        self.over = False
+        self.aborted = False
+        self.answers = 0
+        self.abort_after = 0
+
+
+class FakeBotzone(Loopback):
+    """The platform, for the length of an ``async with``."""
+
+    def __init__(self, *, traps: Traps | None = None, seed: int = 0, stand_s: float = 30.0, most: int = 8) -> None:
+        """``stand_s``: how long a poll stands before the gateway gives it up (504); ``most``: matches of one user."""
+        super().__init__(
+            [
+                Route("/api/{user}/{secret}/localai", self._localai),
+                Route("/api/{user}/{secret}/runmatch", self._runmatch),
+                Route("/api/{user}/{secret}/abortmatch", self._abortmatch),
+            ]
+        )
+        self.traps = traps or Traps()
+        self.rng = random.Random(seed)
+        self.stand_s = stand_s
+        self.most = most
+        self.secrets: dict[str, str] = {}
+        self.matches: dict[str, Match] = {}
+        self.ended: list[Match] = []
+        """Every match that is over, its end told or not."""
+        self.illegal: list[tuple[str, str, str]] = []
+        """(game, answer, why) of every answer that lost its match."""
+        self.unasked: list[tuple[str, str]] = []
+        """(match, answer) of every answer that nobody waited for."""
+        self.answers: list[tuple[str, str]] = []
+        self.orders: list[dict[str, str]] = []
+        self.aborts: list[str] = []
+        self.polls = 0
+        self.at_once = 0
+        """Most polls of one user that stood at the same time."""
+        self.times: dict[str, list[float]] = collections.defaultdict(list)
+        """When each user polled."""
+        self.struck: list[str] = []
+        """Traps that were sprung."""
+        self._standing: collections.Counter[str] = collections.Counter()
+        self._news: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
+        self._finished: dict[str, list[Match]] = collections.defaultdict(list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def add(self, user: str) -> str:
+        """An account. Returns the address that it keeps secret."""
+        self.secrets[user] = f"{self.rng.getrandbits(64):016x}"
+        return self.token(user)
+
+    def token(self, user: str) -> str:
+        return f"{self.url}/api/{user}/{self.secrets[user]}/localai"
+
+    def begin(self, user: str, game: str, slot: int = 0, *, simple: bool = False, seed: int | None = None) -> Match:
+        """A match of a user's local AI against others, as people make it at a table."""
+        kind = FlowerJudge if self.traps.flowers and game == "Chinese-Standard-Mahjong" else JUDGES[game]
+        seed = self.rng.getrandbits(31) if seed is None else seed
+        name = f"{self.rng.getrandbits(96):024x}"
+        match = self.matches[name] = Match(name, user, game, kind(slot, seed, random.Random(seed)), simple)
+        if self.traps.abort_every and len(self.matches) % self.traps.abort_every == 0:
+            match.abort_after = 5
+        self._after(match)
+        return match
+
+    # ------------------------------------------------------------------------------------------------------ matches
+
+    def _after(self, match: Match) -> None:
+        """A match has news for its user: a request, or its end."""
+        match.open = match.told = False
+        if match.judge.request is None or match.aborted:
+            match.over = True
+            self.ended.append(match)
+            self._finished[match.user].append(match)
+        else:
+            match.open = True
+        self._news[match.user].set()
+
+    def _heard(self, match: Match, text: str) -> None:
+        if not match.open:
+            self.unasked.append((match.id, text))
+            return
+        match.open = False
+        match.answers += 1
+        self.answers.append((match.id, text))
+        try:
+            match.judge.answer(read(text, match.judge.request, match.simple))
+        except Illegal as error:
+            match.judge.request = None
+            self.illegal.append((match.game, text, str(error)))
+        if match.abort_after and match.answers >= match.abort_after and match.judge.request is not None:
+            self.struck.append("abort")
+            match.aborted = True
+        if self.traps.think_s:
+            self.spawn(self._think(match))
+        else:
+            self._after(match)
+
+    async def _think(self, match: Match) -> None:
+        await asyncio.sleep(self.traps.think_s)
+        self._after(match)
+
+    # --------------------------------------------------------------------------------------------------------- HTTP
+
+    def _user(self, request: Request) -> str | None:
+        user = request.path_params["user"]
+        return user if self.secrets.get(user) == request.path_params["secret"] else None
+
+    def _every(self, count: int, name: str) -> bool:
+        if count and self.polls % count == 0:
+            self.struck.append(name)
+            return True
+        return False
+
+    async def _localai(self, request: Request) -> Response:
+        user = self._user(request)
+        if user is None:
+            return PlainTextResponse("no such user", 404)
+        self.polls += 1
+        self.times[user].append(time.monotonic())
+        if self._every(self.traps.bad_gateway_every, "bad gateway"):
+            return PlainTextResponse("<html>502</html>", 502)
+        for name, text in request.headers.items():
+            match = self.matches.get(name.removeprefix("x-match-"))
+            if name.startswith("x-match-") and match is not None and match.user == user:
+                self._heard(match, text)
+        if self._every(self.traps.gateway_timeout_every, "gateway timeout"):
+            return PlainTextResponse("<html>504</html>", 504)
+        self._standing[user] += 1
+        self.at_once = max(self.at_once, self._standing[user])
+        try:
+            async with asyncio.timeout(self.stand_s):
+                while not self._to_do(user):
+                    self._news[user].clear()
+                    await self._news[user].wait()
+        except TimeoutError:
+            return PlainTextResponse("<html>504</html>", 504)
+        finally:
+            self._standing[user] -= 1
+        if self._every(self.traps.break_every, "break"):
+            return PlainTextResponse("0 0", headers={"Content-Length": "1000"})  # the connection breaks
+        if self._every(self.traps.garble_every, "garble"):
+            return PlainTextResponse("<html>Botzone is being maintained</html>")
+        return PlainTextResponse(self._body(user))
+
+    def _open(self, user: str) -> list[Match]:
+        mine = [match for match in self.matches.values() if match.user == user and match.open]
+        return [match for match in mine if not (self.traps.told_once and match.told)]
+
+    def _to_do(self, user: str) -> bool:
+        return bool(self._open(user) or self._finished[user])
+
+    def _body(self, user: str) -> str:
+        asking, finished = self._open(user), self._finished.pop(user, [])
+        lines = []
+        for match in asking:
+            match.told = True
+            lines += [match.id, written(match.judge.request, match.simple)]
+        for match in finished:
+            scores = () if match.aborted else match.judge.scores
+            lines.append(" ".join([match.id, str(match.judge.me), str(len(scores)), *(f"{s:g}" for s in scores)]))
+        noise = self._every(self.traps.noise_every, "noise")
+        if noise:
+            lines.append("feedfacefeedfacefeedface 1 2 2 0")
+        return ("\r\n" if noise else "\n").join([f"{len(asking)} {len(finished) + noise}", *lines])
+
+    async def _runmatch(self, request: Request) -> Response:
+        user = self._user(request)
+        if user is None:
+            return PlainTextResponse("no such user", 404)
+        headers = {name: value for name, value in request.headers.items() if name.startswith("x-")}
+        self.orders.append(headers)
+        game = headers.get("x-game", "")
+        if game not in JUDGES:
+            return PlainTextResponse("no such game", 400)
+        players: list[Any] = [headers.get(f"x-player-{slot}") for slot in range(JUDGES[game].players)]
+        if players.count("me") != 1 or None in players or headers.get("x-usesimpleio") not in ("true", "false"):
+            return PlainTextResponse("who plays?", 400)
+        if sum(match.user == user and not match.over for match in self.matches.values()) >= self.most:
+            return PlainTextResponse("too many matches", 403)
+        simple = headers["x-usesimpleio"] == "true"
+        return PlainTextResponse(self.begin(user, game, players.index("me"), simple=simple).id)
+
+    async def _abortmatch(self, request: Request) -> Response:
+        match = self.matches.get(request.headers.get("x-matchid", ""))
+        if self._user(request) is None or match is None or match.over:
+            return PlainTextResponse("no such match", 404)
+        self.aborts.append(match.id)
+        match.aborted = True
+        self._after(match)
+        return PlainTextResponse("")

@@ -1,0 +1,176 @@
+"""A whole host in the running event loop, on a SQLite file of its own: for tests of adapters and strategies at play.
+
+::
+
+    kit = Hosting(tmp_path, MyStrategy)
+    lobby = kit.lobby("mine", "my-lobby", url, accounts)
+    async with kit.running(kit.settings(lobby)) as host:
+        await until(lambda: host.floor.tally.hands >= 10)
+    assert kit.count("decisions WHERE raw IS NULL") == 0
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import types
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+import bothost.lobbies
+from bothost import rules
+from bothost.config import (
+    AccountSettings,
+    HostSettings,
+    LimitSettings,
+    LobbySettings,
+    RouteSettings,
+    Settings,
+    StoreSettings,
+)
+from bothost.hookspecs import hookimpl
+from bothost.host.account import Patience
+from bothost.host.connection import ConnectionSettings
+from bothost.host.memory import StoreMemory
+from bothost.host.supervisor import Host
+from bothost.plugins import Plugins
+from bothost.rules.game import ActionArray, View
+from bothost.store import DecisionLog, Store, schema
+from bothost.strategy import Budget, Decision, Player, Strategy, Table
+
+FAST = ConnectionSettings(heartbeat_s=0.3, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
+SHORT = Patience(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
+
+
+class RandomPlayer(Player):
+    """Any legal action, by the table's seed. ``last``: only of the last so many."""
+
+    def __init__(self, seed: int, last: int | None = None) -> None:
+        self.state = seed
+        self.last = last
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        among = len(legal) if self.last is None else min(self.last, len(legal))
+        return Decision(action=int(legal[len(legal) - 1 - (self.state >> 33) % among]))
+
+
+class RandomStrategy(Strategy):
+    """Plays every game at random."""
+
+    name = "test-random"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table: Table) -> Player:
+        return RandomPlayer(table.seed)
+
+
+def module(name: str, *strategies: type[Strategy], **hooks: Callable[..., Any]) -> types.ModuleType:
+    """A plugin module that brings these strategies and hooks."""
+    made: Any = types.ModuleType(name)
+
+    def bothost_strategies() -> list[type[Strategy]]:
+        return list(strategies)
+
+    made.bothost_strategies = hookimpl(bothost_strategies)
+    for hook, function in hooks.items():
+        setattr(made, hook, hookimpl(function))
+    return made  # type: ignore[no-any-return]
+
+
+class Hosting:
+    """Makes hosts that share one database."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *strategies: type[Strategy],
+        connection: ConnectionSettings = FAST,
+        patience: Patience = SHORT,
+    ) -> None:
+        """The first strategy plays everything, where the settings say nothing else; default: at random."""
+        self.folder = folder
+        self.strategies = strategies or (RandomStrategy,)
+        self.connection = connection
+        self.patience = patience
+        self.store_settings = StoreSettings(url=f"sqlite:///{folder}/log.db")
+        schema.upgrade(self.store_settings)
+
+    def lobby(
+        self, name: str, adapter: str, url: str, accounts: Sequence[AccountSettings], **settings: Any
+    ) -> LobbySettings:
+        """Settings of a lobby where our accounts may meet."""
+        chosen = {"allow_same_table": True, "margin_ms": 50.0, **settings}
+        return LobbySettings(name=name, adapter=adapter, url=url, accounts=tuple(accounts), **chosen)
+
+    def settings(
+        self,
+        *lobbies: LobbySettings,
+        routes: Sequence[RouteSettings] = (),
+        durability: Any = "before_send",
+        tables: int = 1000,
+    ) -> Settings:
+        """Settings of a host at these lobbies."""
+        return Settings(
+            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
+            store=StoreSettings(url=self.store_settings.url, durability=durability),
+            limits=LimitSettings(tables=tables, quarantine_after=3),
+            lobbies=lobbies,
+            routes=tuple(routes) or (RouteSettings(strategy=self.strategies[0].name),),
+        )
+
+    def host(self, settings: Settings, *plugins: types.ModuleType) -> Host:
+        """A host that does not run yet; ``plugins`` beside the strategies of this kit."""
+        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, module("given", *self.strategies), *plugins])
+        log = DecisionLog.open(settings.store, "test", self.folder / "spool")
+        memory = StoreMemory(Store.open(settings.store))
+        return Host(
+            settings,
+            found,
+            log,
+            memory,
+            rules.game,
+            config_hash="0" * 8,
+            connection=self.connection,
+            patience=self.patience,
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self, settings: Settings, *plugins: types.ModuleType, drain: bool = True) -> AsyncIterator[Host]:
+        """A running host; at the end it is drained, or told to quit."""
+        host = self.host(settings, *plugins)
+        task = asyncio.create_task(host.run())
+        try:
+            yield host
+        finally:
+            if drain:
+                host.interrupt()
+                if not host.draining:
+                    host.interrupt()
+            else:
+                host.quit()
+            await asyncio.wait_for(task, 20)
+
+    def rows(self, query: str) -> Sequence[Any]:
+        """What the database answers."""
+        engine = sa.create_engine(self.store_settings.url)
+        try:
+            with engine.begin() as connection:
+                return connection.execute(sa.text(query)).all()
+        finally:
+            engine.dispose()
+
+    def count(self, of: str) -> int:
+        """How many rows ``FROM of`` there are."""
+        return int(self.rows(f"SELECT count(*) FROM {of}")[0][0])
+
+
+async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    """Wait for a condition that the event loop will make true."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 (what is waited for is anything)
+            await asyncio.sleep(0.01)

@@ -1,0 +1,65 @@
+"""A whole host plays at a faithful fake of Botzone, its traps on, over real HTTP."""
+
+import collections
+import json
+
+import pytest
+
+from bothost.config import AccountSettings, Secret, WishSettings
+from bothost.host.account import Patience
+from bothost.host.connection import ConnectionSettings
+from bothost.testing.fake_botzone import FakeBotzone, Traps
+from bothost.testing.hosting import Hosting, until
+
+CONNECTION = ConnectionSettings(heartbeat_s=1.0, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
+PATIENCE = Patience(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
+OPTIONS = {"retry_s": 0.05, "start_every_s": 0.01}
+WISHES = {
+    "FightTheLandlord": WishSettings(game="doudizhu", attributes={"opponents": ["bot-1", "bot-2"]}),
+    "FightTheLandlord2": WishSettings(
+        game="doudizhu", rules={"preset": "botzone-bid"}, attributes={"opponents": ["bot-1", "bot-2"]}
+    ),
+    "Chinese-Standard-Mahjong": WishSettings(game="mahjong", attributes={"opponents": ["bot-1", "bot-2", "bot-3"]}),
+    "Reversi": WishSettings(game="othello", attributes={"opponents": ["bot-1"]}),
+}
+MADE_BY_PEOPLE = {name: WishSettings(game=wish.game, rules=wish.rules) for name, wish in WISHES.items()}
+
+
+class Kit(Hosting):
+    def at(self, lobby, wishes, tables=1, users=("ada",), **options):
+        for user in users:
+            if user not in lobby.secrets:
+                lobby.add(user)
+        accounts = [
+            AccountSettings(name=user, token=Secret(lobby.token(user), "test"), tables=tables, wishes=tuple(wishes))
+            for user in users
+        ]
+        return self.settings(
+            self.lobby("bz", "botzone", "https://botzone.example", accounts, options={**OPTIONS, **options})
+        )
+
+
+@pytest.fixture
+def kit(tmp_path):
+    return Kit(tmp_path, connection=CONNECTION, patience=PATIENCE)
+
+
+def all_is_well(kit, lobby, host, ended):
+    assert lobby.illegal == []
+    assert lobby.unasked == [], "an answer was said twice"
+    assert lobby.at_once == 1, "one poll at a time"
+    assert {match.aborted for match in lobby.ended[:ended]} <= {False, bool(lobby.traps.abort_every)}
+    assert host.floor.tally.fallbacks == {}
+    assert kit.count("decisions WHERE raw IS NULL OR length(raw) < 3") == 0
+    distinct = "(SELECT DISTINCT game_id, seat, seq, substep, attempt, role FROM decisions)"
+    assert kit.count("decisions") == kit.count(distinct) == host.floor.tally.decisions > 0
+
+
+@pytest.mark.parametrize("game", WISHES)
+async def test_whole_matches_of_every_game(kit, game):
+    async with FakeBotzone(seed=1) as lobby:
+        async with kit.running(kit.at(lobby, [WISHES[game]])) as host:
+            await until(lambda: len(lobby.ended) >= 4, 60)
+            await until(lambda: host.floor.tally.hands >= 4)
+    all_is_well(kit, lobby, host, 4)
+    assert {match.game for match in lobby.ended} == {game}
