@@ -2,7 +2,7 @@
 
 What is particular to this lobby, and where it is dealt with:
 
-- a poll stands until something is to do: that it stands is all that logging in can be (``HELLO_S``);
+- a poll stands until something is to do: that it stands is all that logging in can be;
 - one poll at a time, and it carries every answer that is ready: the next one waits until all that were asked have
   answered;
 - nothing confirms an answer: after a poll that failed (502, 504, no answer: again after five seconds) the next ones go
@@ -30,7 +30,7 @@ HELLO, AGAIN, TAKEN, GATHER, START = "hello", "again", "taken", "gather", "start
 """Timers: a poll stands long enough to be let in; the next poll; a poll that stands has taken its answers; do not wait
 for the host any longer; the next match may be ordered."""
 STALL = "stall:"
-HELLO_S, TAKEN_S, PROBE_S = 3.0, 5.0, 10.0
+TAKEN_S, PROBE_S = 5.0, 10.0
 IDLE_S = 1.0
 """Between polls that bring nothing new."""
 FAILURES = 4
@@ -45,6 +45,8 @@ class BotzoneOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     time_limit_s: float = 10.0
     """Per move: ordered with our matches, and supposed in those that people make."""
+    hello_s: float = 3.0
+    """A poll that stands for so long was let in: nothing else says so."""
     poll_s: float = 120.0
     """How long a poll may stand."""
     retry_s: float = 5.0
@@ -200,7 +202,7 @@ class Botzone(LobbyAdapter):
         out: list[m.Output] = [poll]
         if any(not match.acknowledged for match in carried):
             out.append(m.SetTimer(TAKEN, TAKEN_S))
-        return out if self._ready else [*out, m.SetTimer(HELLO, HELLO_S)]
+        return out if self._ready else [*out, m.SetTimer(HELLO, self.options.hello_s)]
 
     def _pause(self, seconds: float) -> list[m.Output]:
         self._waiting = True

@@ -37,7 +37,7 @@ class Loopback:
         self._server = _Uvicorn(config)
 
     async def __aenter__(self) -> Self:
-        listening = socket.socket()
+        listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio switches delayed sending off
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         self.port = listening.getsockname()[1]

@@ -13,7 +13,7 @@ from bothost.testing.hosting import Hosting, until
 
 CONNECTION = ConnectionSettings(heartbeat_s=1.0, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
 PATIENCE = Patience(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
-OPTIONS = {"retry_s": 0.05, "start_every_s": 0.01}
+OPTIONS = {"hello_s": 0.05, "retry_s": 0.05, "start_every_s": 0.01}
 WISHES = {
     "FightTheLandlord": WishSettings(game="doudizhu", attributes={"opponents": ["bot-1", "bot-2"]}),
     "FightTheLandlord2": WishSettings(
@@ -63,3 +63,60 @@ async def test_whole_matches_of_every_game(kit, game):
             await until(lambda: host.floor.tally.hands >= 4)
     all_is_well(kit, lobby, host, 4)
     assert {match.game for match in lobby.ended} == {game}
+
+
+EVERYTHING = Traps(
+    bad_gateway_every=41, gateway_timeout_every=53, break_every=67, garble_every=97, noise_every=11, abort_every=9
+)
+USERS = ("ada", "bob", "cyd")
+
+
+async def many_matches(kit, matches, seed, traps=EVERYTHING):
+    """Every game, several matches of each user at once."""
+    async with FakeBotzone(traps=traps, seed=seed) as lobby:
+        async with kit.running(kit.at(lobby, WISHES.values(), tables=4, users=USERS), drain=False) as host:
+            await until(lambda: len(lobby.ended) >= matches, seconds=60 + 4 * matches)
+            await until(lambda: host.floor.tally.hands >= matches - len(lobby.matches) // 9 - 12)
+    all_is_well(kit, lobby, host, matches)
+    games = collections.Counter(match.game for match in lobby.ended)
+    assert len(games) == 4
+    assert set(lobby.struck) == {"bad gateway", "gateway timeout", "break", "garble", "noise", "abort"}
+    assert sum(match.aborted for match in lobby.ended) == lobby.struck.count("abort"), "no match was given up by us"
+    assert lobby.aborts == []
+
+
+async def test_twenty_matches_with_every_trap_on(kit):
+    await many_matches(kit, 20, seed=2)
+
+
+@pytest.mark.long
+async def test_two_hundred_matches_with_every_trap_on(kit):
+    await many_matches(kit, 200, seed=3)
+
+
+async def test_requests_that_are_told_once(kit):
+    traps = Traps(told_once=True, gateway_timeout_every=31, think_s=0.002)
+    async with FakeBotzone(traps=traps, seed=4) as lobby:
+        wishes = [WISHES["Reversi"], WISHES["FightTheLandlord"]]
+        async with kit.running(kit.at(lobby, wishes, tables=2), drain=False) as host:
+            await until(lambda: len(lobby.ended) >= 4, 60)
+    all_is_well(kit, lobby, host, 4)
+
+
+async def test_mahjong_with_flowers(kit):
+    async with FakeBotzone(traps=Traps(flowers=True), seed=5) as lobby:
+        async with kit.running(kit.at(lobby, [WISHES["Chinese-Standard-Mahjong"]]), drain=False) as host:
+            await until(lambda: len(lobby.ended) >= 2, 60)
+    all_is_well(kit, lobby, host, 2)
+
+
+async def test_matches_that_people_make(kit):
+    async with FakeBotzone(seed=6) as lobby:
+        async with kit.running(kit.at(lobby, MADE_BY_PEOPLE.values(), tables=8), drain=False) as host:
+            await until(lambda: host.accounts and host.accounts[0].slots.reserved)
+            for simple in (False, True):
+                for game in WISHES:
+                    lobby.begin("ada", game, slot=1, simple=simple)
+            await until(lambda: len(lobby.ended) == 8, 60)
+            await until(lambda: host.floor.tally.hands >= 4)
+    assert lobby.orders == [] and lobby.illegal == []
