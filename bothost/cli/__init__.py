@@ -30,7 +30,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
     "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),
-    "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol."),
+    "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol, or Botzone's."),
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),

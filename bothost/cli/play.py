@@ -1,7 +1,9 @@
-"""``bothost play STRATEGY --stdio``: any strategy as a program that speaks the exec protocol."""
+"""``bothost play STRATEGY --stdio``: any strategy as a program that speaks the exec protocol, or Botzone's."""
 
 from __future__ import annotations
 
+import enum
+import io
 import math
 import sys
 import time
@@ -19,19 +21,40 @@ if TYPE_CHECKING:
     from bothost.strategy import Player, Strategy
 
 
+class Dialect(enum.StrEnum):
+    """What a program may speak."""
+
+    EXEC = "exec"
+    BOTZONE = "botzone"
+
+
 def command(
     strategy: Annotated[str, typer.Argument(help="Address of the strategy: NAME or NAME:ALIAS.")],
-    stdio: Annotated[bool, typer.Option("--stdio", help="Speak the exec protocol on stdin and stdout.")] = False,
+    stdio: Annotated[bool, typer.Option("--stdio", help="Speak on stdin and stdout.")] = False,
+    dialect: Annotated[Dialect, typer.Option(help="What to speak.")] = Dialect.EXEC,
+    game: Annotated[str | None, typer.Option(help="botzone: its name of the game; default: the match tells.")] = None,
+    move_ms: Annotated[float, typer.Option(min=1.0, help="botzone: milliseconds for a decision.")] = 800.0,
+    one_shot: Annotated[
+        bool, typer.Option("--one-shot", help="botzone: end after one turn; default: keep running.")
+    ] = False,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", help="KEY=VALUE (JSON); repeatable.")] = None,
     config_file: options.Config = None,
 ) -> None:
-    """Run any strategy as a program that speaks the exec protocol (docs/exec-protocol.md)."""
+    """Run any strategy as a program that speaks the exec protocol (docs/exec-protocol.md), or Botzone's
+    (docs/adapters/botzone.md).
+    """
     if not stdio:
         advice = f"bothost play {strategy} --stdio; to watch bots play: bothost demo"
         raise UsageError("say where it should play", advice=advice)
     resolved = options.plugins(config_file).resolve(strategy, _options(option or []))
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # what a strategy prints must not look like an answer
+    if dialect is Dialect.BOTZONE:
+        from bothost.cli import play_botzone
+
+        lines = io.TextIOWrapper(out, encoding="ascii", newline="\n")
+        play_botzone.serve(resolved.make(), sys.stdin, lines, game=game, move_ms=move_ms, keep_running=not one_shot)
+        return
     serve(resolved.make(), sys.stdin.buffer, out, name=resolved.address)
 
 

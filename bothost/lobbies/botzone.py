@@ -152,7 +152,7 @@ class Botzone(LobbyAdapter):
         """A poll stands, or was answered: tell of every match that lives."""
         if self._ready:
             return []
-        self._ready = self._worked = True
+        self._ready = True
         live = [match for match in self._matches.values() if match.seated]
         user = self._base.rsplit("/", 2)[-2]
         out: list[m.Output] = [m.CancelTimer(HELLO), m.Connected(user, bool(live), self.account.name)]
@@ -217,7 +217,7 @@ class Botzone(LobbyAdapter):
         except wire.BadAnswer as error:
             unknown = m.Unknown(f"{error}: {item.body[:200].decode(errors='replace')}")
             return [unknown, *self._poll_failed(m.HttpResult(item.request, GARBLED, (), b""))]
-        self._failures = 0
+        self._failures, self._worked = 0, True
         for match in self._matches.values():
             if match.where == "carried":
                 match.where = "nowhere"

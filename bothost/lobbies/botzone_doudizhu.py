@@ -92,7 +92,7 @@ class FightTheLandlord(Dialect):
         if self.view is not None and self.view.phase == "bid":
             return self._observe(f"bid {self.seat} bid{answered}")
         lines = self._play(self.seat, answered)
-        self._cards -= frozenset(answered)
+        self._cards -= frozenset(answered or ())
         return lines
 
     def _others(self, plays: Sequence[Sequence[int]]) -> list[str]:

@@ -36,8 +36,9 @@ def of_request(request: Any) -> type[Dialect]:
         if "own" in request:
             return FightTheLandlord
     words = request.split() if isinstance(request, str) else []
-    if len(words) == 2:
+    numbers = all(word.removeprefix("-").isdecimal() for word in words)
+    if len(words) == 2 and numbers:
         return Reversi
-    if len(words) == 3 and words[0] == "0":
+    if len(words) == 3 and numbers and words[0] == "0":
         return Mahjong
     raise Mismatch("this is the beginning of no game that is known here")

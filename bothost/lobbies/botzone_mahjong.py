@@ -43,9 +43,9 @@ class Mahjong(Dialect):
                 return Told([])
             case ["1", *told]:
                 return Told(self._deal(told))
-            case ["2", tile]:
+            case ["2", tile] if self.view is not None:
                 return Told([*self._own(answered), *self._observe(f"draw {self.seat} {tile}")])
-            case ["3", seat, what, *tiles]:
+            case ["3", seat, what, *tiles] if self.view is not None:
                 own = self._own(answered)
                 return Told(own + self._happened(_number(seat, 4), what, tiles, answered))
         raise Mismatch(f"not understood: {str(request)[:100]}")
@@ -109,7 +109,8 @@ class Mahjong(Dialect):
         raise Mismatch("a concealed kong of ours that we did not declare")
 
     def _flower(self, seat: int, flower: str) -> list[str]:
-        if self.view is None or not self.view.game.rules["flowers"]:
+        assert self.view is not None
+        if not self.view.game.rules["flowers"]:
             raise OtherRules("this match is played with flowers", {**self.rules, "flowers": True})
         if self.view.phase == "turn":  # its draw was told already
             return self._observe(f"flower {seat} {flower}")

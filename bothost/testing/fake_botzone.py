@@ -95,6 +95,7 @@ class FakeBotzone(Loopback):
         """(match, answer) of every answer that nobody waited for."""
         self.answers: list[tuple[str, str]] = []
         self.orders: list[dict[str, str]] = []
+        self.ordered_at: list[float] = []
         self.aborts: list[str] = []
         self.polls = 0
         self.at_once = 0
@@ -237,6 +238,7 @@ class FakeBotzone(Loopback):
             return PlainTextResponse("no such user", 404)
         headers = {name: value for name, value in request.headers.items() if name.startswith("x-")}
         self.orders.append(headers)
+        self.ordered_at.append(time.monotonic())
         game = headers.get("x-game", "")
         if game not in JUDGES:
             return PlainTextResponse("no such game", 400)

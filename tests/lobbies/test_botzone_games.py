@@ -1,7 +1,7 @@
 """A whole host plays at a faithful fake of Botzone, its traps on, over real HTTP."""
 
 import collections
-import json
+import itertools
 
 import pytest
 
@@ -57,10 +57,9 @@ def all_is_well(kit, lobby, host, ended):
 
 @pytest.mark.parametrize("game", WISHES)
 async def test_whole_matches_of_every_game(kit, game):
-    async with FakeBotzone(seed=1) as lobby:
-        async with kit.running(kit.at(lobby, [WISHES[game]])) as host:
-            await until(lambda: len(lobby.ended) >= 4, 60)
-            await until(lambda: host.floor.tally.hands >= 4)
+    async with FakeBotzone(seed=1) as lobby, kit.running(kit.at(lobby, [WISHES[game]])) as host:
+        await until(lambda: len(lobby.ended) >= 4, 60)
+        await until(lambda: host.floor.tally.hands >= 4)
     all_is_well(kit, lobby, host, 4)
     assert {match.game for match in lobby.ended} == {game}
 
@@ -73,10 +72,12 @@ USERS = ("ada", "bob", "cyd")
 
 async def many_matches(kit, matches, seed, traps=EVERYTHING):
     """Every game, several matches of each user at once."""
-    async with FakeBotzone(traps=traps, seed=seed) as lobby:
-        async with kit.running(kit.at(lobby, WISHES.values(), tables=4, users=USERS), drain=False) as host:
-            await until(lambda: len(lobby.ended) >= matches, seconds=60 + 4 * matches)
-            await until(lambda: host.floor.tally.hands >= matches - len(lobby.matches) // 9 - 12)
+    async with (
+        FakeBotzone(traps=traps, seed=seed) as lobby,
+        kit.running(kit.at(lobby, WISHES.values(), tables=4, users=USERS), drain=False) as host,
+    ):
+        await until(lambda: len(lobby.ended) >= matches, seconds=60 + 4 * matches)
+        await until(lambda: host.floor.tally.hands >= matches - len(lobby.matches) // 9 - 12)
     all_is_well(kit, lobby, host, matches)
     games = collections.Counter(match.game for match in lobby.ended)
     assert len(games) == 4
@@ -104,19 +105,62 @@ async def test_requests_that_are_told_once(kit):
 
 
 async def test_mahjong_with_flowers(kit):
-    async with FakeBotzone(traps=Traps(flowers=True), seed=5) as lobby:
-        async with kit.running(kit.at(lobby, [WISHES["Chinese-Standard-Mahjong"]]), drain=False) as host:
-            await until(lambda: len(lobby.ended) >= 2, 60)
+    async with (
+        FakeBotzone(traps=Traps(flowers=True), seed=5) as lobby,
+        kit.running(kit.at(lobby, [WISHES["Chinese-Standard-Mahjong"]]), drain=False) as host,
+    ):
+        await until(lambda: len(lobby.ended) >= 2, 60)
     all_is_well(kit, lobby, host, 2)
 
 
 async def test_matches_that_people_make(kit):
-    async with FakeBotzone(seed=6) as lobby:
-        async with kit.running(kit.at(lobby, MADE_BY_PEOPLE.values(), tables=8), drain=False) as host:
-            await until(lambda: host.accounts and host.accounts[0].slots.reserved)
-            for simple in (False, True):
-                for game in WISHES:
-                    lobby.begin("ada", game, slot=1, simple=simple)
-            await until(lambda: len(lobby.ended) == 8, 60)
-            await until(lambda: host.floor.tally.hands >= 4)
+    async with (
+        FakeBotzone(seed=6) as lobby,
+        kit.running(kit.at(lobby, MADE_BY_PEOPLE.values(), tables=8), drain=False) as host,
+    ):
+        await until(lambda: host.accounts and host.accounts[0].slots.reserved)
+        for simple in (False, True):
+            for game in WISHES:
+                lobby.begin("ada", game, slot=1, simple=simple)
+        await until(lambda: len(lobby.ended) == 8, 60)
+        await until(lambda: host.floor.tally.hands >= 4)
     assert lobby.orders == [] and lobby.illegal == []
+
+
+async def test_a_fresh_process_goes_on_with_its_matches(kit):
+    """Stopped at any moment: what was answered is not answered again, what is asked is answered as it was logged."""
+    async with FakeBotzone(traps=Traps(think_s=0.01), seed=7) as lobby:
+        settings = kit.at(lobby, WISHES.values(), tables=4)
+        for _ in range(3):
+            answers = len(lobby.answers)
+            async with kit.running(settings, drain=False):
+                await until(lambda answers=answers: len(lobby.answers) >= answers + 40)
+        async with kit.running(settings, drain=False) as host:
+            await until(lambda: len(lobby.ended) >= 6, 60)
+    assert lobby.illegal == [] and lobby.unasked == [] and host.floor.tally.fallbacks == {}
+    assert len(lobby.aborts) <= 3, "only an order that nobody was there to hear of may come when no slot is free"
+    assert sum(match.aborted for match in lobby.ended) == len(lobby.aborts)
+    twice = "SELECT count(*) FROM decisions GROUP BY game_id, seat, seq, substep, attempt HAVING count(*) > 1"
+    assert kit.rows(twice) == []
+
+
+async def test_a_wrong_secret_ends_the_account_and_is_not_told(kit, capsys):
+    async with FakeBotzone(seed=8) as lobby:
+        settings = kit.at(lobby, [WISHES["Reversi"]], hello_s=5.0)
+        planted, lobby.secrets["ada"] = lobby.secrets["ada"], "another"
+        with pytest.raises(Exception, match="login refused"):
+            await kit.host(settings).run()
+    said = capsys.readouterr()
+    assert planted not in said.out + said.err
+
+
+async def test_the_matches_of_a_user_keep_their_distance(kit):
+    """No limit is known: orders are as far apart as the options say, and there is one poll at a time."""
+    async with (
+        FakeBotzone(seed=9) as lobby,
+        kit.running(kit.at(lobby, [WISHES["Reversi"]], tables=3, start_every_s=0.4), drain=False),
+    ):
+        await until(lambda: len(lobby.orders) >= 3)
+        times = lobby.ordered_at
+    assert min(later - earlier for earlier, later in itertools.pairwise(times)) > 0.35
+    assert lobby.at_once == 1

@@ -1,0 +1,154 @@
+"""A Botzone program's side of the conversation: what its platform writes to stdin, and what it reads from stdout.
+
+Two kinds of input, told apart by the first line:
+
+- JSON, one line: ``{"requests": [...], "responses": [...]}``, the whole match so far; answered with
+  ``{"response": …}``;
+- simple IO, lines: the number n of the turn, then n requests and n − 1 responses in turn, then what the program had
+  saved (``data``, ``globaldata``: we save nothing); answered with the response on a line.
+
+A program that then writes ``KEEP_RUNNING`` on a line of its own stays, and gets only the next request, on a line;
+otherwise it is started anew for the next turn, with the whole match.
+
+Source: the platform's wiki, page "Bot".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from bothost.lobbies import botzone_dialect as dialects
+from bothost.lobbies.botzone_dialect import Dialect, Mismatch, OtherRules
+from bothost.lobbies.botzone_games import of_request
+
+KEEP_RUNNING = ">>>BOTZONE_REQUEST_KEEP_RUNNING<<<"
+MAX_TURNS = 2000
+
+
+class Program:
+    """One match, from its first line. ``kind``: the game, where it is known; otherwise the first request tells."""
+
+    def __init__(self, kind: type[Dialect] | None = None, rules: dict[str, Any] | None = None) -> None:
+        self._kind = kind
+        self._rules = rules or {}
+        self._dialect: Dialect | None = None
+        self._requests: list[Any] = []
+        self._responses: list[Any] = []
+        self._simple = False
+        self._form: dialects.Form = "json"
+
+    @property
+    def dialect(self) -> Dialect:
+        """Raises Mismatch before the first turn."""
+        if self._dialect is None:
+            raise Mismatch("nothing was asked yet")
+        return self._dialect
+
+    def hear(self, read_line: Callable[[], str]) -> bool:
+        """Read a turn's input; False at the end of it all. Raises Mismatch."""
+        line = read_line()
+        while line and not line.strip():
+            line = read_line()
+        if not line:
+            return False
+        if not self._requests:
+            self._first(line.strip(), read_line)
+        else:
+            self._next(line.strip())
+        return True
+
+    def _first(self, line: str, read_line: Callable[[], str]) -> None:
+        if line.isascii() and line.isdigit():
+            turns = int(line)
+            if not 0 < turns <= MAX_TURNS:
+                raise Mismatch(f"there is no turn {turns}")
+            self._simple = True
+            lines = [read_line().strip() for _ in range(2 * turns - 1)]
+            requests: list[Any] = [self._decoded(text) for text in lines[::2]]
+            responses: list[Any] = [dialects.decode(text)[0] for text in lines[1::2]]
+        else:
+            requests, responses = self._whole(line)
+        self._take(requests, [_plain(response) for response in responses])
+
+    def _whole(self, line: str) -> tuple[list[Any], list[Any]]:
+        try:
+            told = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise Mismatch(f"neither a number nor JSON: {error}") from None
+        if not isinstance(told, dict) or not isinstance(told.get("requests"), list):
+            raise Mismatch('the input is {"requests": […], "responses": […]}')
+        requests = [_inner(request) for request in told["requests"]]
+        return requests, list(told.get("responses") or [])[: len(requests) - 1]
+
+    def _next(self, line: str) -> None:
+        """A turn of a program that stayed: the request alone; some platforms tell the whole match again."""
+        value, _ = dialects.decode(line)
+        if not self._simple and isinstance(value, dict) and ("requests" in value or "request" in value):
+            told = value.get("requests", value.get("request"))
+            value = _inner(told[-1] if isinstance(told, list) and told else told)
+        elif self._simple:
+            value = self._decoded(line)
+        self._take([value], [])
+
+    def _decoded(self, text: str) -> Any:
+        value, self._form = dialects.decode(text)
+        return value
+
+    def _take(self, requests: Sequence[Any], responses: Sequence[Any]) -> None:
+        if not requests or len(responses) < len(requests) - 1:
+            raise Mismatch("a turn's requests and the responses to those before it do not fit")
+        for at, request in enumerate(requests):
+            self._requests.append(request)
+            self._fold(request)
+            if at < len(requests) - 1:
+                self._responses.append(responses[at])
+
+    def _fold(self, request: Any) -> None:
+        if self._dialect is None:
+            self._kind = self._kind or of_request(request)
+            self._dialect = self._kind(self._rules)
+        answered = self._responses[-1] if self._responses else None
+        trial = self._dialect.clone()
+        try:
+            trial.take(request, answered)
+        except OtherRules as error:
+            assert self._kind is not None
+            trial = self._kind(error.rules)
+            for before, said in zip(self._requests, [None, *self._responses], strict=True):
+                trial.take(before, said)
+        self._dialect = trial
+
+    def say(self, actions: Sequence[str] | None, debug: str = "") -> str:
+        """The turn's output, a line: these actions, or, without any, what is said where nothing is asked."""
+        response = self.dialect.heard() if actions is None else self.dialect.respond(actions)
+        return self._said(response, debug)
+
+    def blind(self) -> str:
+        """An output where we lost track: what is most likely to be legal."""
+        request = self._requests[-1] if self._requests else None
+        response = self._dialect.blind(request) if self._dialect is not None else "PASS"
+        return self._said(response, "lost track")
+
+    def _said(self, response: Any, debug: str) -> str:
+        self._responses.append(response)
+        if self._simple:
+            return dialects.encode(response, self._form)
+        told = {"response": response, **({"debug": debug} if debug else {})}
+        return msgspec.json.encode(told).decode()
+
+
+def _inner(request: Any) -> Any:
+    """A request that is a text may hold JSON."""
+    return dialects.decode(request)[0] if isinstance(request, str) else request
+
+
+def _plain(response: Any) -> Any:
+    """A response of ours as a dialect gave it: lists came as text in simple IO."""
+    if isinstance(response, str) and response[:1] == "[":
+        return msgspec.json.decode(response)
+    if isinstance(response, str) and response.isdigit():
+        return int(response)
+    return response

@@ -1,0 +1,509 @@
+"""The Botzone adapter, input by input: every trap of the lobby by name, and every capability."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bothost import messages as m
+from bothost.lobbies import botzone_protocol as wire
+from bothost.lobbies.base import Account
+from bothost.lobbies.botzone import Botzone, BotzoneOptions
+
+SECRET = "planted-5ecret"
+TOKEN = f"https://botzone.example/api/5f0000/{SECRET}/localai"
+A, B = "594553a2630d4c0758e2b2b1", "594553a2630d4c0758e2b2b2"
+BLACK = '{"x":-1,"y":-1}'
+
+
+class Line:
+    """An adapter with what it said: polls, other calls, timers and events."""
+
+    def __init__(self, memo=None, token=TOKEN, **options):
+        account = Account(name="ada", url="https://botzone.example", token=token)
+        self.adapter = Botzone(account, BotzoneOptions(**options))
+        self.calls, self.timers, self.events, self.memo = [], {}, [], memo or {}
+        self.do(m.Authenticate(self.memo))
+
+    def do(self, item):
+        """Feed; what came of it that is no effect."""
+        out = []
+        for output in self.adapter.feed(item):
+            match output:
+                case m.HttpRequest():
+                    self.calls.append(output)
+                case m.SetTimer():
+                    self.timers[output.name] = output.after_s
+                case m.CancelTimer():
+                    self.timers.pop(output.name, None)
+                case m.Remember():
+                    self.memo = {**self.memo, **output.memo}
+                case _:
+                    out.append(output)
+        self.events += out
+        return out
+
+    @property
+    def poll(self):
+        """The poll that stands."""
+        return next(call for call in reversed(self.calls) if call.url.endswith("/localai"))
+
+    @property
+    def polls(self):
+        return sum(call.url.endswith("/localai") for call in self.calls)
+
+    def answered(self, *requests, finished=(), status=200):
+        """The poll that stands is answered."""
+        lines = [f"{len(requests)} {len(finished)}", *(part for pair in requests for part in pair), *finished]
+        return self.do(m.HttpResult(self.poll.request, status, (), "\n".join(lines).encode()))
+
+    def failed(self, status, body=b""):
+        return self.do(m.HttpResult(self.poll.request, status, (), body))
+
+    def fire(self, name):
+        assert name in self.timers, self.timers
+        del self.timers[name]
+        return self.do(m.TimerFired(name))
+
+    def carried(self):
+        """Answers that the last poll carries."""
+        return {name.removeprefix("X-Match-"): text for name, text in self.poll.headers if name.startswith("X-Match-")}
+
+    def play(self, *words):
+        """Answer the last question."""
+        question = [event for event in self.events if isinstance(event, m.ActionRequest)][-1]
+        return self.do(m.Act(question.table, question.request_id, words))
+
+
+def kinds(events):
+    return [type(event).__name__ for event in events]
+
+
+def begun(**options):
+    """Logged in, and asked for the first move of a match of Reversi."""
+    line = Line(**options)
+    line.answered((A, BLACK))
+    return line
+
+
+# ------------------------------------------------------------------------------------------------------------ polls
+
+
+def test_the_get_blocks_until_something_is_to_do():
+    line = Line()
+    assert line.poll.method == "GET" and line.poll.url == TOKEN
+    assert line.poll.timeout_s == 120.0
+    assert line.events == []
+    assert kinds(line.fire("hello")) == ["Connected"], "that it stands is all that logging in can be"
+    assert line.polls == 1
+
+
+def test_answers_go_as_headers_on_the_next_get():
+    line = begun()
+    assert kinds(line.events) == ["Connected", "Seated", "HandStarted", "Delta", "ActionRequest"]
+    assert line.polls == 1, "the next poll waits for the answer"
+    line.play("d3")
+    assert line.polls == 2 and line.carried() == {A: '{"x":3,"y":2}'}
+
+
+def test_several_matches_at_once_share_a_poll():
+    line = Line()
+    line.answered((A, BLACK), (B, '{"x":2,"y":3}'))
+    questions = [event for event in line.events if isinstance(event, m.ActionRequest)]
+    assert [question.table for question in questions] == [A, B]
+    line.do(m.Act(A, questions[0].request_id, ("d3",)))
+    assert line.polls == 1
+    line.do(m.Act(B, questions[1].request_id, ("c3",)))
+    assert line.carried().keys() == {A, B}
+
+
+def test_a_host_that_does_not_answer_holds_up_no_other_match():
+    line = Line()
+    line.answered((A, BLACK), (B, '{"x":2,"y":3}'))
+    line.play("c3")
+    assert line.polls == 1
+    line.fire("gather")
+    assert line.carried() == {B: '{"x":2,"y":2}'} and line.poll.timeout_s < 30
+
+
+def test_an_echo_is_the_next_request_or_a_poll_that_stands():
+    line = begun()
+    line.play("d3")
+    assert kinds(line.fire("taken")) == ["MoveAcknowledged"]
+    told = line.answered((A, '{"x":2,"y":2}'))
+    assert kinds(told) == ["Delta", "ActionRequest"]
+    assert told[0].events == ("move 0 d3", "move 1 c3")
+
+
+def test_an_aborted_match_is_neither_won_nor_lost():
+    line = begun()
+    line.play("d3")
+    told = line.answered(finished=[f"{A} 0 0"])
+    assert kinds(told) == ["HandEnded", "TableEnded"]
+    assert (told[0].scores, told[1].reason) == (None, "aborted")
+
+
+def test_the_end_tells_the_scores_by_seat():
+    line = begun()
+    line.play("d3")
+    told = line.answered(finished=[f"{A} 0 2 2 0"])
+    assert [e.scores for e in told if isinstance(e, m.TableEnded | m.HandEnded)] == [(2.0, 0.0)] * 2
+    assert line.memo["matches"] == {}
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_502_and_504_are_retried_after_five_seconds(status):
+    line = begun()
+    line.play("d3")
+    assert line.failed(status) == []
+    assert line.timers["again"] == 5.0 and line.polls == 2
+    line.fire("again")
+    assert line.polls == 3 and line.carried() == {}, "an answer that was heard would count as the next move"
+
+
+def test_an_answer_that_was_not_heard_is_asked_for_again():
+    line = begun()
+    line.play("d3")
+    line.failed(502)
+    line.fire("again")
+    assert line.answered((A, BLACK)) == []
+    assert line.carried() == {A: '{"x":3,"y":2}'}
+
+
+def test_an_answer_that_was_heard_is_not_said_again():
+    line = begun()
+    line.play("d3")
+    line.failed(504)
+    line.fire("again")
+    assert kinds(line.answered((A, '{"x":2,"y":2}'))) == ["MoveAcknowledged", "Delta", "ActionRequest"]
+    line.play("b3")
+    assert line.carried() == {A: '{"x":1,"y":2}'}
+
+
+def test_an_answer_that_nobody_asks_for_again_is_said_again_once():
+    """Where a request is told once, the lobby would wait for ever."""
+    line = begun()
+    line.play("d3")
+    line.failed(502)
+    line.fire("again")
+    assert line.poll.timeout_s == 10.0
+    line.failed(0, b"ReadTimeout")
+    assert line.carried() == {A: '{"x":3,"y":2}'}
+
+
+def test_the_same_words_may_be_another_request():
+    """We led, both passed: the request is what it was before."""
+    line = Line()
+    line.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    line.play("4")
+    line.answered((A, '{"history":[[],[]]}'))
+    line.play("5")
+    told = line.answered((A, '{"history":[[],[]]}'))
+    assert [e.events for e in told if isinstance(e, m.Delta)] == [("play 0 5", "pass 1", "pass 2")]
+    line.play("6")
+    line.failed(504)
+    line.fire("again")
+    told = line.answered((A, '{"history":[[],[]]}'))
+    assert [e.events for e in told if isinstance(e, m.Delta)] == [("play 0 6", "pass 1", "pass 2")]
+
+
+def test_polls_that_fail_for_long_are_a_lost_connection():
+    line = begun()
+    line.play("d3")
+    for _ in range(3):
+        assert line.failed(502) == []
+        line.fire("again")
+    (lost,) = line.failed(502)
+    assert isinstance(lost, m.Disconnected) and lost.retry_after_s == 5.0
+    line.do(m.Resume((A,), line.memo))
+    assert line.carried() == {}
+    told = line.answered((A, BLACK))
+    assert kinds(told) == ["Connected", "Seated", "Snapshot"] and told[0].resumed
+    assert line.carried() == {A: '{"x":3,"y":2}'}
+
+
+def test_polls_that_bring_nothing_new_are_not_repeated_at_once():
+    line = Line()
+    line.answered()
+    assert line.polls == 1 and line.timers["again"] == 1.0
+
+
+# ----------------------------------------------------------------------------------------------------------- secrets
+
+
+def test_the_whole_url_is_a_secret():
+    line = begun()
+    line.play("d3")
+    line.failed(0, b"ConnectError")
+    line.do(m.HttpResult(line.poll.request, 200, (), b"<html>"))
+    assert SECRET not in repr(line.events) and SECRET not in repr(line.adapter.account)
+    assert SECRET not in json.dumps(line.memo)
+
+
+@pytest.mark.parametrize("token", [TOKEN, TOKEN.removesuffix("/localai"), f"5f0000/{SECRET}"])
+def test_the_address_may_be_given_whole(token):
+    assert Line(token=token).poll.url == TOKEN
+
+
+def test_a_bare_secret_needs_the_users_id_as_name():
+    assert wire.address("https://b.example", "5f0000", SECRET) == f"https://b.example/api/5f0000/{SECRET}"
+
+
+def test_a_secret_in_the_url_is_refused_without_being_quoted():
+    with pytest.raises(ValueError, match="token") as refused:
+        wire.address(TOKEN, "ada", "x")
+    assert SECRET not in str(refused.value)
+    assert kinds(Line(token="").events) == ["AuthFailed"]
+
+
+def test_a_wrong_secret_ends_the_account():
+    line = Line()
+    assert kinds(line.failed(404)) == ["AuthFailed"]
+    line = Line()
+    line.fire("hello")
+    assert kinds(line.failed(403)) == ["AuthFailed"], "that a poll stood for a while proves no secret"
+    line = begun()
+    line.play("d3")
+    assert line.failed(404) == [], "it was good: the lobby is in trouble"
+
+
+# ---------------------------------------------------------------------------------------------------------- matches
+
+
+def order(**attributes):
+    line = Line()
+    line.fire("hello")
+    line.do(m.Seek("s", m.Wish("othello", {}, {"opponents": ["bot-1"], "slot": 1, **attributes})))
+    return line
+
+
+def test_a_match_is_ordered_by_headers():
+    line = order(initdata={"seed": 1})
+    call = line.calls[-1]
+    assert call.url.endswith("/runmatch") and call.method == "GET"
+    assert dict(call.headers) == {
+        "User-Agent": "bothost",
+        "X-Game": "Reversi",
+        "X-Player-0": "bot-1",
+        "X-Player-1": "me",
+        "X-Initdata": '{"seed":1}',
+        "X-UseSimpleIO": "false",
+        "X-Timelimit": "10",
+    }
+    assert line.do(m.HttpResult(call.request, 200, (), A.encode())) == []
+    told = line.answered((A, '{"x":2,"y":3}'))
+    assert told[0] == m.Seated(
+        A, "othello", {}, 1, told[0].players, {"botzone": "Reversi", "players": ["bot-1", "me"]}, "s"
+    )
+
+
+def test_a_first_request_may_be_faster_than_the_orders_answer():
+    line = order()
+    call = line.calls[-1]
+    assert line.answered((A, '{"x":2,"y":3}')) == []
+    told = line.do(m.HttpResult(call.request, 200, (), A.encode()))
+    assert told[0].seek == "s"
+
+
+def test_a_refused_order_ends_the_seek():
+    line = order()
+    (ended,) = line.do(m.HttpResult(line.calls[-1].request, 403, (), b"too many matches"))
+    assert ended == m.SeekEnded("s", "no match: HTTP 403 too many matches")
+    assert "start" in line.timers, "orders keep their distance"
+
+
+def test_a_match_that_people_made_fulfils_a_seek_without_opponents():
+    line = Line()
+    line.fire("hello")
+    line.do(m.Seek("s", m.Wish("othello")))
+    assert len(line.calls) == 1
+    told = line.answered((A, BLACK))
+    assert told[0].seek == "s"
+
+
+@pytest.mark.parametrize("attributes", [{"opponents": []}, {"opponents": ["a", "b"]}, {"botzone": "Gomoku"}])
+def test_wishes_that_make_no_sense(attributes):
+    line = Line()
+    line.fire("hello")
+    assert kinds(line.do(m.Seek("s", m.Wish("othello", {}, attributes)))) == ["SeekEnded"]
+
+
+def test_leaving_aborts_the_match():
+    line = begun()
+    assert kinds(line.do(m.Leave(A))) == ["TableEnded"]
+    assert line.calls[-2].url.endswith("/abortmatch") and ("X-Matchid", A) in line.calls[-2].headers
+    assert line.answered((A, BLACK)) == [], "what is still said of it does not concern us"
+
+
+def test_a_match_of_which_nothing_is_heard_is_given_up():
+    line = begun()
+    line.play("d3")
+    (ended,) = line.fire(f"stall:{A}")
+    assert ended.reason == "aborted"
+
+
+def test_requests_that_only_want_to_be_heard_are_passed():
+    line = Line()
+    line.answered((A, "0 1 2"))
+    assert line.carried() == {A: "PASS"} and kinds(line.events) == ["Connected"]
+    line.answered((A, "1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1"))
+    assert line.carried() == {A: "PASS"}
+    line.answered((A, "3 0 DRAW"))
+    line.answered((A, "3 0 PLAY W1"))
+    line.play("peng:W1", "play:J1")
+    assert line.carried() == {A: "PENG J1"}
+
+
+def test_flowers_that_come_late_open_the_table_anew():
+    line = Line()
+    line.answered((A, "0 1 2"))
+    line.answered((A, "1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1"))
+    told = line.answered((A, "3 0 BUHUA H3"))
+    assert kinds(told) == ["TableEnded", "Seated", "Snapshot"] and told[1].rules["flowers"] is True
+    assert line.carried() == {A: "PASS"}
+
+
+def test_a_match_that_is_not_understood_is_played_on():
+    line = Line()
+    line.answered((A, "0 1 2"))
+    line.answered((A, "1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1"))
+    told = line.answered((A, "3 2 WHAT"))
+    assert kinds(told) == ["Notice"] and line.carried() == {A: "PASS"}
+    line.answered((A, "2 T7"))
+    assert line.carried() == {A: "PLAY T7"}
+
+
+def test_illegal_answers_are_told_by_nothing_but_the_end():
+    """rejects_illegal: silence."""
+    line = begun()
+    line.play("d3")
+    assert "Rejected" not in kinds(line.answered(finished=[f"{A} 0 2 0 2"]))
+
+
+# ------------------------------------------------------------------------------------------------------------ resume
+
+
+def test_a_fresh_process_finds_its_matches_and_its_question():
+    first = begun()
+    first.play("d3")
+    first.answered((A, '{"x":2,"y":2}'))
+    second = Line(first.memo)
+    told = second.answered((A, '{"x":2,"y":2}'))
+    assert kinds(told) == ["Connected", "Seated", "Snapshot", "ActionRequest"]
+    assert told[0].resumed and told[3].request_id == f"{A}.2" and told[3].seq == 3
+    assert msgspec.json.encode(first.memo)
+    second.play("b3")
+    assert second.carried() == {A: '{"x":1,"y":2}'}
+
+
+def test_a_fresh_process_does_not_say_again_what_the_lobby_has():
+    """The earlier process answered, and was killed: the lobby is a request further."""
+    first = begun()
+    second = Line(first.memo)
+    second.fire("hello")
+    assert second.answered((A, '{"x":2,"y":2}')) == []
+    told = second.play("d3")
+    assert kinds(told) == ["MoveAcknowledged", "Delta", "ActionRequest"]
+    assert told[1].events == ("move 0 d3", "move 1 c3")
+
+
+def test_a_fresh_process_waits_to_be_asked_again():
+    first = begun()
+    second = Line(first.memo)
+    second.fire("hello")
+    second.play("d3")
+    second.answered()
+    second.fire("again")
+    assert second.carried() == {}
+    second.answered((A, BLACK))
+    assert second.carried() == {A: '{"x":3,"y":2}'}
+
+
+@pytest.mark.parametrize(
+    "memo", [{}, {"matches": 3}, {"matches": {A: None, "no id!": {}}}, {"matches": {A: {"game": 1}}}]
+)
+def test_a_memo_that_makes_no_sense_is_passed_over(memo):
+    assert kinds(Line(memo).fire("hello")) == ["Connected"]
+
+
+def test_tables_of_which_nothing_is_remembered_are_aborted():
+    line = Line()
+    line.fire("hello")
+    told = line.do(m.Resume((B,), {}))
+    assert told == [m.TableEnded(B, "aborted", detail="nothing is remembered of it")]
+
+
+def test_a_snapshot_is_ours_to_tell():
+    line = begun()
+    assert kinds(line.do(m.Resync(A))) == ["Snapshot", "ActionRequest"]
+
+
+# ----------------------------------------------------------------------------------------------------------- bodies
+
+
+def test_bodies_are_read_patiently():
+    polled = wire.polled(b"2 2\r\n" + f"{A}\r\n0 1 2\r\nbad id!\r\nx\r\n{B} 1 2 2 0\r\n{B} x".encode())
+    assert polled.requests == ((A, "0 1 2"),)
+    assert polled.finished == (wire.Finished(B, 1, (2.0, 0.0)),)
+    assert polled.odd == ("bad id! x", f"{B} x")
+    assert wire.polled(b"3 1\n").requests == ()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"1", b"-1 0", b"9999999 0", b"\xff\xfe"])
+def test_bodies_that_are_none(body):
+    with pytest.raises(wire.BadAnswer):
+        wire.polled(body)
+
+
+def test_an_answer_that_cannot_be_a_header_is_refused():
+    for text in ("a\nX-Evil: 1", "牌"):
+        with pytest.raises(ValueError, match="ASCII"):
+            wire.answer_header(A, text)
+
+
+REQUESTS = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from([BLACK, "0 1 2", "2 W3", "3 0 DRAW", "[]", "null", '"0 1 2"', '{"own":[1],"bid":[]}', "-1 -1"]),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([A, B, "x", ""]), REQUESTS), max_size=6), st.binary(max_size=30))
+def test_whatever_comes_feed_returns(requests, tail):
+    line = Line()
+    for pair in requests:
+        lines = "\n".join(["1 1", *pair, "?"]).encode() + tail
+        line.do(m.HttpResult(line.poll.request, 200, (), lines))
+        for event in list(line.events):
+            if isinstance(event, m.ActionRequest):
+                line.do(m.Resync(event.table))
+        if "again" in line.timers:
+            line.fire("again")
+
+
+# ----------------------------------------------------------------------------------------------------- capabilities
+
+PROVEN = {
+    "games": test_the_get_blocks_until_something_is_to_do,
+    "tables_per_connection": test_several_matches_at_once_share_a_poll,
+    "connections_per_identity": test_the_get_blocks_until_something_is_to_do,
+    "acks_moves": test_an_echo_is_the_next_request_or_a_poll_that_stands,
+    "rejects_illegal": test_illegal_answers_are_told_by_nothing_but_the_end,
+    "sends_turn": test_requests_that_only_want_to_be_heard_are_passed,
+    "sends_legal_actions": test_answers_go_as_headers_on_the_next_get,
+    "takes_composites": test_requests_that_only_want_to_be_heard_are_passed,
+    "clock": test_a_match_is_ordered_by_headers,
+    "resume": test_a_fresh_process_finds_its_matches_and_its_question,
+    "resume_delivers": test_a_fresh_process_waits_to_be_asked_again,
+    "heartbeat": test_the_get_blocks_until_something_is_to_do,
+    "messages_per_second": test_polls_that_bring_nothing_new_are_not_repeated_at_once,
+    "on_rate_limit": test_polls_that_bring_nothing_new_are_not_repeated_at_once,
+    "plays_for_us": test_a_host_that_does_not_answer_holds_up_no_other_match,
+    "transport": test_the_get_blocks_until_something_is_to_do,
+    "needs_secret": test_a_secret_in_the_url_is_refused_without_being_quoted,
+}
+
+
+def test_every_capability_is_proven():
+    assert PROVEN.keys() == set(Botzone.capabilities.__struct_fields__)
