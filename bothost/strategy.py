@@ -93,7 +93,7 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Player(ABC):
-    """One seat at one table, for one hand. Never called by two threads at once."""
+    """One seat at one table, for one hand. Called by one thread at a time, with one exception: ``quick``."""
 
     @abstractmethod
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
@@ -108,7 +108,11 @@ class Player(ABC):
         return None
 
     def quick(self, view: View, legal: ActionArray) -> Decision | None:
-        """The cheap policy for when ``decide`` is late or fails: within a millisecond or so. None: there is none."""
+        """The cheap policy for when ``decide`` is late or fails: within a millisecond or so. None: there is none.
+
+        It may be called, in another thread, while a ``decide`` of this player that was given up still runs: read what
+        it needs from ``view`` and from what never changes, and rely on nothing that ``decide`` is in the middle of.
+        """
         return None
 
     def close(self) -> None:

@@ -7,7 +7,11 @@ import pytest
 
 from bothost.errors import AuthError, LobbyUnreachable
 from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.base import Account
+from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobby_server import ServerSettings, serve
+from bothost.messages import Authenticate, Connected
+from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fault_lobby import FaultLobby, Faults
 
 TOKENS = {name: name * 3 for name in ("ada", "bob", "cyd")}
@@ -65,6 +69,51 @@ async def test_time_0_after_a_reconnect_is_no_reason_for_an_illegal_move(kit):
     """lichess-bot#1053."""
     async with faulty(kit, Faults(zero_clock=True, drop_after=8), grant_ms=3000) as (server, host):
         await kit.until(lambda: "drop_after" in server.struck and host.floor.tally.hands >= 6)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_a_rate_cut_costs_a_connection_and_no_move(kit):
+    faults = Faults(rate_cut=12.0)
+    async with faulty(kit, faults, accounts=1, tables=4, robots=True, grant_ms=3000) as (server, host):
+        await kit.until(lambda: "rate_cut" in server.struck and host.floor.tally.hands >= 4, 40)
+        assert host.accounts[0].connection.reconnects >= 1
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+@contextlib.asynccontextmanager
+async def logged_in_elsewhere(url):
+    """Somebody else logs in as ada."""
+    account = Account(name="ada", url=url, token=TOKENS["ada"])
+    async with AdapterDriver(EmbeddedLobby(account, EmbeddedLobby.Options())) as driver:
+        driver.do(Authenticate({}))
+        await driver.expect(Connected)
+        yield driver
+
+
+async def test_a_zombie_first_socket_is_noticed_and_left(kit):
+    """A second log-in took over, and the first socket stands: open, silent, and nobody tells it."""
+    async with faulty(kit, Faults(zombies=True), accounts=1, robots=True, grant_ms=3000) as (server, host):
+        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        async with logged_in_elsewhere(server.url):
+            (account,) = host.accounts
+            await kit.until(lambda: account.connection.reconnects >= 1)
+            hands = host.floor.tally.hands
+            await kit.until(lambda: host.floor.tally.hands >= hands + 3)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit):
+    async with FaultLobby(TOKENS, robots=True, grant_ms=3000) as server:
+        kit.url = server.url
+        host = kit.host(kit.settings(accounts=1))
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        async with logged_in_elsewhere(server.url):
+            await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 10)
+            connections = {frame.conn for frame in server.frames}
+            await asyncio.sleep(0.5)
+            assert {frame.conn for frame in server.frames} == connections == {1, 2}
+        assert host.accounts[0].superseded
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
