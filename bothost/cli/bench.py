@@ -22,6 +22,7 @@ BENCHES: dict[str, str] = {
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
+    "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
     "log": "Rows per second of the decision log, beside the raw database.",
     "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",
     "soak": "Memory, file descriptors and latency of a host over an hour, with their slopes.",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, Player, Strategy, Table, Trainer
-from bothost.rules import ActionArray, Game, Search, View, _native, doudizhu, search
+from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
+from bothost.rules import ActionArray, FloatArray, Game, Search, View, _native, doudizhu, search
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
+
+if TYPE_CHECKING:
+    from bothost_doudizhu_mcts.network import Network
 
 SLICE = 250
 """Iterations between two looks at whether the choice can still change."""
@@ -40,6 +43,18 @@ class DoudizhuMcts(Strategy):
 
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
+        self.network = self._network(model)
+
+    def _network(self, model: Model | None) -> Network | None:
+        if self.options.cnn == "off":
+            return None
+        if model is not None:
+            from bothost_doudizhu_mcts.network import Network
+
+            return Network(model)
+        if self.options.cnn == "only":
+            raise ModelError("cnn = only, and there is no network", advice="leave the option out, or train one")
+        return None
 
     @classmethod
     def supports(cls, game: Game) -> bool:
@@ -51,6 +66,12 @@ class DoudizhuMcts(Strategy):
         from bothost_doudizhu_mcts.train import Fitter
 
         return {"collect": Collector, "fit": Fitter}
+
+    @classmethod
+    def reproduction(cls) -> type[Reproduction]:
+        from bothost_doudizhu_mcts.reproduce import DoudizhuReproduction
+
+        return DoudizhuReproduction
 
     def player(self, table: Table) -> DoudizhuMctsPlayer:
         return DoudizhuMctsPlayer(self, table)
@@ -72,6 +93,7 @@ class DoudizhuMctsPlayer(Player):
     """Keeps the tree of the hand."""
 
     def __init__(self, strategy: DoudizhuMcts, table: Table) -> None:
+        self.network = strategy.network
         self.options = strategy.options
         self.table = table
         self.thought: Thought | None = None
@@ -85,9 +107,17 @@ class DoudizhuMctsPlayer(Player):
             action, reason = only
             return Decision(action=action, stats={"reason": reason, "iterations": 0})
         ms = allotted_ms(budget, leads=known["last"] is None, cards=len(known["hand"]), max_ms=self.options.max_ms)
+        network = self.network if view.phase == "play" else None
+        if network is not None and self.options.cnn == "only":
+            return _by_network(legal, network, network.values(view, legal))
+        watch = self._watch(ms)
         thought, reused = self._think_of(view, known)
-        watch = self._run(thought.search, ms)
+        if network is not None and self.options.utility == "win":
+            thought.search.set_root_priors(network.values(view, legal))
+        self._run(thought.search, watch)
         decision = _decision(view, legal, thought, watch)
+        if network is not None:
+            decision.model_sha256, decision.encoder_version = network.sha256, network.version
         thought.action = decision.action
         decision.stats = {
             **(decision.stats or {}),
@@ -137,19 +167,21 @@ class DoudizhuMctsPlayer(Player):
         self.thought = Thought(search(view, seed, **options), options, seed, len(history))
         return self.thought, 0
 
-    def _run(self, tree: Search, ms: float) -> Stopwatch:
+    def _watch(self, ms: float) -> Stopwatch:
+        return Stopwatch(ms, self.options.iterations or (DEFAULT_ITERATIONS if math.isinf(ms) else math.inf))
+
+    def _run(self, tree: Search, watch: Stopwatch) -> None:
         """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
-        limit = self.options.iterations or (DEFAULT_ITERATIONS if math.isinf(ms) else math.inf)
-        watch = Stopwatch(ms, limit)
         while not watch.over():
             before = tree.iterations
             left = watch.left_ms()
-            tree.run(iterations=int(min(SLICE, limit - watch.done)), ms=left if math.isfinite(left) else None)
+            tree.run(
+                iterations=int(min(SLICE, watch.iterations - watch.done)), ms=left if math.isfinite(left) else None
+            )
             watch.done += tree.iterations - before
             first, second = _most_visited(tree)
             if first - second > watch.left_iterations():
                 break
-        return watch
 
 
 def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str] | None:
@@ -166,6 +198,19 @@ def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str
 def _most_visited(tree: Search) -> tuple[int, int]:
     visits = sorted((n for _, n, _ in tree.root_actions), reverse=True)
     return visits[0], visits[1]
+
+
+def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Decision:
+    """The move of the best value, without any search."""
+    best = int(values.argmax())
+    return Decision(
+        action=int(legal[best]),
+        values=values.tolist(),
+        value=float(values[best]),
+        stats={"reason": "the network's best", "iterations": 0},
+        model_sha256=network.sha256,
+        encoder_version=network.version,
+    )
 
 
 def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:

@@ -28,6 +28,11 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same."""
     widening: float = 1.0
     """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
+    cnn: Literal["on", "off", "only"] = "on"
+    """Whether the network's values of the legal moves begin the tree (where there is a network), or are all there is:
+    then a move takes a few milliseconds. Bids are searched for in any case."""
+    prior_visits: float = 20.0
+    """Visits that the network's value of a move counts for."""
     utility: Literal["win", "points"] = "win"
     """What is searched for: to win the hand, or points (with bombs and spring). Bids are searched for points."""
     threads: int = 1
@@ -50,6 +55,8 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("belief must be within 0 and 100,000")
         if not 0.0 <= self.widening <= 1000.0:
             raise ValueError("widening must be within 0 and 1,000")
+        if not 0.0 <= self.prior_visits <= 1e6:
+            raise ValueError("prior_visits must be within 0 and 1,000,000")
         if not 1 <= self.threads <= 64:
             raise ValueError("threads must be within 1 and 64")
 
@@ -63,6 +70,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "others": self.others,
             "belief": self.belief,
             "widening": self.widening,
+            "prior_visits": self.prior_visits,
             "utility": "points" if points else "sign",
             "points_scale": POINTS_SCALE * float(game.rules["base"]) if points else 1.0,
             "threads": self.threads,

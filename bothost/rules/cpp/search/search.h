@@ -59,10 +59,11 @@ class Worker {
   /// From now on every iteration begins with this action of the root.
   void commit(Action action) { committed_ = action; }
 
-  /// What an evaluator says of the root's legal actions.
+  /// What an evaluator says of the root's legal actions, by which they are also widened.
   void set_root_priors(std::span<const float> values) {
     if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
     set_priors(tree_.root(), root_legal_, values);
+    for (const auto i : indices_) tree_[tree_.root()].edges[i].preference = tree_[tree_.root()].edges[i].prior;
   }
 
   /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
