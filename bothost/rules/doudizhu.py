@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.rules import _native
-from bothost.rules.game import View
+from bothost.rules.game import State, View
 
 RANKS = "3456789TJQKA2BR"
 MAX_HAND = 20
@@ -137,6 +137,17 @@ def landlord_win_probability(cards: str) -> float:
 def rule_choice(view: View) -> tuple[int, str]:
     """Action of the native rule player, and its reason in words. Raises ValueError where the seat is not asked."""
     return _native.doudizhu_rule_choice(_native_view(view))
+
+
+def log_likelihood(view: View, deal: State) -> float:
+    """Log of the probability of all that the other seats did, were the hands as in ``deal``, a sample of the view.
+
+    Players are taken to like what the rule player likes, more or less: see ``cpp/doudizhu/belief.h``. 0 where the view
+    does not know the history, minus infinity of hands that could not have played so.
+    """
+    if not isinstance(deal, _native.State):
+        raise TypeError("the deal is not one of Dou Dizhu")
+    return _native.doudizhu_log_likelihood(_native_view(view), deal)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:

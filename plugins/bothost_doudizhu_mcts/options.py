@@ -1,4 +1,4 @@
-"""Options of play."""
+"""Options of play, and of the search that plays."""
 
 from __future__ import annotations
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -135,3 +137,48 @@ def test_it_bids_on_strong_hands_and_not_on_weak_ones(hand: str, bid: str) -> No
 def test_options_out_of_range_are_refused_in_words() -> None:
     with pytest.raises(Exception, match="noise must be within"):
         player(noise=2.0)
+
+
+def test_the_reproduction_plays_every_row_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    from bothost import Contestant, ReproductionRun
+
+    reproduction = PLUGINS.strategies["doudizhu-mcts"].reproduction()
+    assert reproduction is not None
+    asked: list[tuple[Contestant, Contestant, int]] = []
+
+    def play(game: str, contestants: tuple[Contestant, Contestant], *, deals: int, **_: object) -> dict[str, object]:
+        asked.append((*contestants, deals))
+        figures = {"deals": deals, "wp": 0.6, "ci95": (0.5, 0.7), "landlord_wp": 0.5, "peasant_wp": 0.7}
+        return {**figures, "ms_per_move": {"A": 1.0, "B": 0.1}}
+
+    options = msgspec.convert({"deals": 10, "ladder_deals": 3, "iterations": [10, 20]}, reproduction.Options)
+    run = ReproductionRun(out=tmp_path, play=play)  # type: ignore[arg-type]
+    made = reproduction(options).run(run, lambda done, note="", total=None: None)
+    assert (tmp_path / "win_rates.png").stat().st_size > 1000
+    assert [step["more"] for step in made.figures["ladder"]] == [20]
+    assert {b.address for _, b, _ in asked} == {"rhcp-doudizhu", "doudizhu-mcts"}
+    assert max(deals for *_, deals in asked) == 10
+    for a, b, _ in asked:  # every option that it plays with is one
+        for side in (a, b):
+            PLUGINS.resolve(side.address, side.options)
+
+
+@pytest.mark.long
+def test_headline_against_the_rhcp_player(tmp_path: Path) -> None:
+    """1,000 duplicate deals, 200 ms a move: some hours on one core."""
+    from bothost.arena.run import MatchSpec, run_match
+    from bothost.cli.arena import build
+
+    spec = MatchSpec(
+        game="doudizhu",
+        rules={},
+        contestants=("doudizhu-mcts", "rhcp-doudizhu"),
+        options=({}, {}),
+        deals=1000,
+        ms=200.0,
+    )
+    figures = run_match(spec, build, journal=tmp_path / "journal.jsonl")
+    assert figures["landlord_wp"] >= 0.66
+    assert figures["peasant_wp"] >= 0.58
+    assert figures["wp"] >= 0.62
+    assert not any(figures["illegal"].values())

@@ -7,6 +7,7 @@ import pytest
 
 from bothost import rules
 from bothost.errors import UsageError
+from bothost.rules import doudizhu
 
 GAMES = rules.games(testing=True)
 
@@ -150,3 +151,92 @@ def test_nan_from_an_evaluator_counts_as_nothing():
     search = rules.search(asked_view(rules.game("claims")), leaf="evaluator")
     evaluate_all(search, value=float("nan"), iterations=60)
     assert all(np.isfinite(value) for _, _, value in search.root_actions)
+
+
+RULE = {"playout": "rule", "others": "policy", "widening": 1.0, "belief": 50}
+
+
+def rule_hand(seed, plies):
+    """A hand of rule players, some plies on."""
+    state = rules.game("doudizhu").new_state(seed)
+    for _ in range(plies):
+        if not state.terminal:
+            state.apply(state.to_act[0], doudizhu.rule_choice(state.view(state.to_act[0]))[0])
+    return state
+
+
+def test_a_search_by_the_games_own_policy_is_fixed_by_its_seed_too():
+    view = rule_hand(4, 9).view(0)
+
+    def run(seed):
+        search = rules.search(view, seed=seed, **RULE)
+        search.run(iterations=300)
+        return search.root_actions, search.deals
+
+    assert run(1) == run(1)
+    assert run(1)[1] == 50
+    assert run(1) != run(2)
+
+
+def test_only_games_with_a_policy_are_searched_by_it():
+    view = asked_view(rules.game("othello"))
+    for option in ({"playout": "rule"}, {"others": "policy"}):
+        with pytest.raises(ValueError, match="no policy of its own"):
+            rules.search(view, **option)
+    search = rules.search(view, widening=1.0, belief=10)  # of no use here, and harmless
+    search.run(iterations=50)
+    assert search.iterations == 50
+
+
+def test_widening_looks_first_at_what_the_policy_likes():
+    state = rule_hand(1, 0)
+    view = state.view(0)
+    search = rules.search(view, seed=1, **RULE)
+    search.run(iterations=15)
+    tried = [action for action, visits, _ in search.root_actions if visits]
+    assert len(tried) <= 4
+    assert doudizhu.rule_choice(view)[0] in tried
+
+
+def test_values_of_the_root_count_as_visits_and_give_way_to_playouts():
+    view = rule_hand(1, 0).view(0)
+    legal = view.legal()
+    priors = np.full(len(legal), -0.5, np.float32)
+    priors[3] = 0.9
+    search = rules.search(view, seed=1, prior_visits=30, exploration=0.3, **RULE)
+    search.set_root_priors(priors)
+    search.run(iterations=5)
+    assert max(search.root_actions, key=lambda found: found[1])[0] == legal[3]
+    with pytest.raises(ValueError, match="legal actions"):
+        search.set_root_priors(priors[:-1].copy())
+
+
+def test_a_committed_search_goes_on_below_its_action_alone():
+    view = rule_hand(1, 0).view(0)
+    legal = view.legal().tolist()
+    search = rules.search(view, seed=1, **RULE)
+    search.run(iterations=100)
+    before = {action: visits for action, visits, _ in search.root_actions}
+    search.commit(legal[2])
+    search.run(iterations=50)
+    after = {action: visits for action, visits, _ in search.root_actions}
+    assert after == {**before, legal[2]: before[legal[2]] + 50}
+    with pytest.raises(ValueError, match="not legal"):
+        search.commit(0)
+
+
+def test_the_true_hands_explain_the_play_better_than_others():
+    """By what rule players did, the true deal is more likely than nearly all deals that the cards would allow."""
+    shares = []
+    for seed in range(20):
+        state = rule_hand(seed, 16)
+        if state.terminal:
+            continue
+        view = state.view(state.to_act[0])
+        true = doudizhu.log_likelihood(view, state)
+        samples = [doudizhu.log_likelihood(view, view.sample_state(i)) for i in range(100)]
+        shares.append(np.mean([true > sample for sample in samples]))
+    assert np.mean(shares) > 0.75
+    snapshot = {**view.to_json(), "complete": False, "history": []}
+    unknown = view.game.view_from_snapshot(snapshot)
+    assert doudizhu.log_likelihood(unknown, unknown.sample_state(1)) == 0.0

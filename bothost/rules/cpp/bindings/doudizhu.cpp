@@ -53,6 +53,13 @@ nb::tuple choice_of(const AnyView& view) {
   return nb::make_tuple(choice.action, choice.reason);
 }
 
+double likelihood(const AnyView& view, const AnyState& deal) {
+  const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
+  const auto* state = dynamic_cast<const erased::StateOf<Doudizhu>*>(&deal);
+  if (!own || !state) throw nb::type_error("view and state must be ones of Dou Dizhu");
+  return log_likelihood(own->native(), state->native(), {});
+}
+
 }  // namespace
 
 void bind_doudizhu(nb::module_& m) {
@@ -84,6 +91,7 @@ void bind_doudizhu(nb::module_& m) {
       [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); },
       nb::arg("cards"));
   m.def("doudizhu_rule_choice", &choice_of<choose>, nb::arg("view"));
+  m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"));
   m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "doudizhu/policy.h"
@@ -44,6 +45,7 @@ double log_likelihood(const View& view, const State& deal, const Taste& taste) {
     const Action action = seen.history[static_cast<std::size_t>(i)];
     const Seat seat = table.turn;
     Cards& hand = hands[static_cast<std::size_t>(seat)];
+    if (!contains(hand, u[action].cards)) return -std::numeric_limits<double>::infinity();
     if (seat != view.seat()) {
       const Generator generator(hand, view.rules().allowed);
       Action* const end =

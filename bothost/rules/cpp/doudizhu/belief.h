@@ -15,7 +15,8 @@ struct Taste {
 };
 
 /// Log of the probability of all that the other seats did, were their hands as in `deal`, a sample of the
-/// view. 0 where the view does not know the history. Some microseconds for each of their plays.
+/// view; minus infinity of hands that could not have played so. 0 where the view does not know the history.
+/// Some microseconds for each of their plays.
 double log_likelihood(const View& view, const State& deal, const Taste& taste);
 
 }  // namespace bothost::doudizhu

@@ -63,7 +63,8 @@ class Worker {
   void set_root_priors(std::span<const float> values) {
     if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
     set_priors(tree_.root(), root_legal_, values);
-    for (const auto i : indices_) tree_[tree_.root()].edges[i].preference = tree_[tree_.root()].edges[i].prior;
+    for (const auto i : indices_)
+      tree_[tree_.root()].edges[i].preference = tree_[tree_.root()].edges[i].prior;
   }
 
   /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
