@@ -7,10 +7,11 @@ from bothost.lobbies.base import LobbyAdapter
 from bothost.lobbies.botzone import Botzone
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
+from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.othello_platform import OthelloPlatform
 
 
 @hookimpl
 def bothost_lobbies() -> list[type[LobbyAdapter]]:
     """The adapters in this package."""
-    return [Botzone, EmbeddedLobby, MailgycLobby, OthelloPlatform]
+    return [Botzone, EmbeddedLobby, MailgycLobby, OpenMahjong, OthelloPlatform]

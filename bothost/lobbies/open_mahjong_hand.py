@@ -1,0 +1,348 @@
+"""One hand at open_mahjong as our seat knows it: the lobby's picture on one side, the canonical view on the other.
+
+The lobby deals fourteen tiles to the dealer before flowers are replaced, one flower at a time; our rules deal thirteen,
+and the dealer draws when no flower is left. It tells no passes and no wins, and lets a robot discard a flower. What our
+rules cannot follow becomes a snapshot of the lobby's picture.
+"""
+
+from __future__ import annotations
+
+from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.lobbies.open_mahjong_picture import SEATS, Json, Mismatch, Picture
+from bothost.rules import mahjong
+from bothost.rules.game import Game, View
+
+FALSE_WIN = "错和"
+"""Among the fans of a declared hand below the minimum; the hand goes on."""
+BLIND_SEQ, SEQ_PER_TICK = 1000, 4
+"""Views without a past count their events from here on, so that a later one of a hand always counts further."""
+_RANKS = {"pass": 0, "chi": 1, "peng": 2, "gang": 2, "hu": 3}
+_FAN_ALIASES = {"七对子": "七对"}
+
+
+class Hand:
+    """One hand, from one seat."""
+
+    __slots__ = ("_game", "_lines", "_pending", "name", "picture", "said", "tick", "told", "trouble", "view")
+
+    def __init__(self, name: str, game: Game, picture: Picture, tick: int) -> None:
+        self.name = name
+        self.picture = picture
+        self.tick = tick
+        """The lobby's count of what happened and what was asked."""
+        self.view: View | None = None
+        """None while our rules have no word for the position."""
+        self.said = ""
+        """Our answer to the open discard."""
+        self.told = 0
+        """How far the host has been told."""
+        self.trouble = ""
+        """Why the view was lost."""
+        self._game = game
+        self._lines: list[str] = []
+        self._pending: list[int] = []
+        """Dealer's tiles, during the replacement of flowers, that the view has not drawn yet."""
+
+    @property
+    def seat(self) -> int:
+        return self.picture.seat
+
+    def seat_of(self, index: int) -> int:
+        """The canonical seat of a lobby's index."""
+        return (index - self.picture.dealer) % SEATS
+
+    @classmethod
+    def begin(cls, name: str, game: Game, picture: Picture, tick: int) -> Hand:
+        """A hand of which nothing happened yet."""
+        hand = cls(name, game, picture, tick)
+        dealt = list(picture.own)
+        if hand.seat == 0:
+            place = max(i for i, tile in enumerate(dealt) if not wire.is_flower(tile))
+            hand._pending = [dealt.pop(place)]
+        hand.view = game.new_view(hand.seat)
+        hand._fold(f"deal {hand.seat} {picture.wind} {' '.join(map(wire.word, dealt))}")
+        return hand
+
+    # ------------------------------------------------------------------------------------------------- to the host
+
+    def take_lines(self) -> tuple[int, tuple[str, ...]]:
+        """Events that the host has not been told, and the number of the first."""
+        first, lines = self.told, tuple(self._lines)
+        self._lines = []
+        self.told += len(lines)
+        return first, lines
+
+    def renew(self, seq: int | None = None) -> Json | None:
+        """Take the lobby's picture for our view; None while that cannot be.
+
+        ``seq``: what an earlier process had counted at this moment.
+        """
+        if seq is None:
+            seq = max(self.told + 1, BLIND_SEQ + SEQ_PER_TICK * self.tick)
+        self._lines = []
+        snapshot = self.picture.snapshot(seq)
+        self.view = None
+        if snapshot is None:
+            return None
+        try:
+            self.view = self._game.view_from_snapshot(snapshot)
+        except ValueError as error:
+            self.trouble = str(error)
+            return None
+        self.told, self.trouble = seq, ""
+        return self.view.to_json()
+
+    # ------------------------------------------------------------------------------------------------ what is told
+
+    def begin_play(self) -> None:
+        """The opening flowers are replaced: the dealer has its fourteenth tile."""
+        picture = self.picture
+        if picture.phase != "opening":
+            return
+        picture.phase, picture.actor = "turn", 0
+        if self.seat == 0:
+            picture.drawn = picture.own[-1]
+            self._fold(f"draw 0 {wire.word(self._pending.pop())}" if self._pending else "draw 0")
+        else:
+            self._fold("draw 0")
+
+    def acted(self, action: wire.Action) -> str | None:
+        """Something happened. Returns what became of our answer to the discard: "counted", "outdone", or None.
+
+        Raises Mismatch where it contradicts what we hold.
+        """
+        seat = self.seat_of(action.action_player)
+        self.tick = action.action_tick
+        fate = None
+        for kind in action.action_list:
+            if kind == "buhua":
+                self._laid(seat, action)
+            elif kind in ("deal_tile", "deal_buhua_tile", "deal_gang_tile"):
+                fate = self._settle(seat, "pass") or fate
+                self._drawn(seat, action, kind)
+            elif kind == "cut":
+                self.begin_play()
+                self._cut(seat, action)
+            elif kind in ("angang", "jiagang"):
+                self.begin_play()
+                self._own_kong(seat, kind, action)
+            elif kind in ("chi_left", "chi_mid", "chi_right", "peng", "gang"):
+                fate = self._settle(seat, kind) or fate
+                self._claimed(seat, kind)
+            else:
+                self._lose(f"the lobby did {kind!r}")
+        return fate
+
+    def ended(self, result: wire.Result) -> tuple[float, ...] | None:
+        """The hand is over. Returns the scores by seat, None where the lobby does not tell them."""
+        self.tick = max(self.tick, result.action_tick)
+        picture = self.picture
+        if result.hu_class.startswith("hu") and result.hepai_player_index is not None:
+            self.begin_play()
+            winner = self.seat_of(result.hepai_player_index)
+            self._settle(winner, "hu")
+            source = picture.actor
+            hand = result.hepai_player_hand or ()
+            if winner != source:
+                tile = picture.last
+            else:
+                tile = picture.drawn if winner == self.seat else hand[-1] if hand else 0
+            if tile and not wire.is_flower(tile):
+                self._fold(f"hu {winner} {wire.word(tile)} {source} {_fans(result.hu_fan)}".rstrip())
+        elif picture.wall == 0:
+            self._settle(picture.actor, "pass")
+            self._fold("exhausted -")
+        picture.phase = "over"
+        changes = result.score_changes
+        if changes is None or set(changes) != {"0", "1", "2", "3"}:
+            return None
+        return tuple(float(changes[str((seat + picture.dealer) % SEATS)]) for seat in range(SEATS))
+
+    def asked_about(self, tile: int, *, robbing: bool) -> bool:
+        """The lobby asks for claims of this tile. Returns whether the picture had to be mended for it."""
+        picture = self.picture
+        if picture.phase in ("claims", "robbing") and picture.last == tile:
+            return False
+        kongs = [meld.tile for meld in picture.melds[picture.actor] if meld.kind == "gang"]
+        if not (robbing and picture.phase in ("claims", "drawing") and tile in kongs):
+            raise Mismatch("we are asked about a tile that does not lie open")
+        picture.phase, picture.last = "robbing", tile
+        return True
+
+    def _laid(self, seat: int, action: wire.Action) -> None:
+        if action.buhua_tile is None or not wire.is_flower(action.buhua_tile):
+            raise Mismatch("a flower is laid down that is none")
+        self.picture.lay(seat, action.buhua_tile)
+        self._fold(f"flower {seat} {wire.word(action.buhua_tile)}")
+
+    def _drawn(self, seat: int, action: wire.Action, kind: str) -> None:
+        tile = action.deal_tile if seat == self.seat else None
+        opening = self.picture.phase == "opening"
+        self.picture.draw(seat, tile, kong=kind == "deal_gang_tile")
+        if tile is None:
+            self._fold(f"draw {seat}")
+        elif opening and seat == 0:
+            self._pending.append(tile)
+            flower = next((held for held in self._pending if wire.is_flower(held)), None)
+            told = self._pending[0] if flower is None else flower
+            self._pending.remove(told)
+            self._fold(f"draw 0 {wire.word(told)}")
+        else:
+            self._fold(f"draw {seat} {wire.word(tile)}")
+
+    def _cut(self, seat: int, action: wire.Action) -> None:
+        tile = action.cut_tile
+        if tile is None:
+            raise Mismatch("a discard is not told")
+        self.picture.cut(seat, tile, drawn=bool(action.cut_class))
+        if not wire.is_flower(tile):
+            self._fold(f"play {seat} {wire.word(tile)}")
+        elif self.picture.wall == 0:
+            self._fold(f"flower {seat} {wire.word(tile)}")  # nothing can replace it, and nobody can claim it
+        else:
+            self._lose("a flower was discarded")
+
+    def _own_kong(self, seat: int, kind: str, action: wire.Action) -> None:
+        tile = _tile_of(action)
+        if kind == "angang":
+            self.picture.conceal(seat, tile if seat == self.seat else 0)
+            self._fold(f"angang {seat} {wire.word(tile)}" if seat == self.seat else f"angang {seat}")
+        else:
+            self.picture.add(seat, tile)
+            self._fold(f"bugang {seat} {wire.word(tile)}")
+
+    def _claimed(self, seat: int, kind: str) -> None:
+        last = self.picture.last
+        if kind.startswith("chi"):
+            middle = last + {"chi_left": -1, "chi_mid": 0, "chi_right": 1}[kind]
+            self.picture.claim(seat, "chi", middle)
+            self._fold(f"chi {seat} {wire.word(middle)}")
+        else:
+            self.picture.claim(seat, "gang" if kind == "gang" else "peng", last)
+            self._fold(f"{kind} {seat} {wire.word(last)}")
+
+    def _settle(self, seat: int, kind: str) -> str | None:
+        """The open discard went this way: whether our answer, of which the lobby gives no echo, was heard."""
+        said, self.said = self.said, ""
+        if not said or self.picture.phase not in ("claims", "robbing"):
+            return None
+        mine, theirs = _RANKS[said.split(":")[0]], _RANKS[kind.split("_")[0]]
+        if not (seat == self.seat and kind != "pass") and mine > theirs:
+            return "outdone"
+        self._fold(f"answer {self.seat} {said}")
+        return "counted"
+
+    def _fold(self, line: str) -> None:
+        if self.view is None:
+            return
+        try:
+            self.view.observe(line)
+        except ValueError as error:
+            self._lose(f"{line}: {error}")
+        else:
+            self._lines.append(line)
+
+    def _lose(self, reason: str) -> None:
+        """Nothing more is folded until ``renew``."""
+        self.view, self.trouble = None, reason
+
+    # -------------------------------------------------------------------------------------------------- what we say
+
+    def legal(self, actions: wire.Words) -> list[str]:
+        """The lobby's list of what we may do as canonical notations."""
+        picture, last = self.picture, self.picture.last
+        out = []
+        for action in actions:
+            if action == "pass":
+                out.append("pass")
+            elif action.startswith("hu_"):
+                out.append("hu")
+            elif action == "cut":
+                out += [f"play:{wire.word(tile)}" for tile in dict.fromkeys(picture.own) if not wire.is_flower(tile)]
+            elif action == "angang":
+                fours = [tile for tile in dict.fromkeys(picture.own) if picture.own.count(tile) == 4]
+                out += [f"angang:{wire.word(tile)}" for tile in fours]
+            elif action == "jiagang":
+                pungs = [meld.tile for meld in picture.melds[self.seat] if meld.kind == "peng"]
+                out += [f"bugang:{wire.word(tile)}" for tile in pungs if tile in picture.own]
+            elif action in ("chi_left", "chi_mid", "chi_right"):
+                out.append(f"chi:{wire.word(last + {'chi_left': -1, 'chi_mid': 0, 'chi_right': 1}[action])}")
+            elif action in ("peng", "gang"):
+                out.append(f"{action}:{wire.word(last)}")
+        return list(dict.fromkeys(out))
+
+    def notation_of(self, action: wire.Action) -> str:
+        """What our seat is seen to do, canonically, before it is folded; empty for draws and flowers."""
+        for kind in action.action_list:
+            try:
+                if kind == "cut" and action.cut_tile is not None:
+                    return f"play:{wire.word(action.cut_tile)}"
+                if kind in ("angang", "jiagang"):
+                    return f"{'angang' if kind == 'angang' else 'bugang'}:{wire.word(_tile_of(action))}"
+                legal = self.legal((kind,))
+            except ValueError:
+                return ""
+            if legal:
+                return legal[0]
+        return ""
+
+    def frame_of(self, action: str, asked: wire.Words, gamestate: str, tick: int) -> str:
+        """The frame that makes a move. Raises ValueError where the lobby does not offer it."""
+        if action not in self.legal(asked):
+            raise ValueError("the lobby does not offer this")
+        name, _, tile = action.partition(":")
+        number = wire.number(tile) if tile else 0
+        if name == "play":
+            return self.cut_frame(number, gamestate, tick)
+        if name == "hu":
+            name = next(word for word in asked if word.startswith("hu_"))
+            number = self.picture.drawn or self.picture.last
+        elif name == "chi":
+            name = {-1: "chi_left", 0: "chi_mid", 1: "chi_right"}[number - self.picture.last]
+            number = self.picture.last
+        elif name == "bugang":
+            name = "jiagang"
+        elif name == "pass":
+            number = self.picture.last
+        return action_frame(name, number, gamestate, tick)
+
+    def cut_frame(self, tile: int, gamestate: str, tick: int) -> str:
+        """The frame that discards a tile."""
+        drawn = tile == self.picture.drawn
+        place = len(self.picture.own) - 1 if drawn else self.picture.own.index(tile)
+        return wire.encode(
+            "gamestate/GB/cut_tile",
+            gamestate_id=gamestate,
+            cutClass=drawn,
+            TileId=tile,
+            cutIndex=place,
+            action_tick=tick,
+        )
+
+
+def _tile_of(action: wire.Action) -> int:
+    """The tile of a kong; 0 where it is hidden."""
+    digits = (action.combination_target or "")[1:]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def action_frame(action: str, tile: int | None, gamestate: str, tick: int) -> str:
+    """The frame of anything but a discard."""
+    return wire.encode(
+        "gamestate/GB/send_action", gamestate_id=gamestate, action=action, targetTile=tile or None, action_tick=tick
+    )
+
+
+def _fans(told: wire.Words | None) -> str:
+    """The lobby's fans in canonical words; empty where one is none of ours."""
+    counts: dict[str, int] = {}
+    for fan in told or ():
+        name, _, times = fan.partition("*")
+        if times and not times.isdecimal():
+            return ""
+        name = _FAN_ALIASES.get(name, name)
+        counts[name] = counts.get(name, 0) + (int(times) if times else 1)
+    try:
+        return mahjong.fan_words(counts) if counts else ""
+    except ValueError:
+        return ""

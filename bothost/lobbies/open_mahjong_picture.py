@@ -1,0 +1,221 @@
+"""The position at an open_mahjong table as the lobby tells it: who holds how much, what lies open, whose move it is.
+
+This picture takes whatever the lobby tells, also what our rules do not know (a discarded flower, a flower kept in the
+hand). From it a canonical snapshot is made where the folded view cannot follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from bothost.lobbies import open_mahjong_protocol as wire
+
+Json = dict[str, Any]
+Phase = Literal["opening", "turn", "discard", "claims", "robbing", "drawing", "over"]
+
+SEATS = 4
+WINDS = ("east", "south", "west", "north")
+_MELDS = {"s": "chi", "k": "peng", "g": "gang", "G": "angang"}
+
+
+class Mismatch(ValueError):
+    """What the lobby says does not follow from what it said before."""
+
+
+class Meld(msgspec.Struct):
+    kind: Literal["chi", "peng", "gang", "angang"]
+    tile: int
+    """Of a chow the middle one; 0 in another seat's concealed kong."""
+    claimed: int = 0
+
+
+class Picture(msgspec.Struct, kw_only=True):
+    """Seats are canonical: seat 0 deals. Tiles are the lobby's numbers."""
+
+    seat: int
+    dealer: int
+    """The lobby's index of seat 0."""
+    wind: str
+    sizes: list[int]
+    own: list[int]
+    """Our standing tiles in the lobby's order; what was drawn last stands last."""
+    flowers: list[int]
+    discards: list[list[int]]
+    """Also those that were claimed."""
+    melds: list[list[Meld]]
+    wall: int
+    actor: int
+    phase: Phase
+    last: int = 0
+    """The open discard, or the tile of an added kong."""
+    drawn: int = 0
+    """What we have drawn; 0 where it is not our turn."""
+    after_kong: bool = False
+
+    @classmethod
+    def read(cls, info: wire.GameInfo, user: int) -> Picture:
+        """The lobby's snapshot. Raises Mismatch where we do not sit there, or our tiles are not told."""
+        players = sorted(info.players_info, key=lambda player: (player.player_index - info.dealer_index) % SEATS)
+        if [(p.player_index - info.dealer_index) % SEATS for p in players] != list(range(SEATS)):
+            raise Mismatch("two players have one seat")
+        seat = next((s for s, player in enumerate(players) if player.user_id == user), None)
+        own = players[seat].hand_tiles if seat is not None else None
+        if seat is None or own is None or len(own) != players[seat].hand_tiles_count:
+            raise Mismatch("our own tiles are not told")
+        picture = cls(
+            seat=seat,
+            dealer=info.dealer_index,
+            wind=WINDS[(info.current_round - 1) // SEATS % SEATS],
+            sizes=[player.hand_tiles_count for player in players],
+            own=list(own),
+            flowers=[len(player.huapai_list) for player in players],
+            discards=[[*player.discard_origin_tiles, *player.discard_tiles] for player in players],
+            melds=[_melds(player) for player in players],
+            wall=info.tile_count,
+            actor=(info.current_player_index - info.dealer_index) % SEATS,
+            phase="opening",
+        )
+        picture._find_phase(players[picture.actor])
+        return picture
+
+    def _find_phase(self, actor: wire.PlayerInfo) -> None:
+        """The lobby does not name it."""
+        if not any(self.discards) and not any(self.melds) and self.sizes == [14, 13, 13, 13]:
+            return
+        if self.sizes[self.actor] % 3 == 2:
+            first = not self.discards[self.actor] and not self.melds[self.actor]
+            self.phase = "turn" if actor.has_draw_slot or first else "discard"
+            if self.phase == "turn" and self.actor == self.seat:
+                self.drawn = self.own[-1]
+        elif actor.discard_tiles:
+            self.phase, self.last = "claims", actor.discard_tiles[-1]
+        else:
+            self.phase = "drawing"
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing has happened since the deal."""
+        return self.phase == "opening" and not any(self.flowers)
+
+    # --------------------------------------------------------------------------------------------------- what happens
+
+    def draw(self, seat: int, tile: int | None, *, kong: bool = False) -> None:
+        self.wall -= 1
+        self.sizes[seat] += 1
+        if seat == self.seat:
+            if tile is None:
+                raise Mismatch("our own draw is not told")
+            self.own.append(tile)
+        if self.phase != "opening":
+            self.drawn = tile if seat == self.seat and tile is not None else 0
+            self.actor, self.phase, self.after_kong = seat, "turn", kong
+
+    def lay(self, seat: int, flower: int) -> None:
+        self._take(seat, (flower,))
+        self.flowers[seat] += 1
+        if self.phase != "opening":
+            self.phase, self.actor, self.drawn = "drawing", seat, 0
+
+    def cut(self, seat: int, tile: int, *, drawn: bool) -> None:
+        self._take(seat, (tile,), last=drawn)
+        self.discards[seat].append(tile)
+        self.actor, self.phase, self.last, self.drawn = seat, "claims", tile, 0
+
+    def claim(self, seat: int, kind: Literal["chi", "peng", "gang"], middle: int) -> None:
+        tiles = [middle - 1, middle, middle + 1] if kind == "chi" else [middle] * (4 if kind == "gang" else 3)
+        if self.last not in tiles:
+            raise Mismatch("a claim does not take the discard")
+        tiles.remove(self.last)
+        self._take(seat, tuple(tiles))
+        self.melds[seat].append(Meld(kind, middle, self.last))
+        self.actor, self.phase = seat, "drawing" if kind == "gang" else "discard"
+
+    def conceal(self, seat: int, tile: int) -> None:
+        """A concealed kong; ``tile`` is 0 for another seat's."""
+        self._take(seat, (tile,) * 4)
+        self.melds[seat].append(Meld("angang", tile))
+        self.actor, self.phase, self.drawn = seat, "drawing", 0
+
+    def add(self, seat: int, tile: int) -> None:
+        """A pung becomes a kong."""
+        pung = next((meld for meld in self.melds[seat] if meld.kind == "peng" and meld.tile == tile), None)
+        if pung is None:
+            raise Mismatch("there is no such pung")
+        self._take(seat, (tile,))
+        pung.kind = "gang"
+        self.actor, self.phase, self.last, self.drawn = seat, "robbing", tile, 0
+
+    def _take(self, seat: int, tiles: tuple[int, ...], *, last: bool = False) -> None:
+        self.sizes[seat] -= len(tiles)
+        if self.sizes[seat] < 0:
+            raise Mismatch("a seat lays down more than it holds")
+        if seat != self.seat:
+            return
+        for tile in tiles:
+            if tile not in self.own:
+                raise Mismatch("we are said to have laid down what we do not hold")
+            place = len(self.own) - 1 - self.own[::-1].index(tile) if last else self.own.index(tile)
+            del self.own[place]
+
+    # ----------------------------------------------------------------------------------------------------- what is told
+
+    def agrees(self, other: Picture) -> bool:
+        """Whether two pictures of one moment show the same."""
+        return _facts(self) == _facts(other)
+
+    def snapshot(self, seq: int) -> Json | None:
+        """The position as ``Game.view_from_snapshot`` takes it; None while our rules have no word for it."""
+        if self.phase in ("opening", "over") or any(map(wire.is_flower, self.own)):
+            return None
+        asks = self.phase in ("claims", "robbing")
+        if asks and wire.is_flower(self.last):
+            return None  # nobody can claim it: the next draw brings us back
+        return {
+            "seat": self.seat,
+            "seq": seq,
+            "prevalent_wind": self.wind,
+            "phase": self.phase,
+            "actor": self.actor,
+            "hand": [wire.word(tile) for tile in self.own],
+            "drawn": wire.word(self.drawn) if self.drawn else None,
+            "last_tile": wire.word(self.last) if asks else None,
+            "after_kong": self.after_kong,
+            "hand_sizes": self.sizes,
+            "flowers": self.flowers,
+            "wall_left": [self.wall, 0, 0, 0],
+            "melds": [[_meld_json(meld) for meld in melds] for melds in self.melds],
+            "discards": [[wire.word(tile) for tile in tiles if not wire.is_flower(tile)] for tiles in self.discards],
+        }
+
+
+def _facts(picture: Picture) -> tuple[Any, ...]:
+    melds = [sorted((meld.kind, meld.tile) for meld in melds) for melds in picture.melds]
+    discards = [sorted(tiles) for tiles in picture.discards]
+    hands = (picture.sizes, sorted(picture.own), picture.flowers, picture.wall)
+    return picture.seat, picture.dealer, picture.wind, hands, melds, discards
+
+
+def _melds(player: wire.PlayerInfo) -> list[Meld]:
+    melds = []
+    for place, name in enumerate(player.combination_tiles):
+        kind, digits = _MELDS.get(name[:1]), name[1:]
+        if kind is None or not digits.isdecimal():
+            raise Mismatch(f"{name!r} is no meld")
+        tile = int(digits)
+        mask = player.combination_mask[place] if place < len(player.combination_mask) else ()
+        claimed = 0
+        if kind != "angang":
+            sideways = [mask[i + 1] for i in range(0, len(mask) - 1, 2) if mask[i] == 1]
+            claimed = sideways[0] if kind == "chi" and sideways and abs(sideways[0] - tile) <= 1 else tile
+        melds.append(Meld(kind, tile, claimed))  # type: ignore[arg-type]
+    return melds
+
+
+def _meld_json(meld: Meld) -> Json:
+    return {
+        "kind": meld.kind,
+        "tile": wire.word(meld.tile) if meld.tile else None,
+        "claimed": wire.word(meld.claimed) if meld.claimed else None,
+    }

@@ -1,0 +1,344 @@
+"""The dialect of xelnagamiao/open_mahjong_unity: text frames that hold ``{"type": …}``, and numbered tiles.
+
+Tiles are 11-19 characters, 21-29 dots, 31-39 bamboos, 41-44 winds, 45 the red, 46 the white and 47 the green dragon
+(the server's set of green tiles holds 47), 51-58 flowers. Frames out say ``gamestate/GB/…``, frames in say
+``gamestate/guobiao/…``. A room's id is a text in the lobby and a number in the game.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+RELEASE_VERSION = 20
+ROBOTS_BELOW = 10
+"""User ids below this are the server's robots."""
+
+Tile = Annotated[int, Meta(ge=11, le=58)]
+Tiles = Annotated[tuple[Tile, ...], Meta(max_length=64)]
+Index = Annotated[int, Meta(ge=0, le=3)]
+Tick = Annotated[int, Meta(ge=0, le=1_000_000)]
+Seconds = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
+Word = Annotated[str, Meta(max_length=1000)]
+Words = Annotated[tuple[Annotated[str, Meta(max_length=100)], ...], Meta(max_length=64)]
+User = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+
+
+class BadFrame(ValueError):
+    """Not a frame of this dialect, or one that we do not know."""
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A frame. Members that we do not use are ignored."""
+
+
+class Ignored(Body, frozen=True):
+    """A frame that concerns people only."""
+
+
+class LoginInfo(Body, frozen=True):
+    user_id: User
+    username: Word = ""
+
+
+class Login(Body, frozen=True):
+    success: bool = False
+    message: Word = ""
+    login_info: LoginInfo | None = None
+
+
+class Tips(Body, frozen=True):
+    """``tips`` and ``error_message``: what a person would read, without saying what it answers."""
+
+    success: bool = False
+    message: Word = ""
+
+
+class MessageInfo(Body, frozen=True):
+    title: Word = ""
+    content: Word = ""
+
+
+class Popup(Body, frozen=True):
+    """``message`` is the kind: ``error_version``, ``reconnect_ask``, ``login_kickout``."""
+
+    message: Word = ""
+    message_info: MessageInfo = MessageInfo()
+
+
+class Pong(Body, frozen=True):
+    pass
+
+
+# ------------------------------------------------------------------------------------------------------------- rooms
+
+
+class Room(Body, frozen=True):
+    room_id: str | int
+    player_list: Annotated[tuple[User, ...], Meta(max_length=16)] = ()
+    room_rule: Word = ""
+    sub_rule: Word = ""
+    room_name: Word = ""
+    hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
+    max_player: int = 4
+    has_password: bool = False
+    is_game_running: bool = False
+    open_cuohe: bool = False
+    host_user_id: User = 0
+    game_round: int = 1
+    round_timer: int = 0
+    step_timer: int = 0
+    ready_list: Annotated[tuple[User, ...], Meta(max_length=16)] = ()
+
+    @property
+    def id(self) -> str:
+        return str(self.room_id)
+
+
+class RoomTold(Body, frozen=True):
+    """``refresh_room_info``, after every change, and ``create_room_done``."""
+
+    success: bool = False
+    message: Word = ""
+    room_info: Room | None = None
+
+
+class RoomList(Body, frozen=True):
+    success: bool = False
+    room_list: Annotated[tuple[Room, ...], Meta(max_length=10_000)] = ()
+
+
+class RoomJoined(Body, frozen=True):
+    success: bool = False
+    message: Word = ""
+
+
+class MatchFound(Body, frozen=True):
+    message: Word = ""
+
+
+# -------------------------------------------------------------------------------------------------------------- hands
+
+
+class PlayerInfo(Body, frozen=True):
+    user_id: User
+    player_index: Index
+    hand_tiles_count: Annotated[int, Meta(ge=0, le=14)]
+    username: Word = ""
+    hand_tiles: Tiles | None = None
+    """The own ones, in the order in which they came."""
+    discard_tiles: Tiles = ()
+    """Without those that were claimed."""
+    discard_origin_tiles: Tiles = ()
+    """Those that were claimed."""
+    combination_tiles: Annotated[tuple[Annotated[str, Meta(max_length=4)], ...], Meta(max_length=4)] = ()
+    """``s23`` a chow by its middle, ``k17`` a pung, ``g22`` a melded, ``G22`` a concealed, ``G0`` a hidden kong."""
+    combination_mask: Annotated[tuple[Annotated[tuple[int, ...], Meta(max_length=16)], ...], Meta(max_length=8)] = ()
+    """Pairs (how it lies, tile); 1: the claimed tile, 2: face down, 3: the tile added to a pung."""
+    huapai_list: Tiles = ()
+    remaining_time: Seconds = 0
+    score: int = 0
+    has_draw_slot: bool = False
+    tag_list: Words = ()
+
+
+class GameInfo(Body, frozen=True):
+    gamestate_id: Annotated[str, Meta(min_length=1, max_length=100)]
+    room_id: str | int
+    current_player_index: Index
+    players_info: Annotated[tuple[PlayerInfo, ...], Meta(min_length=4, max_length=4)]
+    tile_count: Annotated[int, Meta(ge=0, le=144)]
+    action_tick: Tick = 0
+    current_round: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    max_round: int = 1
+    step_time: Seconds = 0
+    dealer_index: Index = 0
+    hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
+
+
+class GameStart(Body, frozen=True):
+    """The whole position: when a hand begins, and after a reconnect."""
+
+    game_info: GameInfo
+
+
+class HandAsk(Body, frozen=True):
+    """To everybody; yours when the index is yours and the list is not empty."""
+
+    player_index: Index
+    action_tick: Tick
+    action_list: Words = ()
+    remaining_time: Seconds = 0
+    """The bank; the seconds of the step come on top."""
+    remain_tiles: int = 0
+    deal_tile_type: Word = ""
+    opening_buhua_complete: bool = False
+
+
+class HandAsked(Body, frozen=True):
+    ask_hand_action_info: HandAsk
+
+
+class ClaimAsk(Body, frozen=True):
+    player_index: Index
+    action_tick: Tick
+    cut_tile: Tile
+    action_list: Words = ()
+    remaining_time: Seconds = 0
+
+
+class ClaimAsked(Body, frozen=True):
+    ask_other_action_info: ClaimAsk
+
+
+class Action(Body, frozen=True):
+    action_list: Annotated[Words, Meta(min_length=1)]
+    action_player: Index
+    action_tick: Tick
+    deal_tile: Tile | None = None
+    """To the drawer alone."""
+    cut_tile: Tile | None = None
+    cut_class: bool | None = None
+    buhua_tile: Tile | None = None
+    combination_target: Annotated[str, Meta(max_length=4)] | None = None
+    is_timeout_action: bool = False
+    is_claim: bool = False
+    """An announcement that changes nothing yet."""
+
+
+class Acted(Body, frozen=True):
+    do_action_info: Action
+
+
+class Result(Body, frozen=True):
+    hu_class: Word = ""
+    """``hu_self``; ``hu_first``, ``hu_second``, ``hu_third`` of the seats after the discarder; ``liuju`` a draw."""
+    action_tick: Tick = 0
+    hepai_player_index: Index | None = None
+    hepai_player_hand: Tiles | None = None
+    hu_fan: Words | None = None
+    score_changes: dict[str, int] | None = None
+    """By index."""
+    next_status: Word = ""
+
+
+class ResultShown(Body, frozen=True):
+    show_result_info: Result
+
+
+class FinalData(Body, frozen=True):
+    score: int = 0
+    rank: int = 0
+
+
+class GameEndInfo(Body, frozen=True):
+    player_final_data: dict[str, FinalData] = {}
+
+
+class GameEnd(Body, frozen=True):
+    game_end_info: GameEndInfo = GameEndInfo()
+
+
+class ReadyStatus(Body, frozen=True):
+    player_to_ready: dict[str, bool] = {}
+
+
+class ReadyTold(Body, frozen=True):
+    ready_status_info: ReadyStatus = ReadyStatus()
+
+
+class TagList(Body, frozen=True):
+    player_to_tag_list: dict[str, Words] = {}
+
+
+class Tags(Body, frozen=True):
+    """Who is ``offline``, by index."""
+
+    refresh_player_tag_list_info: TagList = TagList()
+
+
+_BODIES: dict[str, type[Body]] = {
+    "login": Login,
+    "tips": Tips,
+    "error_message": Tips,
+    "message": Popup,
+    "pong": Pong,
+    "room/refresh_room_info": RoomTold,
+    "room/create_room_done": RoomTold,
+    "room/get_room_list": RoomList,
+    "room/join_room_done": RoomJoined,
+    "room/leave_room_done": Ignored,
+    "match/join_queue_done": Ignored,
+    "match/leave_queue_done": Ignored,
+    "match/queue_status": Ignored,
+    "match/match_found": MatchFound,
+    "gamestate/guobiao/game_start": GameStart,
+    "gamestate/guobiao/broadcast_hand_action": HandAsked,
+    "gamestate/guobiao/ask_other_action": ClaimAsked,
+    "gamestate/guobiao/do_action": Acted,
+    "gamestate/guobiao/show_result": ResultShown,
+    "gamestate/guobiao/game_end": GameEnd,
+    "gamestate/guobiao/ready_status": ReadyTold,
+    "refresh_player_tag_list": Tags,
+    "switch_seat": Ignored,
+    "get_server_stats": Ignored,
+    "game_tip": Ignored,
+}
+
+
+class _Head(msgspec.Struct, frozen=True):
+    type: str
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+_DECODERS: dict[str, msgspec.json.Decoder[Body]] = {kind: msgspec.json.Decoder(body) for kind, body in _BODIES.items()}
+
+
+def decode(data: str | bytes) -> Body:
+    """A frame of the server. Raises BadFrame, whose text quotes nothing of the frame."""
+    try:
+        decoder = _DECODERS.get(_HEAD.decode(data).type)
+        if decoder is None:
+            raise BadFrame("a frame of a type that we do not know")
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
+        raise BadFrame(type(error).__name__) from None
+
+
+def encode(kind: str, **body: Any) -> str:
+    """A frame for the server. It ends its loop for us, without a word, at a frame that is not JSON or has no type."""
+    return msgspec.json.encode({"type": kind, **body}).decode()
+
+
+# -------------------------------------------------------------------------------------------------------------- tiles
+
+_HONOURS = {41: "F1", 42: "F2", 43: "F3", 44: "F4", 45: "J1", 46: "J3", 47: "J2"}
+_WORDS: dict[int, str] = (
+    {10 * tens + rank: f"{suit}{rank}" for tens, suit in ((1, "W"), (2, "B"), (3, "T")) for rank in range(1, 10)}
+    | _HONOURS
+    | {50 + n: f"H{n}" for n in range(1, 9)}
+)
+_NUMBERS = {word: number for number, word in _WORDS.items()}
+FIRST_FLOWER = 51
+
+
+def word(tile: int) -> str:
+    """The canonical word of a tile. Raises ValueError where it is none."""
+    try:
+        return _WORDS[tile]
+    except KeyError:
+        raise ValueError(f"{tile} is no tile") from None
+
+
+def number(canonical: str) -> int:
+    """Inverse of ``word``. Raises ValueError."""
+    try:
+        return _NUMBERS[canonical]
+    except KeyError:
+        raise ValueError(f"{canonical!r} is no tile") from None
+
+
+def is_flower(tile: int) -> bool:
+    return tile >= FIRST_FLOWER

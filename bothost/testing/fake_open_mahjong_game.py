@@ -1,0 +1,570 @@
+"""A match of the fake open_mahjong lobby: hands dealt, flowers asked for, claims weighed, clocks run, people offline.
+
+Written from what the lobby says on the wire (``docs/adapters/open_mahjong.md``); the scoring is our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+import numpy as np
+
+from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.rules import mahjong
+
+ALL_TILES = [10 * s + r for s in (1, 2, 3) for r in range(1, 10)] * 4 + list(range(41, 48)) * 4 + list(range(51, 59))
+_INDEX = {word: i for i, word in enumerate(mahjong.TILES)}
+_KINDS = {"s": 1, "k": 2, "g": 3, "G": 4}
+PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
+"""Of claims; a chow has 1."""
+
+
+def kind_of(tile: int) -> int:
+    """Index of a tile among the 34 canonical kinds."""
+    return _INDEX[wire.word(tile)]
+
+
+class Seat:
+    """A player in a match."""
+
+    def __init__(self, user: int, name: str, bank: int) -> None:
+        self.user = user
+        self.name = name
+        self.bank = bank
+        self.score = 0
+        self.offline = False
+        self.original = 0
+        self.clear()
+
+    @property
+    def robot(self) -> bool:
+        return self.user < wire.ROBOTS_BELOW
+
+    def clear(self) -> None:
+        self.tiles: list[int] = []
+        self.discards: list[int] = []
+        self.claimed: list[int] = []
+        self.combos: list[str] = []
+        self.masks: list[list[int]] = []
+        self.flowers: list[int] = []
+        self.slot = False
+        """Whether the last tile was just drawn."""
+
+
+class Owner(Protocol):
+    """What a match needs of the lobby."""
+
+    second: float
+    rng: Any
+    stale: list[tuple[int, str]]
+
+    def tell(self, user: int, frame: dict[str, Any]) -> None: ...
+    def silence(self, user: int, where: str, what: str) -> None: ...
+    def moved(self, user: int) -> None: ...
+    def ignores(self) -> bool: ...
+    def later(self, after_s: float, function: Any, *args: Any) -> asyncio.TimerHandle: ...
+    def finished(self, match: Match) -> None: ...
+
+
+class Match:
+    """Hands until ``rounds`` times four were played."""
+
+    def __init__(self, owner: Owner, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
+        self.owner = owner
+        self.id = match_id
+        self.room = room
+        self.seats = seats
+        owner.rng.shuffle(self.seats)
+        for i, seat in enumerate(self.seats):
+            seat.original = i
+        self.round = 0
+        self.tick = 0
+        self.wall: list[int] = []
+        self.status = "waiting"
+        self.current = 0
+        self.cut = 0
+        self.asked: dict[int, list[str]] = {}
+        self.answers: dict[int, tuple[str, int]] = {}
+        self.ask: dict[str, Any] = {}
+        self.waits: set[int] = set()
+        """Who has not said ready for the next hand."""
+        self.alarm: asyncio.TimerHandle | None = None
+        self.over = False
+
+    # --------------------------------------------------------------------------------------------------- telling
+
+    def to_all(self, kind: str, member: str, info: Any) -> None:
+        """``info``: a dict, or a function of the viewer's index."""
+        for i, seat in enumerate(self.seats):
+            if not seat.robot and not seat.offline:
+                body = info(i) if callable(info) else info
+                self.owner.tell(seat.user, {"type": kind, "success": True, "message": "-", member: body})
+
+    def do(self, actions: list[str], player: int, **members: Any) -> None:
+        self.tick += 1
+        tick = self.tick
+
+        def info(viewer: int) -> dict[str, Any]:
+            told = {key: value for key, value in members.items() if value is not None}
+            if viewer != player:
+                told.pop("deal_tile", None)
+                if actions == ["angang"]:
+                    told["combination_target"], told["combination_mask"] = "G0", [2, 0] * 4
+            return {"action_list": actions, "action_player": player, **told, "action_tick": tick}
+
+        self.to_all("gamestate/guobiao/do_action", "do_action_info", info)
+
+    def picture(self, viewer: int) -> dict[str, Any]:
+        players = []
+        for i, seat in enumerate(self.seats):
+            info = {
+                "user_id": seat.user,
+                "username": seat.name,
+                "hand_tiles_count": len(seat.tiles),
+                "discard_tiles": list(seat.discards),
+                "discard_origin_tiles": list(seat.claimed),
+                "combination_tiles": [c if i == viewer or c[0] != "G" else "G0" for c in seat.combos],
+                "combination_mask": [m if i == viewer or m[0] != 2 else [2, 0] * 4 for m in seat.masks],
+                "huapai_list": list(seat.flowers),
+                "remaining_time": seat.bank,
+                "player_index": i,
+                "original_player_index": seat.original,
+                "score": seat.score,
+                "has_draw_slot": seat.slot,
+                "tag_list": ["offline"] if seat.offline else [],
+            }
+            players.append(info | ({"hand_tiles": list(seat.tiles)} if i == viewer else {}))
+        return {
+            "room_id": int(self.room["room_id"]),
+            "gamestate_id": self.id,
+            "current_player_index": self.current,
+            "action_tick": self.tick,
+            "max_round": self.room["game_round"],
+            "tile_count": len(self.wall),
+            "current_round": self.round,
+            "step_time": self.room["step_timer"],
+            "round_time": self.room["round_timer"],
+            "room_rule": "guobiao",
+            "sub_rule": "guobiao/standard",
+            "hepai_limit": self.room["hepai_limit"],
+            "open_cuohe": False,
+            "players_info": players,
+            "dealer_index": 0,
+        }
+
+    def tags(self) -> None:
+        tags = {str(i): ["offline"] if seat.offline else [] for i, seat in enumerate(self.seats)}
+        self.to_all("refresh_player_tag_list", "refresh_player_tag_list_info", {"player_to_tag_list": tags})
+
+    # --------------------------------------------------------------------------------------------------- a hand
+
+    def deal(self) -> None:
+        self.round += 1
+        if self.round > 1:
+            self.seats = self.seats[1:] + self.seats[:1]
+        self.wall = list(ALL_TILES)
+        self.owner.rng.shuffle(self.wall)
+        for i, seat in enumerate(self.seats):
+            seat.clear()
+            seat.bank = self.room["round_timer"]
+            seat.tiles = [self.wall.pop(0) for _ in range(14 if i == 0 else 13)]
+        self.tick, self.current, self.status = 0, 0, "opening"
+        self.to_all("gamestate/guobiao/game_start", "game_info", self.picture)
+        self.open_flowers(0)
+
+    def open_flowers(self, index: int) -> None:
+        """Seat by seat, one flower at a time."""
+        for i in range(index, 4):
+            self.current = i
+            if any(map(wire.is_flower, self.seats[i].tiles)):
+                return self.ask_hand(["buhua", "pass"])
+        self.current, self.status = 0, "hand"
+        self.ask_hand(self.options(0), opening_buhua_complete=True)
+
+    def options(self, index: int, *, kong: bool = False) -> list[str]:
+        """What a seat that has drawn may do."""
+        seat = self.seats[index]
+        out = []
+        if self.wall:
+            out += ["buhua"] if any(map(wire.is_flower, seat.tiles)) else []
+            out += ["angang"] if any(seat.tiles.count(tile) == 4 for tile in seat.tiles) else []
+            out += ["jiagang"] if any(c[0] == "k" and int(c[1:]) in seat.tiles for c in seat.combos) else []
+        out.append("cut")
+        if self.win(index, seat.tiles[-1], seat.tiles, drawn=True, kong=kong) is not None:
+            out.append("hu_self")
+        return out
+
+    def claims(self, tile: int, *, robbing: bool = False) -> dict[int, list[str]]:
+        out: dict[int, list[str]] = {}
+        for step, hu in ((1, "hu_first"), (2, "hu_second"), (3, "hu_third")):
+            i = (self.current + step) % 4
+            seat, can = self.seats[i], []
+            if self.wall and not robbing and not wire.is_flower(tile):
+                if step == 1 and tile <= 40:
+                    sets = (("chi_left", -2, -1), ("chi_mid", -1, 1), ("chi_right", 1, 2))
+                    can += [name for name, a, b in sets if tile + a in seat.tiles and tile + b in seat.tiles]
+                can += ["peng"] if seat.tiles.count(tile) >= 2 else []
+                can += ["gang"] if seat.tiles.count(tile) == 3 else []
+            if not wire.is_flower(tile):
+                fans = self.win(i, tile, [*seat.tiles, tile], drawn=False, kong=robbing)
+                can += [hu] if fans is not None else []
+            if can:
+                out[i] = [*can, "pass"]
+        return out
+
+    def win(self, index: int, tile: int, tiles: list[int], *, drawn: bool, kong: bool) -> tuple[int, list[str]] | None:
+        """Points and fans of a complete hand that may be declared."""
+        seat = self.seats[index]
+        if any(map(wire.is_flower, tiles)):
+            return None
+        standing = np.zeros((1, 34), np.uint8)
+        for held in tiles:
+            standing[0, kind_of(held)] += 1
+        if standing.max() > 4:
+            return None
+        melds = np.zeros((1, 4, 2), np.uint8)
+        for place, combo in enumerate(seat.combos):
+            melds[0, place] = (_KINDS[combo[0]], kind_of(int(combo[1:])))
+        shown = sum(s.discards.count(tile) + sum(m[1::2].count(tile) for m in s.masks) for s in self.seats)
+        fourth = shown == (3 if drawn or kong else 4)
+        flowers = len(seat.flowers)
+        wins = [kind_of(tile), drawn, fourth, kong, not self.wall, index, (self.round - 1) // 4 % 4, flowers]
+        points, fans = mahjong.fan_many(standing, melds, np.array([wins], np.uint8))
+        if points[0] < self.room["hepai_limit"]:
+            return None
+        names = [f"{fan.chinese}*{n}" for fan, n in zip(mahjong.FANS, fans[0].tolist(), strict=True) if n]
+        return int(points[0]) + flowers, names
+
+    # --------------------------------------------------------------------------------------------------- asking
+
+    def ask_hand(self, actions: list[str], **members: Any) -> None:
+        self.tick += 1
+        self.asked, self.answers = {self.current: actions}, {}
+        self.ask = {"kind": "hand", **members}
+        for i, seat in enumerate(self.seats):
+            if not seat.robot and not seat.offline:
+                self.tell_hand_ask(i)
+        self.start_clock()
+
+    def tell_hand_ask(self, viewer: int) -> None:
+        members = {key: value for key, value in self.ask.items() if key != "kind" and value}
+        info = {
+            "remaining_time": self.seats[viewer].bank,
+            "player_index": self.current,
+            "remain_tiles": len(self.wall),
+            "action_list": self.asked.get(viewer, []),
+            "action_tick": self.tick,
+            **members,
+            "dealer_index": 0,
+        }
+        kind = "gamestate/guobiao/broadcast_hand_action"
+        self.owner.tell(
+            self.seats[viewer].user, {"type": kind, "success": True, "message": "-", "ask_hand_action_info": info}
+        )
+
+    def ask_claims(self, claims: dict[int, list[str]], status: str, tile: int) -> None:
+        self.tick += 1
+        self.status, self.asked, self.answers, self.ask = status, claims, {}, {"kind": "claims", "tile": tile}
+        for i in claims:
+            if not self.seats[i].robot and not self.seats[i].offline:
+                self.tell_claim_ask(i)
+        self.start_clock()
+
+    def tell_claim_ask(self, viewer: int) -> None:
+        info = {
+            "remaining_time": self.seats[viewer].bank,
+            "action_list": self.asked[viewer],
+            "cut_tile": self.ask["tile"],
+            "action_tick": self.tick,
+            "player_index": viewer,
+        }
+        kind = "gamestate/guobiao/ask_other_action"
+        self.owner.tell(
+            self.seats[viewer].user, {"type": kind, "success": True, "message": "-", "ask_other_action_info": info}
+        )
+
+    def start_clock(self) -> None:
+        if self.alarm is not None:
+            self.alarm.cancel()
+        patience = max(self.seats[i].bank for i in self.asked) + self.room["step_timer"]
+        self.alarm = self.owner.later(patience * self.owner.second, self.time_is_up, self.round, self.tick)
+        for i in self.asked:
+            if self.seats[i].robot or self.seats[i].offline:
+                self.owner.later(0.0 if self.seats[i].robot else 0.02, self.auto, self.round, self.tick, i)
+
+    def auto(self, hand: int, tick: int, index: int) -> None:
+        """Robots discard what they draw; for who is offline the lobby does the same, and passes at flowers."""
+        if self.over or (hand, tick) != (self.round, self.tick) or index not in self.asked:
+            return
+        actions, seat = self.asked[index], self.seats[index]
+        if seat.robot and "buhua" in actions:
+            self.take(index, "buhua", 0)
+        elif "pass" in actions:
+            self.take(index, "pass", 0)
+        elif "cut" in actions:
+            self.take(index, "cut", seat.tiles[-1])
+
+    def time_is_up(self, hand: int, tick: int) -> None:
+        if self.over or (hand, tick) != (self.round, self.tick) or not self.asked:
+            return
+        for i in list(self.asked):
+            if i in self.answers:
+                continue
+            self.seats[i].bank = 0
+            if "pass" in self.asked[i]:
+                self.take(i, "pass", 0)
+            elif "cut" in self.asked[i]:
+                self.asked = {}
+                self.cut_tile(i, self.seats[i].tiles[-1], True, None, timeout=True)
+            return self.time_is_up(hand, tick)
+
+    # --------------------------------------------------------------------------------------------------- answers
+
+    def heard(self, user: int, frame: dict[str, Any]) -> None:
+        """Whatever does not fit is met by silence."""
+        index = next((i for i, seat in enumerate(self.seats) if seat.user == user), None)
+        action = "cut" if frame["type"].endswith("/cut_tile") else frame.get("action")
+        where = f"{self.id}.{self.round}.{self.tick}"
+        if index is None or action is None:
+            return self.owner.silence(user, where, str(frame))
+        if action == "ready":
+            return self.heard_ready(index)
+        tile = frame.get("TileId") if action == "cut" else frame.get("targetTile")
+        if frame.get("action_tick") != self.tick:
+            return self.owner.stale.append((user, str(action)))
+        fits = action in self.asked.get(index, ())
+        seat = self.seats[index]
+        if action == "cut":
+            fits = fits and tile in seat.tiles
+        elif action == "angang":
+            fits = fits and seat.tiles.count(tile) == 4
+        elif action == "jiagang":
+            fits = fits and f"k{tile}" in seat.combos
+        choice = action == "cut" and len(set(seat.tiles)) > 3
+        if not fits or index in self.answers or (choice and self.owner.ignores()):
+            return self.owner.silence(user, where, f"{action} {tile}")
+        self.take(index, action, tile or 0, frame.get("cutIndex"))
+        self.owner.moved(user)
+
+    def take(self, index: int, action: str, tile: int, place: int | None = None) -> None:
+        if self.ask["kind"] == "hand":
+            self.asked = {}
+            return self.hand_action(index, action, tile, place)
+        self.answers[index] = (action, tile)
+        waiting = [i for i in self.asked if i not in self.answers]
+        best = max(self.answers, key=lambda i: PRIORITY.get(self.answers[i][0], 1))
+        most = PRIORITY.get(self.answers[best][0], 1)
+        if any(PRIORITY.get(action, 1) > most for i in waiting for action in self.asked[i]):
+            return
+        if most == 0 and waiting:
+            return
+        self.asked = {}
+        self.claim(best, self.answers[best][0])
+
+    def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None:
+        seat = self.seats[index]
+        if self.status == "opening":
+            if action == "pass":
+                return self.open_flowers(index + 1)
+            flower = self.lay_flower(seat)
+            seat.tiles.append(self.wall.pop(0))
+            told = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
+            self.do(["buhua", "deal_buhua_tile"], index, **told)
+            return self.open_flowers(index)
+        if action == "cut":
+            return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
+        if action == "buhua":
+            self.do(["buhua"], index, buhua_tile=self.lay_flower(seat), is_mo_buhua=True)
+            return self.draw(index, "deal_buhua_tile", self.wall.pop())
+        if action == "angang":
+            seat.tiles = [held for held in seat.tiles if held != tile]
+            seat.combos.append(f"G{tile}")
+            seat.masks.append([2, tile] * 4)
+            self.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
+            return self.draw(index, "deal_gang_tile", self.wall.pop())
+        if action == "jiagang":
+            return self.add_to_pung(index, tile)
+        self.end(index, "hu_self", seat.tiles[-1])
+
+    def add_to_pung(self, index: int, tile: int) -> None:
+        seat = self.seats[index]
+        seat.tiles.remove(tile)
+        seat.slot = False
+        place = seat.combos.index(f"k{tile}")
+        seat.combos[place] = f"g{tile}"
+        seat.masks[place] = [*seat.masks[place], 3, tile]
+        self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
+        self.cut = tile
+        claims = self.claims(tile, robbing=True)
+        if claims:
+            return self.ask_claims(claims, "robbing", tile)
+        self.draw(index, "deal_gang_tile", self.wall.pop())
+
+    def lay_flower(self, seat: Seat) -> int:
+        flower = max(seat.tiles)
+        seat.tiles.remove(flower)
+        seat.flowers.append(flower)
+        seat.slot = False
+        return flower
+
+    def draw(self, index: int, kind: str, tile: int) -> None:
+        seat = self.seats[index]
+        seat.tiles.append(tile)
+        seat.slot, self.current, self.status = True, index, "hand"
+        self.do([kind], index, deal_tile=tile)
+        self.ask_hand(self.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
+
+    def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
+        seat = self.seats[index]
+        if drawn:
+            seat.tiles.pop()
+        else:
+            seat.tiles.remove(tile)
+        seat.discards.append(tile)
+        seat.slot, self.cut = False, tile
+        late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
+        self.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
+        claims = self.claims(tile)
+        if claims:
+            return self.ask_claims(claims, "claims", tile)
+        self.nobody_claims()
+
+    def nobody_claims(self) -> None:
+        if self.status == "robbing":
+            return self.draw(self.current, "deal_gang_tile", self.wall.pop())
+        if not self.wall:
+            return self.end(None, "liuju", 0)
+        self.draw((self.current + 1) % 4, "deal_tile", self.wall.pop(0))
+
+    def claim(self, index: int, action: str) -> None:
+        tile, seat, source = self.cut, self.seats[index], self.seats[self.current]
+        if action == "pass":
+            return self.nobody_claims()
+        if action.startswith("hu_"):
+            return self.end(index, action, tile)
+        source.discards.pop()
+        source.claimed.append(tile)
+        side = (index - self.current) % 4
+        if action.startswith("chi"):
+            a, b = {"chi_left": (-2, -1), "chi_mid": (-1, 1), "chi_right": (1, 2)}[action]
+            pair, middle = [tile + a, tile + b], sorted([tile, tile + a, tile + b])[1]
+            target, mask = f"s{middle}", [1, tile, 0, tile + a, 0, tile + b]
+        else:
+            pair = [tile] * (3 if action == "gang" else 2)
+            target = f"{'g' if action == 'gang' else 'k'}{tile}"
+            mask = [x for i in range(len(pair) + 1) for x in (int(i == side - 1), tile)]
+        for held in pair:
+            seat.tiles.remove(held)
+        seat.combos.append(target)
+        seat.masks.append(mask)
+        members = {"combination_mask": mask, "combination_target": target}
+        self.do([action], index, **members, cut_from_player=self.current, cut_tile=tile)
+        self.current, seat.slot = index, False
+        if action == "gang":
+            return self.draw(index, "deal_gang_tile", self.wall.pop())
+        self.status = "hand"
+        self.ask_hand(["cut"])
+
+    # --------------------------------------------------------------------------------------------------- the end
+
+    def end(self, winner: int | None, how: str, tile: int) -> None:
+        changes = [0, 0, 0, 0]
+        told: dict[str, Any] = {"hu_class": how}
+        if winner is not None:
+            seat, drawn = self.seats[winner], how == "hu_self"
+            kong = self.status == "robbing" or (drawn and self.ask.get("deal_tile_type") == "deal_gang_tile")
+            tiles = seat.tiles if drawn else [*seat.tiles, tile]
+            fans = self.win(winner, tile, tiles, drawn=drawn, kong=kong)
+            assert fans is not None
+            points, names = fans
+            for i in range(4):
+                changes[i] = -8 - (points if drawn or i == self.current else 0)
+            changes[winner] = 0
+            changes[winner] = -sum(changes)
+            told |= {"hepai_player_index": winner, "hu_score": points, "hu_fan": names, "hepai_player_hand": tiles}
+        for seat, change in zip(self.seats, changes, strict=True):
+            seat.score += change
+        last = self.round >= 4 * self.room["game_round"]
+        self.tick += 1
+        told |= {"action_tick": self.tick, "score_changes": {str(i): change for i, change in enumerate(changes)}}
+        told["next_status"] = "match_end" if last else "round_end_by_ready"
+        self.to_all("gamestate/guobiao/show_result", "show_result_info", told)
+        self.asked, self.status = {}, "over"
+        if last:
+            return self.finish()
+        if winner is None:
+            self.owner.later(0.02, self.next_hand, self.round)
+            return
+        self.status = "ready"
+        self.waits = {i for i, seat in enumerate(self.seats) if not seat.robot and not seat.offline}
+        self.tell_ready()
+        self.owner.later(20 * self.owner.second, self.next_hand, self.round)
+        if not self.waits:
+            self.next_hand(self.round)
+
+    def tell_ready(self) -> None:
+        ready = {str(i): i not in self.waits for i in range(4)}
+        self.to_all("gamestate/guobiao/ready_status", "ready_status_info", {"player_to_ready": ready})
+
+    def heard_ready(self, index: int) -> None:
+        if self.status != "ready" or index not in self.waits:
+            return
+        self.waits.discard(index)
+        self.tell_ready()
+        if not self.waits:
+            self.next_hand(self.round)
+
+    def next_hand(self, after: int) -> None:
+        if not self.over and self.round == after and self.status in ("over", "ready"):
+            self.deal()
+
+    def finish(self) -> None:
+        self.over = True
+        data = {
+            str(i): {"rank": 1, "score": seat.score, "pt": 0.0, "username": seat.name}
+            for i, seat in enumerate(self.seats)
+        }
+        info = {"master_seed": 4 * 10**76, "commitment": "0", "salt": "0", "player_final_data": data}
+        self.to_all("gamestate/guobiao/game_end", "game_end_info", info)
+        self.stop()
+        self.owner.finished(self)
+
+    def stop(self) -> None:
+        self.over = True
+        if self.alarm is not None:
+            self.alarm.cancel()
+
+    # --------------------------------------------------------------------------------------------------- presence
+
+    def index_of(self, user: int) -> int | None:
+        return next((i for i, seat in enumerate(self.seats) if seat.user == user), None)
+
+    def gone(self, user: int) -> bool:
+        """A player disconnected. Returns whether people are left."""
+        index = self.index_of(user)
+        if index is None:
+            return True
+        self.seats[index].offline = True
+        self.tags()
+        if all(seat.offline or seat.robot for seat in self.seats):
+            self.stop()
+            return False
+        if self.status == "ready" and index in self.waits:
+            self.heard_ready(index)
+        elif index in self.asked and index not in self.answers:
+            self.owner.later(0.02, self.auto, self.round, self.tick, index)
+        return True
+
+    def back(self, user: int) -> None:
+        """A player returned: the position, and the question that is open."""
+        index = self.index_of(user)
+        assert index is not None
+        self.seats[index].offline = False
+        self.tags()
+        frame = {"type": "gamestate/guobiao/game_start", "success": True, "message": "-"}
+        self.owner.tell(user, {**frame, "game_info": self.picture(index)})
+        if self.asked and self.ask["kind"] == "hand" and index == self.current and self.status == "hand":
+            self.tell_hand_ask(index)
+        elif index in self.asked and self.ask["kind"] == "claims" and index not in self.answers:
+            self.tell_claim_ask(index)

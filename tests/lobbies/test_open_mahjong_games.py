@@ -1,0 +1,173 @@
+"""Whole matches at a lobby that behaves like open_mahjong_unity, played by the whole host with the rule player."""
+
+import asyncio
+import collections
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+import bothost.lobbies
+import bothost.rules as rules
+import bothost_baselines
+from bothost import config
+from bothost import messages as m
+from bothost.config import (
+    AccountSettings,
+    HostSettings,
+    LimitSettings,
+    LobbySettings,
+    RouteSettings,
+    Secret,
+    Settings,
+    StoreSettings,
+    WishSettings,
+)
+from bothost.errors import AuthError
+from bothost.host.account import Patience
+from bothost.host.connection import ConnectionSettings
+from bothost.host.memory import StoreMemory
+from bothost.host.supervisor import Host
+from bothost.lobbies.open_mahjong import OpenMahjong
+from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
+from bothost.plugins import Plugins
+from bothost.store import DecisionLog, Store, schema
+from bothost.testing.adapter_driver import AdapterDriver
+from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Traps
+
+PASSWORD = "planted-Passw0rd!m"
+FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
+SHORT = Patience(seek_s=20.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
+OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "echo_s": 0.3, "look_s": 0.2}
+NAMES = ("ada", "bob", "cyd", "dan")
+
+
+class Kit:
+    """Hosts for one fake lobby and one database."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.store = StoreSettings(url=f"sqlite:///{folder}/log.db")
+        schema.upgrade(self.store)
+
+    def host(self, url, names, options, wishes):
+        accounts = tuple(
+            AccountSettings(
+                name=name,
+                password=Secret(PASSWORD, "test"),
+                wishes=(WishSettings(game="mahjong", attributes=wishes.get(name, wishes.get("all", {}))),),
+            )
+            for name in names
+        )
+        lobby = LobbySettings(
+            name="omj",
+            adapter="open_mahjong",
+            url=url,
+            accounts=accounts,
+            options={**OPTIONS, **options},
+            margin_ms=50.0,
+            allow_same_table=True,
+        )
+        settings = Settings(
+            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
+            store=self.store,
+            limits=LimitSettings(tables=10),
+            lobbies=(lobby,),
+            routes=(RouteSettings(strategy="rule-mahjong"),),
+        )
+        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, bothost_baselines])
+        log = DecisionLog.open(settings.store, "test", self.folder / "spool")
+        memory = StoreMemory(Store.open(settings.store))
+        return Host(settings, found, log, memory, rules.game, config_hash="0" * 8, connection=FAST, patience=SHORT)
+
+    @contextlib.asynccontextmanager
+    async def hosting(self, lobby, names=NAMES, wishes=None, **options):
+        host = self.host(lobby.url, names, options, wishes or {})
+        task = asyncio.create_task(host.run())
+        try:
+            yield host
+        finally:
+            host.interrupt()
+            host.interrupt()
+            await asyncio.wait_for(task, 20)
+
+    def rows(self, query):
+        engine = sa.create_engine(self.store.url)
+        try:
+            with engine.begin() as connection:
+                return connection.execute(sa.text(query)).all()
+        finally:
+            engine.dispose()
+
+
+@pytest.fixture
+def kit(tmp_path):
+    return Kit(tmp_path)
+
+
+async def until(true, seconds=60.0):
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 (what is waited for is anything)
+            await asyncio.sleep(0.01)
+
+
+def opened(traps=None, **settings):
+    lobby = FakeOpenMahjong(traps, **settings)
+    for name in NAMES:
+        lobby.add(name, PASSWORD)
+    return lobby
+
+
+async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, second=1.0, **settings):
+    async with opened(traps, seed=seed, second=second) as lobby, kit.hosting(lobby, **settings) as host:
+        await until(lambda: lobby.matches >= matches, seconds)
+    assert lobby.repeated == []
+    return lobby, host
+
+
+async def test_a_match_of_four_accounts_of_ours(kit):
+    """One finds no room and opens one; the others find it; hand after hand until the match ends, then another room."""
+    lobby, host = await play(kit, 1)
+    assert lobby.silences == {}
+    assert host.floor.tally.fallbacks == {}
+    assert lobby.hands == 4
+
+
+async def test_one_account_and_three_robots(kit):
+    lobby, host = await play(kit, 2, names=("ada",), wishes={"all": {"robots": 3}}, seed=1)
+    assert lobby.silences == {}
+    assert lobby.stale == []
+    assert host.floor.tally.fallbacks == {}
+
+
+TRAPS = Traps(drop_every=61, ignore=0.02, repeat=0.05, noise=0.02)
+
+
+async def many_games(kit, hands, seed, seconds):
+    """``hands`` hands, in matches of four."""
+    lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds)
+    assert set(lobby.struck) == {"drop", "ignore", "repeat", "noise"}
+    assert lobby.deleted == 0, "a table was abandoned"
+    assert set(host.floor.tally.fallbacks) <= {"illegal"}, "the rule player says again what was refused; nobody is late"
+    silent = [what.split()[0] for _, _, what in lobby.silences]
+    assert len(silent) <= lobby.struck.count("ignore") and set(silent) <= {"cut"}, "only what the trap ignored"
+    every_decision_is_logged_with_its_frame(kit, host)
+    return lobby, host
+
+
+def every_decision_is_logged_with_its_frame(kit, host):
+    ((decisions,),) = kit.rows("SELECT count(*) FROM decisions")
+    assert decisions == host.floor.tally.decisions > 0
+    keys = "game_id, seat, seq, substep, attempt, role"
+    assert kit.rows(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM decisions)") == [(decisions,)]
+    assert kit.rows("SELECT count(*) FROM decisions WHERE raw IS NULL OR length(raw) < 20") == [(0,)]
+
+
+async def test_eight_games_with_every_trap_on(kit):
+    await many_games(kit, 8, 3, 80.0)
+
+
+@pytest.mark.long
+async def test_two_hundred_games_with_every_trap_on(kit):
+    lobby, _ = await many_games(kit, 200, 4, 3000.0)
+    assert lobby.hands >= 200
