@@ -17,6 +17,8 @@ FALSE_WIN = "错和"
 BLIND_SEQ, SEQ_PER_TICK = 1000, 4
 """Views without a past count their events from here on, so that a later one of a hand always counts further."""
 _RANKS = {"pass": 0, "chi": 1, "peng": 2, "gang": 2, "hu": 3}
+_CHOWS = {"chi_left": -1, "chi_mid": 0, "chi_right": 1}
+"""From the discard to the middle tile of the chow."""
 _FAN_ALIASES = {"七对子": "七对"}
 
 
@@ -214,7 +216,7 @@ class Hand:
     def _claimed(self, seat: int, kind: str) -> None:
         last = self.picture.last
         if kind.startswith("chi"):
-            middle = last + {"chi_left": -1, "chi_mid": 0, "chi_right": 1}[kind]
+            middle = last + _CHOWS[kind]
             self.picture.claim(seat, "chi", middle)
             self._fold(f"chi {seat} {wire.word(middle)}")
         else:
@@ -265,9 +267,9 @@ class Hand:
             elif action == "jiagang":
                 pungs = [meld.tile for meld in picture.melds[self.seat] if meld.kind == "peng"]
                 out += [f"bugang:{wire.word(tile)}" for tile in pungs if tile in picture.own]
-            elif action in ("chi_left", "chi_mid", "chi_right"):
-                out.append(f"chi:{wire.word(last + {'chi_left': -1, 'chi_mid': 0, 'chi_right': 1}[action])}")
-            elif action in ("peng", "gang"):
+            elif action in _CHOWS and 11 <= last + _CHOWS[action] <= 39 and (last + _CHOWS[action]) % 10:
+                out.append(f"chi:{wire.word(last + _CHOWS[action])}")
+            elif action in ("peng", "gang") and last:
                 out.append(f"{action}:{wire.word(last)}")
         return list(dict.fromkeys(out))
 
@@ -298,7 +300,7 @@ class Hand:
             name = next(word for word in asked if word.startswith("hu_"))
             number = self.picture.drawn or self.picture.last
         elif name == "chi":
-            name = {-1: "chi_left", 0: "chi_mid", 1: "chi_right"}[number - self.picture.last]
+            name = next(chow for chow, step in _CHOWS.items() if self.picture.last + step == number)
             number = self.picture.last
         elif name == "bugang":
             name = "jiagang"
@@ -308,8 +310,9 @@ class Hand:
 
     def cut_frame(self, tile: int, gamestate: str, tick: int) -> str:
         """The frame that discards a tile."""
-        drawn = tile == self.picture.drawn
-        place = len(self.picture.own) - 1 if drawn else self.picture.own.index(tile)
+        own = self.picture.own
+        drawn = self.picture.slot and tile == own[-1]
+        place = len(own) - 1 if drawn else own.index(tile)
         return wire.encode(
             "gamestate/GB/cut_tile",
             gamestate_id=gamestate,

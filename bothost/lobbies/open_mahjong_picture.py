@@ -52,6 +52,8 @@ class Picture(msgspec.Struct, kw_only=True):
     """The open discard, or the tile of an added kong."""
     drawn: int = 0
     """What we have drawn; 0 where it is not our turn."""
+    slot: bool = False
+    """Whether the last of our tiles lies apart, as just drawn."""
     after_kong: bool = False
 
     @classmethod
@@ -76,6 +78,7 @@ class Picture(msgspec.Struct, kw_only=True):
             wall=info.tile_count,
             actor=(info.current_player_index - info.dealer_index) % SEATS,
             phase="opening",
+            slot=players[seat].has_draw_slot,
         )
         picture._find_phase(players[picture.actor])
         return picture
@@ -108,6 +111,7 @@ class Picture(msgspec.Struct, kw_only=True):
             if tile is None:
                 raise Mismatch("our own draw is not told")
             self.own.append(tile)
+            self.slot = True
         if self.phase != "opening":
             self.drawn = tile if seat == self.seat and tile is not None else 0
             self.actor, self.phase, self.after_kong = seat, "turn", kong
@@ -125,7 +129,8 @@ class Picture(msgspec.Struct, kw_only=True):
 
     def claim(self, seat: int, kind: Literal["chi", "peng", "gang"], middle: int) -> None:
         tiles = [middle - 1, middle, middle + 1] if kind == "chi" else [middle] * (4 if kind == "gang" else 3)
-        if self.last not in tiles:
+        suited = all(tile // 10 == self.last // 10 and tile % 10 for tile in tiles) and (kind != "chi" or middle < 40)
+        if self.last not in tiles or not suited or wire.is_flower(self.last):
             raise Mismatch("a claim does not take the discard")
         tiles.remove(self.last)
         self._take(seat, tuple(tiles))
@@ -153,6 +158,7 @@ class Picture(msgspec.Struct, kw_only=True):
             raise Mismatch("a seat lays down more than it holds")
         if seat != self.seat:
             return
+        self.slot = False
         for tile in tiles:
             if tile not in self.own:
                 raise Mismatch("we are said to have laid down what we do not hold")

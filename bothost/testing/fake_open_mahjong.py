@@ -110,6 +110,7 @@ class FakeOpenMahjong:
         self._moves = 0
         self._rooms = 0
         self._guests = 0
+        self._finished: set[str] = set()
         self._server: Server | None = None
         self._alarms: set[asyncio.TimerHandle] = set()
 
@@ -239,6 +240,8 @@ class FakeOpenMahjong:
             self._room_frame(line, kind, frame)
         elif kind in ("gamestate/GB/cut_tile", "gamestate/GB/send_action"):
             match = self.playing.get(line.user)
+            if frame.get("gamestate_id") in self._finished:
+                return self.stale.append((line.user, str(frame.get("action"))))
             if match is None or match.id != frame.get("gamestate_id"):
                 return self.silence(line.user, "no game", str(frame))
             match.heard(line.user, frame)
@@ -415,4 +418,5 @@ class FakeOpenMahjong:
             self._refresh(room)
 
     def _forget(self, match: Match) -> None:
+        self._finished.add(match.id)
         self.playing = {user: other for user, other in self.playing.items() if other is not match}

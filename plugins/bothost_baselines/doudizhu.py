@@ -16,6 +16,8 @@ class RuleDoudizhuPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         action, reason = doudizhu.rule_choice(view)
+        if action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         hand = view.to_json()["hand"]
         if view.phase == "bid":
             chance = doudizhu.landlord_win_probability(hand)
@@ -24,7 +26,8 @@ class RuleDoudizhuPlayer(Player):
         return Decision(action=action, stats={"reason": reason, "partition": partition})
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        return Decision(action=doudizhu.rule_choice(view)[0])
+        action = doudizhu.rule_choice(view)[0]
+        return Decision(action=action if action in legal else int(legal[0]))
 
 
 class RuleDoudizhu(Strategy):

@@ -16,6 +16,8 @@ class RuleMahjongPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         action, reason, worth = mahjong.rule_choice(view)
+        if action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         return Decision(action=action, stats={"reason": reason, "worth": round(worth, 3)})
 
     def quick(self, view: View, legal: ActionArray) -> Decision:

@@ -1,7 +1,6 @@
 """Whole matches at a lobby that behaves like open_mahjong_unity, played by the whole host with the rule player."""
 
 import asyncio
-import collections
 import contextlib
 
 import pytest
@@ -10,7 +9,6 @@ import sqlalchemy as sa
 import bothost.lobbies
 import bothost.rules as rules
 import bothost_baselines
-from bothost import config
 from bothost import messages as m
 from bothost.config import (
     AccountSettings,
@@ -28,6 +26,7 @@ from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
+from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
 from bothost.plugins import Plugins
@@ -148,7 +147,7 @@ async def many_games(kit, hands, seed, seconds):
     lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds)
     assert set(lobby.struck) == {"drop", "ignore", "repeat", "noise"}
     assert lobby.deleted == 0, "a table was abandoned"
-    assert set(host.floor.tally.fallbacks) <= {"illegal"}, "the rule player says again what was refused; nobody is late"
+    assert host.floor.tally.fallbacks == {}
     silent = [what.split()[0] for _, _, what in lobby.silences]
     assert len(silent) <= lobby.struck.count("ignore") and set(silent) <= {"cut"}, "only what the trap ignored"
     every_decision_is_logged_with_its_frame(kit, host)
@@ -171,3 +170,112 @@ async def test_eight_games_with_every_trap_on(kit):
 async def test_two_hundred_games_with_every_trap_on(kit):
     lobby, _ = await many_games(kit, 200, 4, 3000.0)
     assert lobby.hands >= 200
+
+
+async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
+    """One host of two is cut off in the middle of a hand; its successor finds the seat, under the same game."""
+    for name in ("one", "rest"):
+        (tmp_path / name).mkdir()
+    one, rest = Kit(tmp_path / "one"), Kit(tmp_path / "rest")
+    async with opened(seed=5) as lobby, rest.hosting(lobby, names=NAMES[1:]):
+        async with one.hosting(lobby, names=("ada",)) as host:
+            await until(lambda: host.floor.tally.decisions > 10)
+            host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
+            lobby.break_line(10_000_001)
+        games = one.rows("SELECT count(*) FROM games")[0][0]
+        before = one.rows("SELECT count(*) FROM decisions")[0][0]
+        hand = lobby.playing[10_000_001].round
+        async with one.hosting(lobby, names=("ada",)) as host:
+            await until(lambda: host.floor.tally.decisions > 0)
+            assert lobby.playing[10_000_001].round - hand >= one.rows("SELECT count(*) FROM games")[0][0] - games
+            await until(lambda: lobby.matches >= 1)
+        assert lobby.deleted == 0 and lobby.repeated == []
+        assert one.rows("SELECT count(*) FROM decisions")[0][0] > before
+
+
+async def test_trap_server_made_moves_when_our_clock_ran_out(kit):
+    """A host that decides nothing: the lobby plays for it, and the match ends all the same."""
+    async with (
+        opened(seed=6, second=0.002) as lobby,
+        kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host,
+    ):
+        await until(lambda: lobby.playing)
+        host.accounts[0].connection.adapter._act = lambda act: []
+        await until(lambda: lobby.matches >= 1, 80.0)
+    moves = [f["do_action_info"] for _, way, f in lobby.frames if way == "out" and f["type"].endswith("do_action")]
+    assert any(move.get("is_timeout_action") for move in moves)
+
+
+async def test_trap_all_people_offline_deletes_the_game(kit):
+    async with opened(seed=7) as lobby, kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host:
+        await until(lambda: host.floor.tally.decisions > 5)
+        lobby.break_line(10_000_001)
+        assert lobby.deleted == 1
+        await until(lambda: lobby.matches >= 1)
+    assert host.floor.tally.aborted >= 1
+
+
+async def test_trap_a_frame_without_a_type_ends_the_servers_loop_while_the_socket_answers_protocol_pings(kit):
+    """An open socket is not a live session: the lobby's own ping finds it out, and the host connects again."""
+    async with opened(seed=8) as lobby, kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host:
+        await until(lambda: lobby.lines)
+        lobby.lines[10_000_001].dead = True
+        await until(lambda: lobby.logins >= 2)
+        await until(lambda: lobby.matches >= 1)
+    assert host.floor.tally.fallbacks == {}
+
+
+async def test_trap_a_second_login_elsewhere_is_not_fought(kit):
+    async with opened() as lobby, kit.hosting(lobby, names=("ada",)):
+        await until(lambda: lobby.lines)
+        account = Account(name="ada", url=lobby.url, password=PASSWORD)
+        async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(settle_s=0.1))) as driver:
+            driver.do(m.Authenticate())
+            await driver.expect(m.Connected)
+            await asyncio.sleep(0.5)
+            assert lobby.logins == 2
+            driver.do(m.Ping())
+            await driver.expect(m.Alive)
+
+
+async def test_checking_the_lobby(kit):
+    async with opened() as lobby:
+        account = Account(name="ada", url=lobby.url, password=PASSWORD)
+        async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(settle_s=0.1))) as driver:
+            driver.do(m.Authenticate())
+            assert (await driver.expect(m.Connected)).name == "ada"
+            driver.do(m.ListTables())
+            assert (await driver.expect(m.Tables)).tables == ()
+            driver.do(m.Ping())
+            await driver.expect(m.Alive)
+
+
+@pytest.mark.parametrize(("version", "password"), [(19, PASSWORD), (20, "wrong")])
+async def test_a_refused_login_ends_the_account(kit, version, password):
+    async with opened() as lobby:
+        account = Account(name="ada", url=lobby.url, password=password)
+        async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(release_version=version))) as driver:
+            driver.do(m.Authenticate())
+            with pytest.raises(AuthError):
+                await driver.expect(m.Connected)
+
+
+async def test_trap_three_registrations_a_day(kit):
+    async with opened() as lobby:
+        for number in range(4):
+            account = Account(name=f"new-{number}", url=lobby.url, password=PASSWORD)
+            async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(settle_s=0.05))) as driver:
+                driver.do(m.Authenticate())
+                if number < 3:
+                    await driver.expect(m.Connected)
+                else:
+                    with pytest.raises(AuthError):
+                        await driver.expect(m.Connected)
+
+
+async def test_a_draining_host_leaves_after_the_hand(kit):
+    async with opened(seed=9) as lobby, kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host:
+        await until(lambda: host.floor.tally.decisions > 5)
+        host.interrupt()
+        await until(lambda: not lobby.playing)
+    assert host.floor.tally.fallbacks == {}

@@ -60,3 +60,15 @@ def test_a_view_of_another_game_is_refused() -> None:
     state = rules.game("mahjong").new_state(1)
     with pytest.raises(ValueError, match="not asked"):
         mahjong.rule_choice(state.view(1))
+
+
+def test_what_a_lobby_refused_is_not_said_again() -> None:
+    """A lobby may take a move for illegal that our rules allow: it is then missing among the legal ones."""
+    game = rules.game("mahjong")
+    state = game.new_state(3)
+    (seat,) = state.to_act
+    view, legal = state.view(seat), state.legal(seat)
+    player = RuleMahjong(NoOptions()).player(Table(lobby="l", table="t", game=game, seat=seat, seed=1))
+    refused = player.decide(view, legal, Budget(deadline=float("inf"))).action
+    rest = legal[legal != refused]
+    assert player.decide(view, rest, Budget(deadline=float("inf"))).action in rest
