@@ -330,7 +330,7 @@ class Match:
             return self.owner.silence(user, where, str(frame))
         if action == "ready":
             return self.heard_ready(index)
-        tile = frame.get("TileId") if action == "cut" else frame.get("targetTile")
+        tile: Any = frame.get("TileId") if action == "cut" else frame.get("targetTile")
         if frame.get("action_tick") != self.tick:
             return self.owner.stale.append((user, str(action)))
         fits = action in self.asked.get(index, ())
