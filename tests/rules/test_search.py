@@ -1,6 +1,7 @@
 """Search on every native game: its laws, and positions whose best move is known."""
 
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -240,3 +241,47 @@ def test_the_true_hands_explain_the_play_better_than_others():
     snapshot = {**view.to_json(), "complete": False, "history": []}
     unknown = view.game.view_from_snapshot(snapshot)
     assert doudizhu.log_likelihood(unknown, unknown.sample_state(1)) == 0.0
+
+
+def endgame(hands, turn):
+    """The view of the seat to act; seat 0 is the landlord. All cards that nobody holds were played."""
+    rest = Counter("3456789TJQKA2" * 4 + "BR") - Counter("".join(hands))
+    cards, played = sorted(rest.elements(), key=doudizhu.RANKS.index), []
+    for seat, hand in enumerate(hands):
+        count = (20 if seat == 0 else 17) - len(hand)
+        played.append("".join(cards[:count]))
+        cards = cards[count:]
+    snapshot = {
+        "format": 1,
+        "seat": turn,
+        "phase": "play",
+        "landlord": 0,
+        "turn": turn,
+        "hand": hands[turn],
+        "counts": [len(hand) for hand in hands],
+        "played": played,
+        "last": None,
+    }
+    return rules.game("doudizhu").view_from_snapshot(snapshot)
+
+
+@pytest.mark.parametrize("options", [{}, RULE, {**RULE, "others": "tree"}], ids=["random", "policy", "tree"])
+@pytest.mark.parametrize(
+    ("hands", "turn", "best"),
+    [
+        (["344", "A", "K"], 0, {"44"}),  # the pair stands; a solo lets a peasant out
+        (["34444", "2", "AA"], 0, {"4444", "4443"}),  # either stands, and one more play is the last
+        (["Q", "35K", "4"], 1, {"3", "K"}),  # the partner goes out on the three, or the king stands; on the five Q does
+        (["569", "J", "4Q"], 0, None),  # every lead lets a peasant out
+    ],
+)
+def test_endgames_with_a_known_best_move(hands, turn, best, options):
+    view = endgame(hands, turn)
+    search = rules.search(view, seed=1, **options)
+    search.run(iterations=1000)
+    action, _, value = max(search.root_actions, key=lambda found: found[1])
+    if best is None:
+        assert value < -0.9
+    else:
+        assert view.notation(action) in best
+        assert value > 0.9
