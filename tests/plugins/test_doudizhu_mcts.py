@@ -11,9 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from bothost import Budget, Decision, Player, Table, rules
+from bothost import Budget, Decision, Model, ModelError, Player, Table, rules
 from bothost.plugins import Plugins
+from bothost.plugins.weights import model_sha256
 from bothost.rules import State, View, doudizhu
+from bothost.training.publish import write_version
 
 PLUGINS = Plugins.load()
 GAME = rules.game("doudizhu")
@@ -137,6 +139,55 @@ def test_it_bids_on_strong_hands_and_not_on_weak_ones(hand: str, bid: str) -> No
 def test_options_out_of_range_are_refused_in_words() -> None:
     with pytest.raises(Exception, match="noise must be within"):
         player(noise=2.0)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """A network that has learnt nothing."""
+    import torch
+
+    from bothost_doudizhu_mcts.model import ValueNet, graph
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("weights")
+    net = ValueNet()
+    files = write_version(folder, net, graph(net), 1).files
+    return Model("doudizhu-mcts", "v1", model_sha256(files), str(folder), files, 1)
+
+
+def with_network(model: Model, **options: object) -> Player:
+    resolved = PLUGINS.resolve("doudizhu-mcts", options)
+    strategy = resolved.strategy(resolved.options, model)
+    return strategy.player(Table(lobby="test", table="1", game=GAME, seat=0, seed=7))
+
+
+def test_the_network_alone_takes_the_move_of_its_best_value(model: Model) -> None:
+    view = GAME.new_state(5).view(0)
+    decision = with_network(model, cnn="only").decide(view, view.legal(), Budget(deadline=0.0))
+    assert decision.values is not None
+    assert decision.action == int(view.legal()[int(np.argmax(decision.values))])
+    assert (decision.model_sha256, decision.encoder_version) == (model.sha256, 1)
+
+
+def test_the_networks_values_begin_the_tree_and_the_search_corrects_them(model: Model) -> None:
+    view = GAME.new_state(5).view(0)
+
+    def think(prior_visits: float, cnn: str) -> Decision:
+        thinker = with_network(model, cnn=cnn, iterations=400, prior_visits=prior_visits)
+        return thinker.decide(view, view.legal(), NO_CLOCK)
+
+    alone, much = think(20.0, "off"), think(1e5, "on")
+    network = with_network(model, cnn="only").decide(view, view.legal(), NO_CLOCK)
+    assert alone.value is not None and much.value is not None and network.values is not None
+    assert much.value == pytest.approx(network.values[view.legal().tolist().index(much.action)], abs=0.02)
+    assert think(1.0, "on").value == pytest.approx(alone.value, abs=0.2)
+    assert much.model_sha256 == model.sha256
+
+
+def test_the_network_alone_needs_a_network() -> None:
+    with pytest.raises(ModelError, match="no network"):
+        resolved = PLUGINS.resolve("doudizhu-mcts", {"cnn": "only"})
+        resolved.strategy(resolved.options, None)
 
 
 def test_the_reproduction_plays_every_row_and_goes_on_where_it_was(tmp_path: Path) -> None:

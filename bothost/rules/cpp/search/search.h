@@ -59,7 +59,7 @@ class Worker {
   /// From now on every iteration begins with this action of the root.
   void commit(Action action) { committed_ = action; }
 
-  /// What an evaluator says of the root's legal actions, by which they are also widened.
+  /// What an evaluator says of the root's legal actions.
   void set_root_priors(std::span<const float> values) {
     if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
     set_priors(tree_.root(), root_legal_, values);
