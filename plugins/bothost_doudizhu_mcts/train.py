@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 import torch
+from torch import Tensor
 
 from bothost import ModelError, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
@@ -44,8 +45,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Positions of a step."""
     candidates: int = 12
     """Most candidate moves of a position in a step, drawn evenly: leads with a hundred must not outweigh the rest."""
-    half_visits: float = 50.0
+    half_visits: float = 10.0
     """A record of n visits weighs n / (n + half_visits) in the loss: one of few says little."""
+    differences: float = 2.0
+    """What the L1 of the differences between a position's moves weighs beside that of the values. Play needs the
+    differences, which the error of the whole position's value would drown: of the L1 all its moves feel the sign."""
     learning_rate: float = 2e-3
     """At the beginning; it falls linearly to 0 at the end."""
     weight_decay: float = 0.01
@@ -127,7 +131,7 @@ def _fit(
             for group in optimizer.param_groups:
                 group["lr"] = options.learning_rate * (1.0 - part)
             inputs, values, weights = samples.batch(progress.iteration)
-            losses.append(_step(net, optimizer, inputs, values, weights, bf16=options.bf16))
+            losses.append(_step(net, optimizer, inputs, values, weights, options))
             progress.iteration += 1
             progress.samples += len(values)
             progress.seconds = before + time.monotonic() - started
@@ -148,19 +152,32 @@ def _step(
     inputs: Inputs,
     values: FloatArray,
     weights: FloatArray,
-    *,
-    bf16: bool,
+    options: Options,
 ) -> float:
+    """One step; returns the L1 of the values."""
     planes, moves, owner = tensors(inputs)
-    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         out = net(planes, moves, owner)
-    weight = torch.from_numpy(weights)
-    loss = (weight * (out.float() - torch.from_numpy(values)).abs()).sum() / weight.sum()
+    error, weight = out.float() - torch.from_numpy(values), torch.from_numpy(weights)
+    l1 = weighted_l1(error, weight)
+    loss = l1 + options.differences * weighted_l1(error - mean_of_position(error, weight, owner), weight)
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
-    return float(loss.detach())
+    return float(l1.detach())
+
+
+def weighted_l1(error: Tensor, weight: Tensor) -> Tensor:
+    """Weighted mean of the absolute errors."""
+    return (weight * error.abs()).sum() / weight.sum()
+
+
+def mean_of_position(error: Tensor, weight: Tensor, owner: Tensor) -> Tensor:
+    """Shape of ``error``: for each record, the weighted mean error of its position's records."""
+    positions = int(owner[-1]) + 1
+    total = torch.zeros(positions).index_add(0, owner, weight * error)
+    return (total / torch.zeros(positions).index_add(0, owner, weight))[owner]
 
 
 def _part_done(progress: Progress, options: Options, run: TrainingRun, samples: Samples) -> float:
