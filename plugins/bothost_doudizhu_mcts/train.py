@@ -162,7 +162,7 @@ def _step(
     l1 = weighted_l1(error, weight)
     loss = l1 + options.differences * weighted_l1(error - mean_of_position(error, weight, owner), weight)
     optimizer.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
     return float(l1.detach())
