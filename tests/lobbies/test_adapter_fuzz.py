@@ -14,6 +14,7 @@ from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
+from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.othello_platform import OthelloPlatform
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
@@ -22,9 +23,10 @@ ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", token="planted-toke
 WISHES = {
     "embedded": m.Wish("claims"),
     "mailgyc": m.Wish("doudizhu"),
+    "open_mahjong": m.Wish("mahjong"),
     "othello_platform": m.Wish("othello", {}, {"mode": "match"}),
 }
-MOVES = {"embedded": "pass", "mailgyc": "pass", "othello_platform": "d3"}
+MOVES = {"embedded": "pass", "mailgyc": "pass", "open_mahjong": "pass", "othello_platform": "d3"}
 JUNK = (
     "",
     "{",
@@ -55,7 +57,7 @@ def sessions_of(name):
             clients[0].resume()
         return [[text for way, text in client.shell.frames if way == "in"] for client in clients]
     found = []
-    for path in sorted(TRANSCRIPTS.glob(f"{name.split('_')[0]}_*.jsonl")):
+    for path in sorted(TRANSCRIPTS.glob(f"{name.removesuffix('_platform')}_*.jsonl")):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         for conn in sorted({line["conn"] for line in lines}):
             frames = [line["data"] for line in lines if line["conn"] == conn and line["dir"] == "in"]
@@ -225,7 +227,7 @@ def fuzz(adapter_class, count, seed):
     return asked + shell.asked
 
 
-ADAPTERS = [EmbeddedLobby, MailgycLobby, OthelloPlatform]
+ADAPTERS = [EmbeddedLobby, MailgycLobby, OpenMahjong, OthelloPlatform]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
