@@ -276,7 +276,7 @@ class OpenMahjong(OpenMahjongRooms):
         return out if view is None else [*out, m.Snapshot(table.name, name, hand.seat, view)]
 
     def _acted(self, action: wire.Action, table: Table, hand: Hand) -> list[m.Output]:
-        if action.is_claim or action.action_tick <= hand.tick:
+        if action.is_claim or action.action_tick <= hand.done:
             return []  # an announcement; or told before
         table.returned = False
         mine = hand.seat_of(action.action_player) == hand.seat

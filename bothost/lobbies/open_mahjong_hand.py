@@ -25,13 +25,15 @@ _FAN_ALIASES = {"七对子": "七对"}
 class Hand:
     """One hand, from one seat."""
 
-    __slots__ = ("_game", "_lines", "_pending", "name", "picture", "said", "tick", "told", "trouble", "view")
+    __slots__ = ("_game", "_lines", "_pending", "done", "name", "picture", "said", "tick", "told", "trouble", "view")
 
     def __init__(self, name: str, game: Game, picture: Picture, tick: int) -> None:
         self.name = name
         self.picture = picture
         self.tick = tick
         """The lobby's count of what happened and what was asked."""
+        self.done = tick
+        """Its count at the last thing that happened."""
         self.view: View | None = None
         """None while our rules have no word for the position."""
         self.said = ""
@@ -114,7 +116,8 @@ class Hand:
         Raises Mismatch where it contradicts what we hold.
         """
         seat = self.seat_of(action.action_player)
-        self.tick = action.action_tick
+        self.done = action.action_tick
+        self.tick = max(self.tick, self.done)
         fate = None
         for kind in action.action_list:
             if kind == "buhua":

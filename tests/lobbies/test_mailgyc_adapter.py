@@ -229,6 +229,20 @@ def test_leaving_waits_for_its_confirmation_before_the_next_seat():
     assert said(bench.hear(wire.LEFT, uid=2)) == [[1005, {"room": -1, "level": 1}]]
 
 
+def test_trap_leaving_in_the_middle_of_a_hand_may_not_be_confirmed():
+    """After a while another seat is asked for; where the lobby keeps us all the same, logging in tells so."""
+    bench = Bench().play()
+    assert said(bench.feed(m.Leave("1"))) == [[1007, {}]]
+    assert bench.hear(wire.SHOT, uid=2, pokers=[4], multiple=30) == [], "of the room that we left"
+    assert said(bench.feed(m.Seek("s2", m.Wish("doudizhu")))) == []
+    assert said(bench.feed(m.TimerFired("away"))) == [[1005, {"room": -1, "level": 1}]]
+    outputs = bench.hear(wire.FAILURE, reason="STATE[3]")
+    assert told(outputs, m.SeekEnded) and told(outputs, m.Disconnected)
+    bench.resume(room=1)
+    outputs = bench.hear(wire.JOINED, **playing(2))
+    assert [seated.table for seated in told(outputs, m.Seated)] == ["1"], "the seat is ours still"
+
+
 def test_a_seat_that_we_do_not_know_of_is_found_by_logging_in_again_once():
     bench = Bench().connect()
     bench.feed(m.Seek("s", m.Wish("doudizhu")))

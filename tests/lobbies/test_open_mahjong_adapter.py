@@ -629,6 +629,16 @@ def test_trap_the_same_is_told_twice():
     assert bench.out[before:] == []
 
 
+def test_a_discard_that_a_later_question_overtook_is_not_lost():
+    """The lobby tells some players late of a discard, to give nothing away about claims."""
+    bench = Bench().opened()
+    bench.do(["deal_tile"], 1, 3, deal_tile=14)
+    bench.ask_hand(1, ["cut"], 4)
+    bench.act("play:W4")
+    bench.ask_hand(2, [], 6)
+    assert told(bench.do(["cut"], 1, 5, cut_tile=14, cut_class=True), m.MoveAcknowledged)
+
+
 def test_trap_the_lobby_lets_who_is_offline_discard_a_flower():
     """Our rules know no such move: the lobby's picture takes over at the next draw."""
     bench = Bench().opened()
