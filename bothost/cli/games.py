@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -89,6 +90,43 @@ def show(
     else:
         for item in reports:
             render(item, top=top)
+
+
+@app.command()
+def forget(
+    player: Annotated[str, typer.Argument(help="Account, or id or name of anybody at the table.")],
+    exports: Annotated[list[Path] | None, typer.Option(help="Folder of an export; may be repeated.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise tell only what would be deleted.")] = False,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets."""
+    import shutil
+
+    from bothost.export.forget import forget as forget_in
+    from bothost.store import Store
+    from bothost.store.forget import check_ended, delete_hands, hands_of
+
+    settings = options.settings(config)
+    with Store.open(settings.store) as store:
+        found = list(hands_of(store, player))
+        ids = {hand.game.game_id for hand in found}
+        datasets = sorted(
+            path.parents[1] for path in (settings.host.data_dir / "retrain").glob("*/dataset/meta/info.json")
+        )
+        rows: dict[str, int] = {}
+        if yes:
+            check_ended(found)
+            # Exports first: as long as the log knows the hands, an interrupted command can be given again.
+            for folder in [*(exports or ()), *datasets]:
+                rows[str(folder)] = forget_in(folder, ids)
+                if folder in datasets and rows[str(folder)]:
+                    shutil.rmtree(folder.parent / "encoded", ignore_errors=True)
+            delete_hands(store, ids)
+    done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows}
+    lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: --yes does it")]
+    lines += [f"  {folder}: {count:,} rows taken out" for folder, count in rows.items()]
+    output.emit(done, json, "\n".join(lines))
 
 
 def _listed(hand: Any, decisions: int, fallbacks: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -27,31 +26,21 @@ def opened(settings: Settings) -> Iterator[Registry]:
 
 
 def resolver(settings: Settings) -> AliasResolver:
-    """Resolves aliases in the database, which is opened for the first of them.
+    """Resolves aliases in the database, which is open for as long as that takes.
 
     Before there is a database there are no aliases in it: nothing is resolved then, and the package's count.
     """
-    lock = threading.Lock()
-    kept: list[Registry | None] = []
 
     def resolve(strategy: str, alias: str) -> Model | str | None:
-        with lock:
-            if not kept:
-                kept.append(_registry(settings))
-        return None if kept[0] is None else kept[0].resolve(strategy, alias)
+        from bothost.store.engine import sqlite_path
 
-    return resolve
-
-
-def _registry(settings: Settings) -> Registry | None:
-    from bothost.store import Store
-    from bothost.store.engine import sqlite_path
-    from bothost.store.registry import Registry
-
-    try:
-        path = sqlite_path(settings.store.url)
+        try:
+            path = sqlite_path(settings.store.url)
+        except BothostError:  # a wrong URL: what needs the database says so
+            return None
         if path is not None and not path.exists():
             return None
-    except BothostError:  # a wrong URL: what needs the database says so
-        return None
-    return Registry(Store.open(settings.store), settings.host.data_dir / "models")
+        with opened(settings) as registry:
+            return registry.resolve(strategy, alias)
+
+    return resolve

@@ -109,3 +109,29 @@ def test_ids_that_name_no_hand_or_several(config, capsys, prefix, word):
     error = capsys.readouterr().err
     assert word in error
     assert "fix:" in error
+
+
+def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, tmp_path):
+    out = tmp_path / "exports"
+    assert main(["export", "--out", str(out), "--no-view-json"]) == 0
+    player = json.loads(hands[0][0].players)[1]["player"]
+    mine = {rows[0].game_id.hex() for rows in hands if player in rows[0].players}
+    capsys.readouterr()
+    assert main(["games", "forget", player, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["hands"] == len(mine) >= 1 and not found["deleted"]
+    assert main(["games", "forget", player, "--exports", str(out), "--yes", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["deleted"] and found["rows_in_exports"][str(out)] > 0
+    assert json.loads((out / "meta" / "info.json").read_text())["forgotten_hands"] >= 1
+    assert main(["games", "list", "--player", player]) == 0
+    assert capsys.readouterr().out == "no hands\n"
+    assert main(["games", "list", "--json"]) == 0
+    assert {item["id"] for item in json.loads(capsys.readouterr().out)} == {
+        rows[0].game_id.hex() for rows in hands
+    } - mine
+    assert main(["db", "status", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    left = [row for rows in hands if rows[0].game_id.hex() not in mine for row in rows]
+    assert counts["decisions"] == sum(isinstance(row, DecisionRecord) for row in left)
+    assert counts["outcomes"] == sum(type(row).__name__ == "OutcomeRecord" for row in left)

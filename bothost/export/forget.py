@@ -1,0 +1,136 @@
+"""Take hands out of finished exports: files are written anew without them, and the manifest with new checksums."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bothost.errors import UsageError
+from bothost.export.folder import sha256_of
+
+Json = dict[str, Any]
+
+
+def forget(folder: Path, game_ids: Collection[bytes]) -> int:
+    """Take the hands with these ids out of the export in ``folder``; returns how many rows went.
+
+    Each file is replaced in one step, and the manifest last: interrupted, it is done again, to the same end. Raises
+    UsageError for what is no finished export in Parquet or JSONL.
+    """
+    info_path = folder / "meta" / "info.json"
+    try:
+        info = dict(json.loads(info_path.read_bytes()))
+        entries = [dict(entry) for entry in info["files"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{folder} holds no finished export: {error}") from error
+    if info.get("format") not in ("parquet", "jsonl"):
+        raise UsageError(f"{folder}: exports as {info.get('format')} cannot be changed", advice="make it anew")
+    unwanted = {key.hex() for key in game_ids}
+    before = sum(int(entry["rows"]) for entry in entries)
+    splits: Counter[str] = Counter()
+    forgotten: set[str] = set()
+    for entry in entries:
+        path = folder / "data" / Path(str(entry["file"])).name
+        if path.is_symlink() or not path.is_file():
+            raise UsageError(f"{path} is missing, or no plain file")
+        rewrite = _parquet if info["format"] == "parquet" else _jsonl
+        rows, hands, gone, kept = rewrite(path, unwanted)
+        splits.update(kept)
+        forgotten |= gone
+        entry |= {"rows": rows, "hands": hands, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    left = sum(int(entry["rows"]) for entry in entries)
+    info |= {"files": entries, "rows": left, "hands": sum(entry["hands"] for entry in entries)}
+    info |= {"splits": dict(sorted(splits.items())), "forgotten_hands": info.get("forgotten_hands", 0) + len(forgotten)}
+    if left != before:
+        _replace(info_path, json.dumps(info, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n")
+    return before - left
+
+
+def _parquet(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[str]]:
+    """Rewrite one file; (rows, hands, hands that went, rows by split) of what it holds now."""
+    gone: set[str] = set()
+    hands: set[tuple[str, int]] = set()
+    splits: Counter[str] = Counter()
+    rows = 0
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    values = pa.array(sorted(unwanted), pa.string())
+    with pq.ParquetFile(path) as file:
+        found = _ids(file) & unwanted
+        metadata = file.schema_arrow.metadata or {}
+        writer = pq.ParquetWriter(aside, file.schema_arrow, compression="zstd", store_schema=False) if found else None
+        for batch in file.iter_batches():
+            table = pa.Table.from_batches([batch])
+            out = pc.is_in(table["game_id"], value_set=values)
+            gone.update(table.filter(out)["game_id"].unique().to_pylist())
+            table = table.filter(pc.invert(out))
+            rows += table.num_rows
+            hands.update(zip(table["game_id"].to_pylist(), table["seat"].to_pylist(), strict=True))
+            splits.update(table["split"].to_pylist())
+            if writer is not None and table.num_rows:
+                writer.write_table(table)
+        if writer is not None:
+            said = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
+            said["bothost.contents"] = json.dumps({"rows": rows, "splits": dict(sorted(splits.items()))})
+            writer.add_key_value_metadata(said)
+            writer.close()
+            _sync(aside)
+            aside.replace(path)
+    return rows, len(hands), gone, splits
+
+
+def _ids(file: pq.ParquetFile) -> set[str]:
+    found: set[str] = set()
+    for batch in file.iter_batches(columns=["game_id"]):
+        found.update(batch["game_id"].unique().to_pylist())
+    return found
+
+
+def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[str]]:
+    gone: set[str] = set()
+    hands: set[tuple[str, int]] = set()
+    splits: Counter[str] = Counter()
+    rows = 0
+
+    def kept() -> Iterator[bytes]:
+        nonlocal rows
+        with path.open("rb") as file:
+            for line in file:
+                row = json.loads(line)
+                if row.get("game_id") in unwanted:
+                    gone.add(row["game_id"])
+                    continue
+                if "game_id" in row:
+                    rows += 1
+                    hands.add((row["game_id"], row["seat"]))
+                    splits[row["split"]] += 1
+                yield line
+
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    with aside.open("wb") as out:
+        out.writelines(kept())
+    if gone:
+        _sync(aside)
+        aside.replace(path)
+    else:
+        aside.unlink()
+    return rows, len(hands), gone, splits
+
+
+def _replace(path: Path, content: bytes) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_bytes(content)
+    _sync(aside)
+    aside.replace(path)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

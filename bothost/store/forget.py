@@ -1,0 +1,51 @@
+"""Forget a player: delete every hand at which one sat, with all that is logged of it.
+
+The hand goes as a whole: its events and its other players' views hold what this one did.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import sqlalchemy as sa
+
+from bothost.errors import UsageError
+from bothost.store.models import decisions, events, game_ends, games, outcomes, snapshots
+from bothost.store.query import HandQuery
+from bothost.store.reader import Hand, iter_hands
+from bothost.store.store import Store
+
+HANDS_AT_ONCE = 200
+DEAD_S = 86_400
+
+
+def hands_of(store: Store, player: str) -> Iterator[Hand]:
+    """The hands at which the player sat, by id, account or name."""
+    return iter_hands(store, HandQuery(players=(player,)))
+
+
+def check_ended(hands: Iterable[Hand]) -> None:
+    """Raise UsageError while one of the hands may still be played: its rows are still being written."""
+    youngest = time.time_ns() // 1000 - DEAD_S * 1_000_000
+    for hand in hands:
+        if hand.end is None and hand.game.started_us > youngest:
+            raise UsageError(
+                f"hand {hand.game.game_id.hex()} has not ended",
+                advice="wait until it has; one that began more than a day ago is taken for over",
+            )
+
+
+def delete_hands(store: Store, ids: Iterable[bytes]) -> set[bytes]:
+    """Delete everything that is logged of these hands, at all of our seats; returns their ids."""
+    deleted: set[bytes] = set()
+    waiting = iter(ids)
+    while page := sorted(set(islice(waiting, HANDS_AT_ONCE))):
+        of_hands = sa.select(decisions.c.id).where(decisions.c.game_id.in_(page))
+        with store.begin() as connection:
+            connection.execute(outcomes.delete().where(outcomes.c.decision_id.in_(of_hands)))
+            for table in (decisions, events, snapshots, game_ends, games):
+                connection.execute(table.delete().where(table.c.game_id.in_(page)))
+        deleted.update(page)
+    return deleted
