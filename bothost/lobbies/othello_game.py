@@ -45,6 +45,8 @@ class Game:
         self._sent: m.Act | None = None
         """The move that is out."""
         self._resent = 0
+        self._held: m.Act | None = None
+        """An answer that came while the position was being asked for."""
         self._told = False
         """Whether the position was told at all: by its beginning, or by a snapshot."""
         self._diverged = False
@@ -96,6 +98,10 @@ class Game:
             return None
         self._sent, self._resent = act, 0
         return self._frame(act)
+
+    def hold(self, act: m.Act) -> None:
+        """Keep an answer until the position is told: the host does not answer the same question twice."""
+        self._held = act
 
     def _frame(self, act: m.Act) -> str:
         return wire.move(self.id, self.fold.seq, self.seat, act.actions[0])
@@ -152,7 +158,7 @@ class Game:
     def lost(self) -> None:
         """The connection is gone: a move that was out may have arrived or not."""
         self.synced = False
-        self._sent = None
+        self._sent = self._held = None
         self._syncs = 0
         self._windows = WINDOWS
 
@@ -208,6 +214,10 @@ class Game:
                 m.Rejected(rejected.table, rejected.request_id, rejected.reason),
                 *self.ask(frame.remaining_ms, raw),
             ]
+        held, self._held = self._held, None
+        asked = [item.request_id for item in told if isinstance(item, m.ActionRequest)]
+        if held is not None and held.request_id in asked and (frame_again := self.act(held)) is not None:
+            told.append(frame_again)
         return out + told
 
 

@@ -448,8 +448,11 @@ class OthelloPlatform(OthelloSession):
 
     def _act(self, act: m.Act) -> list[m.Output]:
         game = self._game
-        if game is None or game.table != act.table or not self._ready or not game.synced:
-            return []  # the question comes again with the snapshot
+        if game is None or game.table != act.table or not self._ready:
+            return []  # the question comes again with the connection
+        if not game.synced:
+            game.hold(act)
+            return []
         if len(act.actions) != 1:
             raise ValueError(f"this lobby takes one move at a time, not {len(act.actions)}")
         text = game.act(act)

@@ -24,7 +24,7 @@ class Traps(msgspec.Struct, frozen=True):
     drop_every: int = 0
     """The mover's connection breaks after its move was taken."""
     refuse_every: int = 0
-    """A legal move is called illegal."""
+    """A legal move is called illegal, where there is another."""
     lose_every: int = 0
     """A move is taken by nobody, without a word."""
     repeat_every: int = 0
@@ -71,6 +71,8 @@ class Game:
         self.timer: asyncio.TimerHandle | None = None
         self.left_ms = 0.0
         self.since = 0.0
+        self.refused_at = -1
+        """How many moves had been made when one was refused last."""
         self.windows: dict[int, asyncio.TimerHandle] = {}
         """Players who must come back."""
 

@@ -18,32 +18,21 @@ import contextlib
 import itertools
 import json
 import random
-import socket
 import time
 from collections import deque
-from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, Self
 
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bothost.testing.fake_othello_parts import COLORS, Game, Json, Line, Room, Traps
+from bothost.testing.loopback import Loopback
 
 PASS = 64
 
 
-class _Uvicorn(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-class FakeOthelloPlatform:
+class FakeOthelloPlatform(Loopback):
     """The server, for the length of an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, **settings: float) -> None:
@@ -73,25 +62,16 @@ class FakeOthelloPlatform:
         self.most_per_second = 0
         """Messages on one connection within any one second."""
         self.moves = 0
-        self.port = 0
         self._logins: deque[float] = deque()
         self._numbers = itertools.count(1)
-        self._tasks: set[asyncio.Task[None]] = set()
-        routes = [
-            WebSocketRoute("/ws", self._websocket),
-            Route("/api/v1/auth/{what}", self._auth, methods=["POST"]),
-            Route("/api/v1/rooms", self._rooms, methods=["GET", "POST"]),
-            Route("/api/v1/rooms/{room:int}/{what}", self._room, methods=["POST"]),
-        ]
-        config = uvicorn.Config(
-            Starlette(routes=routes),
-            ws="websockets-sansio",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",
-            timeout_graceful_shutdown=1,
+        super().__init__(
+            [
+                WebSocketRoute("/ws", self._websocket),
+                Route("/api/v1/auth/{what}", self._auth, methods=["POST"]),
+                Route("/api/v1/rooms", self._rooms, methods=["GET", "POST"]),
+                Route("/api/v1/rooms/{room:int}/{what}", self._room, methods=["POST"]),
+            ]
         )
-        self._server = _Uvicorn(config)
 
     @property
     def url(self) -> str:
@@ -103,34 +83,12 @@ class FakeOthelloPlatform:
         self.ids[name] = len(self.ids) + 1
         return self.ids[name]
 
-    async def __aenter__(self) -> Self:
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        self.port = listening.getsockname()[1]
-        self._spawn(self._server.serve(sockets=[listening]))
-        self._spawn(self._match_players())
-        while not self._server.started:  # noqa: ASYNC110 (uvicorn tells it so)
-            await asyncio.sleep(0.01)
-        return self
+    def opened(self) -> None:
+        self.spawn(self._match_players())
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def closing(self) -> None:
         for game in self.games.values():
             self._stop(game)
-        self._server.should_exit = True
-        for task in self._tasks:
-            if task.get_name() != "serve":
-                task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _spawn(self, coroutine: Any) -> None:
-        task = asyncio.ensure_future(coroutine)
-        if not self._tasks:
-            task.set_name("serve")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     # ----------------------------------------------------------------------------------------------------------- REST
 
@@ -433,12 +391,20 @@ class FakeOthelloPlatform:
             self.error(line, "NOT_YOUR_TURN")
             return
         self.moves += 1
-        if action not in game.state.legal(seat) or self._every(self.traps.refuse_every, "refuse"):
+        legal = game.state.legal(seat)
+        if action not in legal or self._unfair(game, len(legal)):
             self.error(line, "ILLEGAL_MOVE")
         elif not self._every(self.traps.lose_every, "lose"):
             self._place(game, seat, action)
             if self._every(self.traps.drop_every, "drop"):
                 self.drop(line.user)
+
+    def _unfair(self, game: Game, legal: int) -> bool:
+        """Once at a position, and where another move is left: who is refused every move can only wait for the end."""
+        if legal < 2 or game.refused_at == len(game.moves) or not self._every(self.traps.refuse_every, "refuse"):
+            return False
+        game.refused_at = len(game.moves)
+        return True
 
     def _place(self, game: Game, seat: int, action: int) -> None:
         before = game.board()

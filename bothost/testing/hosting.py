@@ -169,7 +169,7 @@ class Hosting:
         return int(self.rows(f"SELECT count(*) FROM {of}")[0][0])
 
 
-async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Wait for a condition that the event loop will make true."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 (what is waited for is anything)

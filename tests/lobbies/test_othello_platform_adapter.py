@@ -585,6 +585,17 @@ def test_a_move_without_an_echo_is_said_again():
     assert only(outputs, m.ActionRequest).request_id == "g_1.1.1"
 
 
+def test_an_answer_that_comes_while_the_position_is_asked_for_is_kept():
+    """The host answers a question once: told again, it would get no answer."""
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Resync("room-7"))
+    assert adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",))) == []
+    outputs = adapter.feed(server.sync())
+    assert only(outputs, m.ActionRequest).request_id == "g_1.1.0"
+    assert said(outputs)[-1]["type"] == "move"
+
+
 def test_a_waiting_room_is_entered_again_after_a_loss():
     adapter, _ = ready()
     seek(adapter)

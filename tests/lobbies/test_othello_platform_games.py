@@ -1,134 +1,57 @@
 """A whole host plays at a faithful fake of othello-platform, its traps on, over real HTTP and websockets."""
 
-import asyncio
 import collections
-import contextlib
 import json
-import types
 
 import pytest
-import sqlalchemy as sa
 
-import bothost.lobbies
-import bothost.rules as rules
-from bothost import Decision, Player, Strategy, hookimpl
-from bothost.config import (
-    AccountSettings,
-    HostSettings,
-    LimitSettings,
-    LobbySettings,
-    RouteSettings,
-    Secret,
-    Settings,
-    StoreSettings,
-    WishSettings,
-)
+from bothost.config import AccountSettings, Secret, WishSettings
 from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
-from bothost.host.memory import StoreMemory
-from bothost.host.supervisor import Host
-from bothost.plugins import Plugins
-from bothost.store import DecisionLog, Store, schema
 from bothost.testing.fake_othello_platform import FakeOthelloPlatform, Traps
+from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
 
 PASSWORD = "planted-Passw0rd!x"
 CONNECTION = ConnectionSettings(heartbeat_s=1.0, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
 PATIENCE = Patience(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
 
 
-class RandomPlayer(Player):
-    def __init__(self, seed):
-        self.state = seed
-
+class PlacingPlayer(RandomPlayer):
     def decide(self, view, legal, budget):
         assert 64 not in legal, "a pass that nobody can say reached the strategy"
-        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return Decision(action=int(legal[(self.state >> 33) % len(legal)]))
+        return super().decide(view, legal, budget)
 
 
-class RandomStrategy(Strategy):
-    name = "test-random"
-    version = "1"
-    games = ("othello",)
-
+class PlacingStrategy(RandomStrategy):
     def player(self, table):
-        return RandomPlayer(table.seed)
+        return PlacingPlayer(table.seed)
 
 
-class Kit:
+class Kit(Hosting):
     """Hosts for one fake lobby and one database."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.store_settings = StoreSettings(url=f"sqlite:///{folder}/log.db")
-        schema.upgrade(self.store_settings)
-
-    def host(self, url, names=("ada", "bob"), options=None, **attributes):
-        accounts = tuple(
+    def at(self, url, names=("ada", "bob"), options=None, **attributes):
+        accounts = [
             AccountSettings(
                 name=name,
                 password=Secret(PASSWORD, "test"),
                 wishes=(WishSettings(game="othello", attributes=attributes),),
             )
             for name in names
-        )
-        lobby = LobbySettings(
-            name="oth",
-            adapter="othello_platform",
-            url=url,
-            accounts=accounts,
-            allow_same_table=True,
-            margin_ms=50.0,
-            options={"register": True, **(options or {})},
-        )
-        settings = Settings(
-            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
-            store=self.store_settings,
-            limits=LimitSettings(tables=10, quarantine_after=3),
-            lobbies=(lobby,),
-            routes=(RouteSettings(strategy="test-random"),),
-        )
-        given = types.ModuleType("given")
-        given.bothost_strategies = hookimpl(lambda: [RandomStrategy])
-        given.bothost_strategies.__name__ = "bothost_strategies"
-        plugins = Plugins.load(entry_points=False, modules=[bothost.lobbies, given])
-        log = DecisionLog.open(settings.store, "test", self.folder / "spool")
-        memory = StoreMemory(Store.open(settings.store))
-        return Host(
-            settings, plugins, log, memory, rules.game, config_hash="0" * 8, connection=CONNECTION, patience=PATIENCE
-        )
+        ]
+        chosen = {"register": True, **(options or {})}
+        return self.settings(self.lobby("oth", "othello_platform", url, accounts, options=chosen))
 
-    @contextlib.asynccontextmanager
-    async def running(self, *args, **settings):
-        host = self.host(*args, **settings)
-        task = asyncio.create_task(host.run())
-        try:
-            yield host
-        finally:
-            host.quit()
-            await asyncio.wait_for(task, 20)
-
-    def rows(self, query):
-        engine = sa.create_engine(self.store_settings.url)
-        try:
-            with engine.begin() as connection:
-                return connection.execute(sa.text(query)).all()
-        finally:
-            engine.dispose()
-
-
-async def until(condition, seconds=60.0):
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 (what is waited for is anything)
-            await asyncio.sleep(0.01)
+    def running_at(self, *args, **settings):
+        return self.running(self.at(*args, **settings), drain=False)
 
 
 @pytest.fixture
 def kit(tmp_path):
-    return Kit(tmp_path)
+    return Kit(tmp_path, PlacingStrategy, connection=CONNECTION, patience=PATIENCE)
 
 
-EVERYTHING = Traps(drop_every=53, refuse_every=31, repeat_every=7, noise_every=11, text_ids=True)
+EVERYTHING = Traps(drop_every=53, refuse_every=31, repeat_every=7, noise_every=11, lie_every=47, text_ids=True)
 NAMES = ("ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal", "ida", "jon")
 
 
@@ -137,14 +60,14 @@ async def many_games(kit, games, **settings):
     async with FakeOthelloPlatform(traps=EVERYTHING, **settings) as lobby:
         for name in NAMES:
             lobby.add(name, PASSWORD)
-        async with kit.running(lobby.url, names=NAMES) as host:
+        async with kit.running_at(lobby.url, names=NAMES) as host:
             await until(lambda: len(lobby.ended) >= games, seconds=20 + 3 * games)
             await until(lambda: host.floor.tally.hands >= 2 * games)
     return lobby, host
 
 
 def nothing_went_wrong(kit, lobby, host):
-    assert set(lobby.struck) == {"drop", "refuse", "repeat", "noise"}
+    assert set(lobby.struck) == {"drop", "refuse", "repeat", "noise", "lie"}
     assert {reason for _, _, reason in lobby.ended} == {"normal"}, "a table was abandoned, or a clock ran out"
     assert lobby.most_per_second <= 20
     errors = collections.Counter(code for _, code in lobby.errors)
@@ -177,11 +100,11 @@ async def test_two_hundred_games_with_every_trap_on(kit):
 
 async def test_a_fresh_process_comes_back_to_its_game(kit):
     async with FakeOthelloPlatform() as lobby:
-        async with kit.running(lobby.url):
-            await until(lambda: lobby.moves >= 12)
+        async with kit.running_at(lobby.url):
+            await until(lambda: lobby.moves >= 12, 60)
             (game,) = lobby.games
         assert game in lobby.games, "the clock is frozen while we are away"
-        async with kit.running(lobby.url):
+        async with kit.running_at(lobby.url):
             await until(lambda: lobby.ended)
     assert lobby.ended[0][0] == game
     assert lobby.ended[0][2] == "normal"
@@ -189,7 +112,7 @@ async def test_a_fresh_process_comes_back_to_its_game(kit):
 
 
 async def test_the_lobbys_own_player(kit):
-    async with FakeOthelloPlatform() as lobby, kit.running(lobby.url, names=("ada",), mode="ai", ai_level=3) as host:
+    async with FakeOthelloPlatform() as lobby, kit.running_at(lobby.url, names=("ada",), mode="ai", ai_level=3) as host:
         await until(lambda: lobby.ended and host.floor.tally.hands)
     assert lobby.ended[0][2] == "normal"
 
@@ -202,7 +125,7 @@ async def test_rooms_by_rest(kit, password):
         dead = lobby.new_room("ours", stranger, "human_vs_human", password or "")
         dead.seats[:] = [stranger, None]
         options = {"start_s": 0.3}
-        async with kit.running(lobby.url, options=options, **attributes) as host:
+        async with kit.running_at(lobby.url, options=options, **attributes) as host:
             await until(lambda: lobby.ended and host.floor.tally.hands >= 2)
     assert lobby.ended[0][2] == "normal"
     assert dead.game is None
@@ -211,7 +134,7 @@ async def test_rooms_by_rest(kit, password):
 
 
 async def test_nobody_to_play_with_is_no_error(kit):
-    async with FakeOthelloPlatform(queue_s=0.1) as lobby, kit.running(lobby.url, names=("ada",)):
+    async with FakeOthelloPlatform(queue_s=0.1) as lobby, kit.running_at(lobby.url, names=("ada",)):
         await until(lambda: sum(said["type"] == "match_join" for _, said in lobby.heard) >= 3)
 
 
@@ -219,12 +142,12 @@ async def test_a_wrong_password_ends_the_account_and_is_not_told(kit, capsys):
     async with FakeOthelloPlatform() as lobby:
         lobby.add("ada", "another-password")
         with pytest.raises(Exception, match="login refused"):
-            await kit.host(lobby.url, names=("ada",)).run()
+            await kit.host(kit.at(lobby.url, names=("ada",))).run()
     assert PASSWORD not in capsys.readouterr().out
 
 
 async def test_a_draining_host_leaves_the_room_where_it_waits(kit):
-    async with FakeOthelloPlatform() as lobby, kit.running(lobby.url, names=("ada",), mode="room") as host:
+    async with FakeOthelloPlatform() as lobby, kit.running_at(lobby.url, names=("ada",), mode="room") as host:
         await until(lambda: lobby.rooms and any(room.seats[0] for room in lobby.rooms.values()))
         await until(lambda: host.seated)
         host.drain()
