@@ -171,7 +171,7 @@ class Connection:
         self._backoff.reset()
         self._heard, self._silent = True, 0
         self._stop_guard()
-        if self.adapter.capabilities.heartbeat != "none":
+        if self.adapter.capabilities.transport == "websocket":
             self._guard = self._loop.call_later(self.settings.heartbeat_s, self._beat)
 
     def _on_disconnected(self, event: Disconnected) -> None:
