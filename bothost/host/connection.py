@@ -9,9 +9,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import httpx
 import msgspec
 import structlog
 
@@ -47,6 +46,9 @@ from bothost.messages import (
     Throttled,
     TimerFired,
 )
+
+if TYPE_CHECKING:
+    import httpx
 
 _log = structlog.get_logger("bothost.host")
 
@@ -373,6 +375,8 @@ class Connection:
 
     async def _requesting(self, effect: HttpRequest) -> None:
         """Errors never quote the URL: at some lobbies it is the secret."""
+        import httpx  # only some lobbies need it, and a host that was killed must be back soon
+
         if self._http is None:
             self._http = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
         body = bytearray()

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store.models import leases
@@ -55,7 +54,7 @@ class Leases:
         self.holder = holder
         self.ttl_s = ttl_s
         self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
-        self._insert: Any = (postgresql if store.engine.dialect.name == "postgresql" else sqlite).insert
+        self._insert = store.insert
 
     def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound:
         """Renew ``held`` and try to get ``wanted``; ``take_over``: also those of others that have expired."""

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -38,7 +37,7 @@ class Key(TypeDecorator[bytes]):
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if dialect.name == "postgresql":
-            return dialect.type_descriptor(postgresql.UUID(as_uuid=True))
+            return dialect.type_descriptor(sa.Uuid(as_uuid=True))
         return dialect.type_descriptor(sa.LargeBinary(16))
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from collections.abc import Iterator
@@ -9,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bothost.config import StoreSettings
 from bothost.store import models, schema
@@ -49,6 +49,10 @@ class Store:
         """A transaction; what the driver says about a database that is away becomes StoreUnavailable."""
         with reaching(self._settings), self.engine.begin() as connection:
             yield connection
+
+    def insert(self, table: sa.Table) -> Any:
+        """An INSERT that knows ``ON CONFLICT``, of this database's dialect: the other one is not even imported."""
+        return importlib.import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
 
     def find_game(self, lobby: str, account: str, table: str, hand: str) -> GameRecord | None:
         """The hand of that name which has begun last and has not ended, None where there is none."""
@@ -100,7 +104,7 @@ class Store:
     def remember(self, lobby: str, account: str, memo: Json) -> None:
         """Replace the memo of an account, durably."""
         values = {"lobby": lobby, "account": account, "memo": json.dumps(memo), "at_us": time.time_ns() // 1000}
-        insert: Any = (postgresql if self.engine.dialect.name == "postgresql" else sqlite).insert(models.memos)
+        insert = self.insert(models.memos)
         new = {name: insert.excluded[name] for name in ("memo", "at_us")}
         statement = insert.values(values).on_conflict_do_update(index_elements=["lobby", "account"], set_=new)
         with self.begin() as connection:

@@ -203,14 +203,21 @@ class Chaos:
     # ------------------------------------------------------------------------------------------------------- the blows
 
     async def _strike(self, blows: list[tuple[float, str]]) -> None:
-        """Every blow at its moment; several may be under way at once. Returns when the host has recovered from all."""
+        """Every blow at its moment; several may be under way at once, but one outage of a kind after another.
+
+        Returns when the host has recovered from all.
+        """
         began = time.monotonic()
         kinds: dict[str, Callable[[], Awaitable[None]]] = {
             "kill": self._kill,
             "outage": self._take_database_away,
             "restart": self._restart_lobby,
         }
-        locks = {kind: asyncio.Lock() for kind in kinds}
+        locks: dict[str, contextlib.AbstractAsyncContextManager[Any]] = {
+            "kill": contextlib.nullcontext(),
+            "outage": asyncio.Lock(),
+            "restart": asyncio.Lock(),
+        }
         async with asyncio.TaskGroup() as group:
             for at, kind in blows:
                 await asyncio.sleep(began + at - time.monotonic())
@@ -218,7 +225,8 @@ class Chaos:
                     group.create_task(self._blow(kinds[kind], locks[kind]))
                     self.struck[kind] += 1
 
-    async def _blow(self, blow: Callable[[], Awaitable[None]], lock: asyncio.Lock) -> None:
+    @staticmethod
+    async def _blow(blow: Callable[[], Awaitable[None]], lock: contextlib.AbstractAsyncContextManager[Any]) -> None:
         async with lock:
             await blow()
 
