@@ -43,7 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     preset: str = "rlcard"
     """Of the game's rules."""
     search: dict[str, Any] = {}
-    """Options of ``bothost.rules.search``."""
+    """Options of ``bothost.rules.search``; playouts are the rule player's unless they say otherwise."""
     styles: tuple[float, float, float] = (0.5, 0.25, 0.25)
     """Shares of the seats that play the best move, one drawn by visits, and the rule player's."""
     forced_share: float = 0.25
@@ -183,7 +183,7 @@ def _turn(
     if len(legal) == 1 and rng.random() >= options.forced_share:
         state.apply(seat, int(legal[0]))
         return
-    found = search(view, search_seed, **options.search)
+    found = search(view, search_seed, **{"playout": "rule", **options.search})
     found.run(iterations=options.iterations)
     moves = found.root_actions
     batch.add(deal, seat, view.to_bytes(), moves)
