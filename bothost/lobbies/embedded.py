@@ -15,6 +15,7 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
+from bothost.lobbies.frames import unknown
 
 HELLO = "hello"
 """Timer: the lobby must answer our hello by then."""
@@ -84,7 +85,7 @@ class EmbeddedLobby(LobbyAdapter):
             try:
                 frame = wire.decode_server(item.data)
             except wire.BadFrame:
-                return [m.Unknown(_text(item.data))]
+                return [unknown(item.data)]
             if type(frame) is wire.Events:
                 return self._events(frame, item.data)
             return self._frame(frame, item.data)
@@ -97,7 +98,7 @@ class EmbeddedLobby(LobbyAdapter):
     def _events(self, frame: wire.Events, raw: str | bytes) -> list[m.Output]:
         table = self._tables.get(frame.table)
         if table is None:
-            return [m.Unknown(_text(raw))]
+            return [unknown(raw)]
         count = len(frame.events)
         if frame.seq != table.seq or frame.hand != table.hand:
             if table.lost or (frame.hand == table.hand and frame.seq + count <= table.seq):
@@ -307,7 +308,7 @@ class EmbeddedLobby(LobbyAdapter):
         """About a table that we do not hold: only its end is worth a word."""
         if isinstance(frame, wire.TableEnded):
             return [_table_ended(frame)] if frame.table in self._known else []
-        return [m.Unknown(_text(raw))]
+        return [unknown(raw)]
 
     def _at_table(self, frame: wire.ServerMessage, table: _Table, raw: str | bytes) -> list[m.Output]:
         match frame:
@@ -337,7 +338,7 @@ class EmbeddedLobby(LobbyAdapter):
                 del self._tables[frame.table]
                 return [_table_ended(frame)]
             case _:
-                return [m.Unknown(_text(raw))]
+                return [unknown(raw)]
 
     def _snapshot(self, frame: wire.Snapshot, table: _Table, raw: str | bytes) -> list[m.Output]:
         table.hand, table.seq, table.lost, table.over = frame.hand, frame.seq, False, False
@@ -388,8 +389,3 @@ def _endpoint(url: str) -> str:
     """A lobby may be named without its path."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path="/ws")) if parts.path in ("", "/") else url
-
-
-def _text(raw: str | bytes) -> str:
-    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-    return text[:2000]

@@ -20,6 +20,7 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.base import Capabilities
+from bothost.lobbies.frames import unknown
 from bothost.lobbies.mailgyc_hand import RULES, MailgycHand, Mismatch, resumed, uids_of
 from bothost.lobbies.mailgyc_session import AWAY, HELLO, READY, STALL, MailgycOptions, MailgycSession, Room
 
@@ -213,7 +214,7 @@ class MailgycLobby(MailgycSession):
         try:
             frame = wire.decode(item.data)
         except wire.BadFrame:
-            return [m.Unknown(_text(item.data))]
+            return [unknown(item.data)]
         if self._stage == "returning":
             return self._returned(frame)
         out = self._welcome(back=False) if self._stage != "ready" else []
@@ -456,8 +457,3 @@ def _grant_ms(timer_s: float) -> float | None:
 
 def _players(players: tuple[wire.Player, ...]) -> tuple[m.PlayerInfo, ...]:
     return tuple(m.PlayerInfo(str(p.uid), seat, p.name) for seat, p in enumerate(players) if p.uid is not None)
-
-
-def _text(raw: str | bytes) -> str:
-    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-    return text[:2000]

@@ -12,7 +12,6 @@ from typing import Any
 
 from bothost import rules
 from bothost.lobbies import mailgyc_protocol as wire
-from bothost.rules import doudizhu
 from bothost.rules.game import Game, View
 
 Json = dict[str, Any]
@@ -303,7 +302,4 @@ def cards_named(name: str) -> frozenset[int]:
 
 def _readings(cards: Sequence[int]) -> list[str]:
     """Notations of the plays that these cards may be."""
-    try:
-        return [game().notation(action) for action in doudizhu.readings(wire.text_of(cards))]
-    except ValueError:
-        return []
+    return wire.NUMBERING.readings(cards, game())

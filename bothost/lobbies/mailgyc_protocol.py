@@ -7,11 +7,12 @@ in frame 1006.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+
+from bothost.lobbies.doudizhu_cards import Numbering
 
 PING, PONG = "ping", "pong"
 FAILURE, ROOMS, ROOMS_TOLD, JOIN, JOINED, LEAVE, LEFT = 0, 1001, 1002, 1005, 1006, 1007, 1008
@@ -183,7 +184,6 @@ def encode(code: int, **body: Any) -> str:
 
 
 _RANKS = ("K", "A", "2", "3", "4", "5", "6", "7", "8", "9", "T", "J", "Q")
-_ORDER = {rank: place for place, rank in enumerate("3456789TJQKA2BR")}
 
 
 def rank_of(card: int) -> str:
@@ -193,19 +193,5 @@ def rank_of(card: int) -> str:
     return _RANKS[card % 13]
 
 
-def text_of(cards: Iterable[int]) -> str:
-    """Canonical text of cards, ascending."""
-    return "".join(sorted(map(rank_of, cards), key=_ORDER.__getitem__))
-
-
-def pick(hand: Iterable[int], ranks: str) -> list[int]:
-    """Cards of a hand that have these ranks. Raises ValueError where the hand lacks one."""
-    left = sorted(hand)
-    picked = []
-    for rank in ranks:
-        card = next((card for card in left if rank_of(card) == rank), None)
-        if card is None:
-            raise ValueError(f"no {rank} in the hand")
-        left.remove(card)
-        picked.append(card)
-    return picked
+NUMBERING = Numbering(rank_of)
+text_of, pick = NUMBERING.text, NUMBERING.pick

@@ -21,6 +21,7 @@ from bothost import messages as m
 from bothost import rules
 from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Capabilities
+from bothost.lobbies.frames import unknown
 from bothost.lobbies.open_mahjong_hand import FALSE_WIN, Hand, action_frame
 from bothost.lobbies.open_mahjong_picture import Mismatch, Picture
 from bothost.lobbies.open_mahjong_rooms import OpenMahjongRooms, rules_of
@@ -133,7 +134,7 @@ class OpenMahjong(OpenMahjongRooms):
         try:
             frame = wire.decode(item.data)
         except wire.BadFrame:
-            return [m.Unknown(_text(item.data))]
+            return [unknown(item.data)]
         match frame:
             case wire.Pong():
                 return [m.Alive()]
@@ -480,8 +481,3 @@ def _players(picture: Picture, info: wire.GameInfo) -> tuple[m.PlayerInfo, ...]:
         m.PlayerInfo(str(player.user_id), seat, player.username, player.user_id < wire.ROBOTS_BELOW)
         for seat, player in enumerate(order)
     )
-
-
-def _text(raw: str | bytes) -> str:
-    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-    return text[:2000]

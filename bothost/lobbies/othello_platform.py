@@ -17,6 +17,7 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies import othello_protocol as wire
 from bothost.lobbies.base import Account, Capabilities
+from bothost.lobbies.frames import unknown
 from bothost.lobbies.othello_fold import START, Fold
 from bothost.lobbies.othello_game import OVER, SYNC, WINDOW, Game, players
 from bothost.lobbies.othello_rest import TOKEN, Call
@@ -102,7 +103,7 @@ class OthelloPlatform(OthelloSession):
         try:
             frame = wire.decode(item.data)
         except wire.BadFrame:
-            return [m.Unknown(_text(item.data))]
+            return [unknown(item.data)]
         handler = self._frames.get(type(frame))
         if handler is None:
             return []
@@ -481,8 +482,3 @@ class OthelloPlatform(OthelloSession):
             if room is not None and frame.code.startswith("ROOM_"):
                 return self._forget_room("aborted", text)
         return [m.Notice(text, "warning")]
-
-
-def _text(raw: str | bytes) -> str:
-    text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-    return text[:2000]
