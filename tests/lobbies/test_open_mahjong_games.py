@@ -144,7 +144,8 @@ TRAPS = Traps(drop_every=61, ignore=0.02, repeat=0.05, noise=0.02)
 
 async def many_games(kit, hands, seed, seconds):
     """``hands`` hands, in matches of four."""
-    lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds)
+    patient = {"round_timer": 300, "step_timer": 300}  # on a loaded machine, too
+    lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds, **patient)
     assert set(lobby.struck) == {"drop", "ignore", "repeat", "noise"}
     assert lobby.deleted == 0, "a table was abandoned"
     assert host.floor.tally.fallbacks == {}
@@ -168,7 +169,7 @@ async def test_eight_games_with_every_trap_on(kit):
 
 @pytest.mark.long
 async def test_two_hundred_games_with_every_trap_on(kit):
-    lobby, _ = await many_games(kit, 200, 4, 3000.0)
+    lobby, _ = await many_games(kit, 200, 4, 7000.0)
     assert lobby.hands >= 200
 
 
