@@ -1,38 +1,21 @@
 """Whole matches at a lobby that behaves like open_mahjong_unity, played by the whole host with the rule player."""
 
 import asyncio
-import contextlib
 
 import pytest
-import sqlalchemy as sa
 
-import bothost.lobbies
-import bothost.rules as rules
 import bothost_baselines
 from bothost import messages as m
-from bothost.config import (
-    AccountSettings,
-    HostSettings,
-    LimitSettings,
-    LobbySettings,
-    RouteSettings,
-    Secret,
-    Settings,
-    StoreSettings,
-    WishSettings,
-)
+from bothost.config import AccountSettings, RouteSettings, Secret, WishSettings
 from bothost.errors import AuthError
 from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
-from bothost.host.memory import StoreMemory
-from bothost.host.supervisor import Host
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
-from bothost.plugins import Plugins
-from bothost.store import DecisionLog, Store, schema
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Traps
+from bothost.testing.hosting import Hosting, until
 
 PASSWORD = "planted-Passw0rd!m"
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
@@ -41,73 +24,30 @@ OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "echo_s": 0.3, "look_s": 0.2}
 NAMES = ("ada", "bob", "cyd", "dan")
 
 
-class Kit:
+class Kit(Hosting):
     """Hosts for one fake lobby and one database."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.store = StoreSettings(url=f"sqlite:///{folder}/log.db")
-        schema.upgrade(self.store)
-
-    def host(self, url, names, options, wishes):
-        accounts = tuple(
+    def hosting(self, lobby, names=NAMES, wishes=None, **options):
+        wishes = wishes or {}
+        accounts = [
             AccountSettings(
                 name=name,
                 password=Secret(PASSWORD, "test"),
                 wishes=(WishSettings(game="mahjong", attributes=wishes.get(name, wishes.get("all", {}))),),
             )
             for name in names
-        )
-        lobby = LobbySettings(
-            name="omj",
-            adapter="open_mahjong",
-            url=url,
-            accounts=accounts,
-            options={**OPTIONS, **options},
-            margin_ms=50.0,
-            allow_same_table=True,
-        )
-        settings = Settings(
-            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
-            store=self.store,
-            limits=LimitSettings(tables=10),
-            lobbies=(lobby,),
+        ]
+        settings = self.settings(
+            self.lobby("omj", "open_mahjong", lobby.url, accounts, options={**OPTIONS, **options}),
             routes=(RouteSettings(strategy="rule-mahjong"),),
+            tables=10,
         )
-        found = Plugins.load(entry_points=False, modules=[bothost.lobbies, bothost_baselines])
-        log = DecisionLog.open(settings.store, "test", self.folder / "spool")
-        memory = StoreMemory(Store.open(settings.store))
-        return Host(settings, found, log, memory, rules.game, config_hash="0" * 8, connection=FAST, patience=SHORT)
-
-    @contextlib.asynccontextmanager
-    async def hosting(self, lobby, names=NAMES, wishes=None, **options):
-        host = self.host(lobby.url, names, options, wishes or {})
-        task = asyncio.create_task(host.run())
-        try:
-            yield host
-        finally:
-            host.interrupt()
-            host.interrupt()
-            await asyncio.wait_for(task, 20)
-
-    def rows(self, query):
-        engine = sa.create_engine(self.store.url)
-        try:
-            with engine.begin() as connection:
-                return connection.execute(sa.text(query)).all()
-        finally:
-            engine.dispose()
+        return self.running(settings, bothost_baselines, drain=False)
 
 
 @pytest.fixture
 def kit(tmp_path):
-    return Kit(tmp_path)
-
-
-async def until(true, seconds=60.0):
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 (what is waited for is anything)
-            await asyncio.sleep(0.01)
+    return Kit(tmp_path, connection=FAST, patience=SHORT)
 
 
 def opened(traps=None, **settings):
