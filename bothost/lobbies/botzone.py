@@ -234,8 +234,8 @@ class Botzone(LobbyAdapter):
         asked = any(match.asked for match in self._matches.values())
         if asked and self._patience:
             return [*out, m.SetTimer(GATHER, self.options.time_limit_s + 2.0)]
-        ready = any(match.where == "ready" for match in self._matches.values())
-        return out + (self._poll() if news or ready else self._pause(IDLE_S))
+        urgent = any(match.where == "ready" and match.repeats < 2 for match in self._matches.values())
+        return out + (self._poll() if news or urgent else self._pause(IDLE_S))
 
     def _poll_failed(self, item: m.HttpResult) -> list[m.Output]:
         """Whether the answers that it carried were heard is open. A poll that only stood in vain is no failure."""

@@ -19,8 +19,6 @@ from bothost.lobbies.botzone_games import GAMES, of_request
 
 HAND = "1"
 """A match is one hand."""
-MAX_REPEATS = 3
-"""How often a request may be told again although its answer was carried, before we believe that nothing helps."""
 
 Where = Literal["nowhere", "ready", "carried", "unsure"]
 
@@ -59,7 +57,8 @@ class Match:
         self._dialect: Dialect | None = None
         self._broken = False
         """Whether we lost track: what is most likely to be legal is answered, so that the match goes on."""
-        self._repeats = 0
+        self.repeats = 0
+        """How often the last request was told again although it was answered."""
 
     # ----------------------------------------------------------------------------------------------- what is told
 
@@ -73,7 +72,7 @@ class Match:
             return []
         if last is not None and text == last.request and self._told_again(text):
             return []
-        self._repeats = 0
+        self.repeats = 0
         out = self.acknowledge()
         self.where, self.taken = "nowhere", False
         return out + self._fold(text, grant_ms)
@@ -83,8 +82,8 @@ class Match:
         unheard = self.where in ("ready", "unsure") and not self.taken
         if not unheard and self._follows(text):
             return False
-        self._repeats += 1
-        self.where = "ready" if self._repeats <= MAX_REPEATS else "nowhere"
+        self.repeats += 1
+        self.where = "ready"
         return True
 
     def _follows(self, text: str) -> bool:

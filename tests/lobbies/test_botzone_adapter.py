@@ -172,6 +172,17 @@ def test_an_answer_that_was_not_heard_is_asked_for_again():
     assert line.carried() == {A: '{"x":3,"y":2}'}
 
 
+def test_a_request_that_is_told_again_and_again_is_answered_once_a_second():
+    line = begun()
+    line.play("d3")
+    assert line.answered((A, BLACK)) == [] and line.polls == 3
+    for polls in (4, 5):
+        line.answered((A, BLACK))
+        assert line.polls == polls - 1
+        line.fire("again")
+        assert line.carried() == {A: '{"x":3,"y":2}'}
+
+
 def test_an_answer_that_was_heard_is_not_said_again():
     line = begun()
     line.play("d3")
