@@ -115,6 +115,13 @@ class Player(ABC):
         """
         return None
 
+    def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision | None:
+        """Make a logged decision again, whose ``Decision.stats`` these were: for what a clock cut short.
+
+        The decisions of a hand are replayed in order. None (as here): ``decide`` without a clock comes out the same.
+        """
+        return None
+
     def close(self) -> None:
         """The hand is over, or the table is gone."""
         return None

@@ -3,8 +3,9 @@
 The seat's view is rebuilt by folding its logged events, and compared with the logged bytes, its hash and its encoder
 blocks; then the strategy is made with the logged model and seed and asked every position of the hand in order, so that
 a player with a memory has the same one. Views, encodings and ONNX Runtime's outputs come out bit for bit on one type of
-CPU. A search comes out the same where it was bounded by iterations and ran in one thread; one that was bounded by time
-thinks for as long as it is given here, and its differences are told as such.
+CPU. A search comes out the same where it ran in one thread and was bounded by iterations, or its player knows how to do
+it again by its logged statistics (``Player.replay``); else one that was bounded by time thinks for as long as it is
+given here, and its differences are told as such.
 """
 
 from __future__ import annotations
@@ -211,7 +212,10 @@ def _not_asked(row: DecisionRecord) -> str:
 def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
     legal = view.legal()
     grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
-    decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
+    stats = {} if row.stats is None else json.loads(row.stats)
+    decision = player.replay(view.clone(), legal, stats) if isinstance(stats, dict) and stats else None
+    if decision is None:
+        decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
     action = int(decision.action)
     return Answer(
         action=action,

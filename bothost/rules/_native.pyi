@@ -173,6 +173,9 @@ class Search:
     def commit(self, action: SupportsIndex) -> None:
         """The root's seat has played this action: iterations go below it alone, until ``advance`` (pondering)."""
 
+    def believe(self, deals: SupportsIndex) -> None:
+        """Weigh so many deals at this root now, to do a search again that had no time for more."""
+
     @property
     def leaves(self) -> list[tuple[View, ActionArray]]:
         """The leaves that wait, each with its legal actions."""

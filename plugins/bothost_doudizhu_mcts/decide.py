@@ -100,12 +100,28 @@ class DoudizhuMctsPlayer(Player):
         self.pondering: Pondering | None = None
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        pondered = self._stop_pondering()
+        return self._decide(view, legal, budget, self._stop_pondering(), None)
+
+    def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision | None:
+        """The search again, with as many iterations, deals and pondering; of other players' statistics: None."""
+        if not isinstance(stats.get("iterations"), int):
+            return None
+        pondered, thought = int(stats.get("pondered", 0)), self.thought
+        if pondered and thought is not None and thought.action is not None:
+            thought.search.commit(thought.action)
+            thought.search.run(iterations=pondered)
+        return self._decide(view, legal, Budget(math.inf), pondered, stats)
+
+    def _decide(
+        self, view: View, legal: ActionArray, budget: Budget, pondered: int, logged: Mapping[str, Any] | None
+    ) -> Decision:
+        """``logged``: the statistics of a decision that is made again."""
+        told = {"pondered": pondered} if pondered else {}
         known = view.to_json()
         only = _without_search(view, legal, known["hand"])
         if only is not None:
             action, reason = only
-            return Decision(action=action, stats={"reason": reason, "iterations": 0})
+            return Decision(action=action, stats={"reason": reason, "iterations": 0, **told})
         ms = allotted_ms(budget, leads=known["last"] is None, cards=len(known["hand"]), max_ms=self.options.max_ms)
         network = self.network if view.phase == "play" else None
         if network is not None and self.options.cnn == "only":
@@ -114,17 +130,16 @@ class DoudizhuMctsPlayer(Player):
         thought, reused = self._think_of(view, known)
         if network is not None and self.options.utility == "win":
             thought.search.set_root_priors(network.values(view, legal))
-        self._run(thought.search, watch)
+        if logged is None:
+            self._run(thought.search, watch)
+        else:
+            _run_again(thought.search, watch, logged)
         decision = _decision(view, legal, thought, watch)
         if network is not None:
             decision.model_sha256, decision.encoder_version = network.sha256, network.version
         thought.action = decision.action
-        decision.stats = {
-            **(decision.stats or {}),
-            "reused_visits": reused,
-            **({"pondered": pondered} if pondered else {}),
-        }
-        if self.options.ponder:
+        decision.stats = {**(decision.stats or {}), "reused_visits": reused, **told}
+        if self.options.ponder and logged is None and watch.done > 0:
             thought.search.commit(decision.action)
             self.pondering = Pondering(thought.search)
         return decision
@@ -184,6 +199,14 @@ class DoudizhuMctsPlayer(Player):
                 break
 
 
+def _run_again(tree: Search, watch: Stopwatch, logged: Mapping[str, Any]) -> None:
+    if logged.get("deals"):
+        tree.believe(logged["deals"])
+    if logged["iterations"]:
+        tree.run(iterations=logged["iterations"])
+    watch.done = logged["iterations"]
+
+
 def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str] | None:
     """A decision that needs no thought."""
     if len(legal) == 1:
@@ -221,7 +244,8 @@ def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch
     total = visits.sum()
     if total == 0:
         action, _ = doudizhu.rule_choice(view)
-        return Decision(action=action, stats={"reason": "no time to search", "iterations": 0})
+        late = {"reason": "no time to search", "iterations": 0, "deals": thought.search.deals, "seed": thought.seed}
+        return Decision(action=action, stats=late)
     values = np.where(visits > 0, values, values[visits > 0].min())
     order = np.lexsort((-values, -visits))
     best = int(order[0])

@@ -22,15 +22,20 @@ class Pondering:
         self._search = search
         self._begin = search.iterations
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="ponder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="ponder")
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._stop.is_set() and self._search.iterations - self._begin < MOST_ITERATIONS:
+        main = threading.main_thread()  # it is over when the interpreter ends, and waits for this thread
+        while not self._stop.is_set() and main.is_alive() and self._done < MOST_ITERATIONS:
             self._search.run(ms=SLICE_MS)
 
     def stop(self) -> int:
         """End it and return how many iterations it did."""
         self._stop.set()
         self._thread.join()
+        return self._done
+
+    @property
+    def _done(self) -> int:
         return self._search.iterations - self._begin

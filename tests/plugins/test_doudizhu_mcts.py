@@ -126,6 +126,30 @@ def test_pondering_searches_on_while_others_move() -> None:
     assert pondered > 0
 
 
+def test_searches_that_a_clock_cut_short_are_replayed_from_their_statistics() -> None:
+    state = GAME.new_state(2)
+    thinker, again = player(ponder=True), player()
+    searched = 0
+    while not state.terminal:
+        seat = state.to_act[0]
+        view = state.view(seat)
+        if seat != 0:
+            state.apply(seat, doudizhu.rule_choice(view)[0])
+            continue
+        decision = thinker.decide(view, view.legal(), Budget(deadline=time.monotonic() + 0.015))
+        assert decision.stats is not None
+        replayed = again.replay(view, view.legal(), decision.stats)
+        assert replayed is not None
+        assert replayed.action == decision.action
+        assert replayed.policy == decision.policy
+        assert replayed.values == decision.values
+        searched += decision.stats["iterations"]
+        state.apply(seat, decision.action)
+    thinker.close()
+    assert searched > 0
+    assert again.replay(view, view.legal(), {"reason": "told by somebody else"}) is None
+
+
 @pytest.mark.parametrize(("hand", "bid"), [("RB2222AAAAKKKQQQJ", "bid3"), ("334456677899TTJQK", "bid0")])
 def test_it_bids_on_strong_hands_and_not_on_weak_ones(hand: str, bid: str) -> None:
     game = rules.game("doudizhu", preset="bidding")

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "bindings/bind.h"
@@ -182,6 +183,13 @@ void bind_search(nb::module_& m) {
             self.get().commit(static_cast<Action>(integer(action)));
           },
           nb::arg("action"))
+      .def(
+          "believe",
+          [](Search& self, nb::handle deals) {
+            const auto held = self.hold();
+            self.get().believe(static_cast<int>(std::clamp<std::int64_t>(integer(deals), 0, 1 << 20)));
+          },
+          nb::arg("deals"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
       .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })

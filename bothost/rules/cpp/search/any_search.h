@@ -23,6 +23,7 @@ class AnySearch {
 
   virtual void set_root_priors(std::span<const float> values) = 0;
   virtual void commit(Action action) = 0;
+  virtual void believe(int deals) = 0;
 
   virtual std::vector<RootAction> root_actions() const = 0;
   virtual std::uint64_t iterations() const = 0;

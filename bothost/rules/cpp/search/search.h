@@ -70,10 +70,9 @@ class Worker {
   /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
   /// more after `until`. Sampling importance resampling (Rubin, 1987), systematic: a deal of weight w among n
   /// of mean weight 1 comes floor(w) or ceil(w) times.
-  void believe([[maybe_unused]] Clock::time_point until) {
+  void believe([[maybe_unused]] std::size_t wanted, [[maybe_unused]] Clock::time_point until) {
     if constexpr (HasLikelihood<G>) {
       if (options_.belief == 0 || !believed_.empty()) return;
-      const auto wanted = static_cast<std::size_t>(options_.belief);
       std::vector<State> deals;
       std::vector<double> weights;
       double most = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -455,6 +454,13 @@ class Search {
     for (auto& worker : workers_) worker->set_root_priors(values);
   }
 
+  /// Weigh so many deals at this root now, however long it takes, to do a search again that had no time for
+  /// more.
+  void believe(int deals) {
+    if (deals < 1 || deals > options_.belief) throw InvalidInput("deals must be within 1 and belief");
+    for (auto& worker : workers_) worker->believe(static_cast<std::size_t>(deals), Clock::time_point::max());
+  }
+
   /// The root's seat has played this action: search on only below it, until advance().
   void commit(Action action) {
     ActionList legal;
@@ -530,7 +536,8 @@ class Search {
       // A fixed share each, so that an iteration limit is deterministic whatever the threads' speed.
       const std::uint64_t share = wanted / threads + (index < wanted % threads ? 1 : 0);
       std::uint64_t count = 0;
-      if (share > 0) workers_[index]->believe(part_of(until.deadline));
+      if (share > 0)
+        workers_[index]->believe(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
       for (; count < share && Clock::now() < until.deadline; ++count) workers_[index]->playout();
       done += count;
     };

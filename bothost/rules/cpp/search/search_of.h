@@ -22,6 +22,7 @@ class SearchOf final : public AnySearch {
 
   void set_root_priors(std::span<const float> values) override { search_.set_root_priors(values); }
   void commit(Action action) override { search_.commit(action); }
+  void believe(int deals) override { search_.believe(deals); }
 
   std::vector<RootAction> root_actions() const override { return search_.root_actions(); }
   std::uint64_t iterations() const override { return search_.iterations(); }
