@@ -264,7 +264,9 @@ class OpenMahjong(OpenMahjongRooms):
             if before.view is not None and before.picture.agrees(picture):
                 before.take_lines()
                 return [*out, m.Snapshot(table.name, name, before.seat, before.view.to_json())]
-            out.append(m.Notice(f"table {table.name}: the lobby's picture is not ours: taking the lobby's", "warning"))
+            if not before.picture.agrees(picture):
+                text = f"table {table.name}: the lobby's picture is not ours: taking the lobby's"
+                out.append(m.Notice(text, "warning"))
         hand = Hand(name, rules.game(GAME, **table.rules), picture, tick)
         seq = None
         if before is not None:
@@ -376,8 +378,10 @@ class OpenMahjong(OpenMahjongRooms):
         out = self._tell(table, hand)
         claim = hand.picture.phase in ("claims", "robbing")
         if hand.view is None or not hand.view.asked:
-            if not (claim and "pass" in actions and hand.view is not None):
+            if not (claim and "pass" in actions):
                 raise Mismatch("we are asked, but our rules know of no question")
+            # A claim that our fans do not allow; or a flower is in our hand still, which the lobby kept there while we
+            # were away, and no rule of ours knows such a hand.
             frame = hand.frame_of("pass", actions, table.gamestate, hand.tick)
             text = f"table {table.name}: the lobby offers {', '.join(actions)}, which our rules do not know: passing"
             return [*out, m.Notice(text, "warning"), m.SendFrame(self._conn, frame)]

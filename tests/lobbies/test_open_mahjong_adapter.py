@@ -713,6 +713,25 @@ def test_a_snapshot_that_is_not_our_picture_is_logged_and_wins():
     assert "J2" in bench.view.to_json()["hand"]
 
 
+def test_trap_the_lobby_keeps_a_flower_in_our_hand_while_we_are_away():
+    """No rule of ours knows such a hand: claims are passed until it is our turn to lay the flower down."""
+    bench = Bench().sit()
+    bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, [*HAND[:12], 52]))
+    bench.lose()
+    info = back_info(tick=5, own=(*HAND[:12], 52), current_player_index=0, tile_count=91)
+    info["players_info"][1] |= {"hand_tiles_count": 13, "has_draw_slot": False}
+    out = bench.come_back(info)
+    assert told(out, m.Connected) and not told(out, m.Snapshot)
+    out = bench.ask_claims(1, ["peng", "pass"], 43, 6)
+    assert [frame["action"] for frame in said(out)] == ["pass"]
+    assert not told(out, m.Disconnected)
+    bench.do(["deal_tile"], 1, 7, deal_tile=14)
+    assert [frame["action"] for frame in said(bench.ask_hand(1, ["buhua", "cut"], 8))] == ["buhua"]
+    assert told(bench.do(["buhua"], 1, 9, buhua_tile=52), m.Snapshot)
+    bench.do(["deal_buhua_tile"], 1, 10, deal_tile=15)
+    assert told(bench.ask_hand(1, ["cut"], 11), m.ActionRequest)
+
+
 def test_melds_are_read_from_a_snapshot():
     bench = Bench().turn()
     bench.lose()
