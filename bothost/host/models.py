@@ -104,6 +104,8 @@ class ModelWatch:
         self._look_s = look_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
         self._away = False
+        self._seen: set[str] = set()
+        self._taken_up_at = -math.inf
         self._refused: dict[tuple[str, str, str], float] = {}
         self._canaries: dict[str, Loaded] = {}
         """Strategy → its canary, ready to play."""
@@ -135,8 +137,12 @@ class ModelWatch:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                await loop.run_in_executor(self._thread, self.shelf.look)
-                await self._take_up()
+                changed = await loop.run_in_executor(self._thread, self.shelf.look)
+                # Resolving reads whole files to verify them: only where there is a reason, and now and then.
+                addresses = {address for address, _, _ in self._host.plans.known()}
+                if changed or addresses != self._seen or time.monotonic() - self._taken_up_at > AGAIN_S:
+                    await self._take_up()
+                    self._seen, self._taken_up_at = addresses, time.monotonic()
                 await self._roll_back()
                 self._tidy()
                 self._away = False

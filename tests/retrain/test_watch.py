@@ -1,0 +1,70 @@
+"""``bothost retrain --watch``: whenever there are enough new decisions, and not again for the same."""
+
+import json
+
+import pytest
+
+from bothost.cli import retrain as command
+from bothost.cli.retrain import once
+from bothost.store.leases import JobLease
+from bothost.store.query import HandQuery
+
+
+class Enough(Exception):
+    pass
+
+
+@pytest.fixture
+def request_():
+    from bothost.retrain.job import Request
+
+    options = {"iterations": 1, "environments": 4, "horizon": 8, "ppo": {"epochs": 1}}
+    query = HandQuery(strategies=("phase-ppo",), closed=True, scored=True)
+    return Request(strategy="phase-ppo", query=query, options=options)
+
+
+def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda n: None):
+    """Look so many times; returns the promotions that were tried."""
+    slept, promotions = [], []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        on_sleep(len(slept))
+        if len(slept) == looks:
+            raise Enough
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+
+    def promote():
+        promotions.append(tools.registry.versions()[-1].version)
+        return {"promoted": False, "reason": "refused"}
+
+    with pytest.raises(Enough):
+        command._watch(tools, request, folder, after, None, promote)
+    return promotions
+
+
+def test_it_retrains_once_for_the_same_decisions(tools, request_, tmp_path, monkeypatch, capsys):
+    assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=3) == ["r1"]
+    assert len(list((tmp_path / "jobs").iterdir())) == 1
+    assert "refused" in capsys.readouterr().out
+
+
+def test_too_few_decisions_wait(tools, request_, tmp_path, monkeypatch):
+    assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=2, after=10**6) == []
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_while_another_host_is_at_it_nothing_is_done_and_after_it_nothing_again(tools, request_, tmp_path, monkeypatch):
+    """The other host's job takes the decisions that both wait for."""
+    other = JobLease(tools.store, "retrain")
+    other.__enter__()
+
+    def on_sleep(number):
+        if number == 1:
+            other.__exit__()
+            result = once(tools, request_, tmp_path / "other")
+            assert json.loads((tmp_path / "other" / "result.json").read_text()) == result
+
+    assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=3, on_sleep=on_sleep) == []
+    assert [v.version for v in tools.registry.versions()] == ["r1"]
