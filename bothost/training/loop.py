@@ -187,11 +187,11 @@ def tell(
         report(int(progress.seconds), note, int(60 * run.minutes))
 
 
-def version_at(out: Path, seconds: float) -> tuple[int, Progress]:
-    """The pool's version that was the newest after so many seconds of training, and how far training had come then."""
+def version_at(out: Path, samples: float) -> tuple[int, Progress]:
+    """The pool's version that was the newest after so many samples, and how far training had come then."""
     versions = ModelPool(out / "pool").versions
     records = {int(record["iteration"]): record for record in read(out / "metrics.jsonl")}
-    reached = [v for v in versions if v in records and records[v]["seconds"] <= seconds]
+    reached = [v for v in versions if v in records and records[v]["samples"] <= samples]
     version = reached[-1] if reached else versions[0]
     record = records.get(version, {"samples": 0, "seconds": 0.0})
     return version, Progress(iteration=version, samples=int(record["samples"]), seconds=record["seconds"])

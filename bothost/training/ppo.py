@@ -166,7 +166,7 @@ def minibatches(batch: Batch, size: int, generator: torch.Generator) -> Iterator
     """The batch in a random order, in parts of at most ``size`` samples that differ by at most one."""
     parts = max(1, -(-batch.samples // size))
     for index in torch.tensor_split(torch.randperm(batch.samples, generator=generator), parts):
-        yield Batch(*(field[index] for field in batch))
+        yield Batch(*(field.index_select(0, index) for field in batch))  # several times as fast as field[index]
 
 
 def update(

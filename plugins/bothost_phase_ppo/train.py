@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from pathlib import Path
@@ -26,6 +25,8 @@ from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
 
 DEFAULT_MINUTES = 20.0
+GENERATION = "v2"
+"""Versions of the levels are named by it: a name stands for one model for good."""
 
 
 class Options(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,8 +34,9 @@ class Options(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=
 
     preset: str = "seven-phase"
     """Of the game's rules."""
-    levels: tuple[float, ...] = (0.01, 0.04, 0.1, 0.3, 1.0)
-    """When each level is taken, weakest first, as parts of the training time."""
+    levels: tuple[float, ...] = (0.012, 0.035, 0.05, 0.1, 1.0)
+    """When each level is taken, weakest first, as parts of the training's samples: these lie about equally far apart
+    in strength after 26 million."""
     logged_share: float = 0.25
     """When retraining: logged samples beside those of self-play, as a part of these."""
 
@@ -106,13 +108,14 @@ def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: Traini
     versions, made = {}, {}
     for number, part in enumerate(parts, start=1):
         level = f"level-{number}"
-        # The last version is the last one, however its time was rounded in the metrics.
-        taken, then = version_at(out, part * progress.seconds if part < 1.0 else math.inf)
+        taken, then = version_at(out, part * progress.samples)
         pool.load(taken, model)
-        versions[f"v1-{level}"] = write_version(out / "weights" / f"v1-{level}", model, graph(), VERSION)
+        versions[f"{GENERATION}-{level}"] = write_version(
+            out / "weights" / f"{GENERATION}-{level}", model, graph(), VERSION
+        )
         made[level] = {"updates": taken, "samples": then.samples, "minutes": round(then.seconds / 60, 2)}
-    aliases = {f"level-{number}": f"v1-level-{number}" for number in range(1, len(parts) + 1)}
-    aliases["champion"] = f"v1-level-{len(parts)}"
+    aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(parts) + 1)}
+    aliases["champion"] = f"{GENERATION}-level-{len(parts)}"
     lineage = {
         "command": run.command,
         "seed": progress.seed,

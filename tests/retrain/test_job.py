@@ -50,7 +50,7 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     assert before > 200 and result["rows"] == before and result["version"] == "r1"
     made = tools.registry.version("phase-ppo", "r1")
     champion = weights.find(tools.plugins.strategies["phase-ppo"], "champion")
-    assert made.lineage["started_from"] == {"version": "v1-level-5", "sha256": champion.sha256}
+    assert made.lineage["started_from"] == {"version": "v2-level-5", "sha256": champion.sha256}
     dataset = made.lineage["dataset"]
     assert dataset["rows"] == before and dataset["query"]["strategies"] == ["phase-ppo"]
     assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo", tools.make_game).sha256

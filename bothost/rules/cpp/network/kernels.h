@@ -63,6 +63,12 @@ struct Kernels {
   /// out (columns) = rectified(bias + sum of value[k] * weights[index[k] * stride])
   void (*gather)(const std::uint16_t* index, const float* value, int n, const float* weights,
                  std::ptrdiff_t stride, const float* bias, float* out, int columns);
+  /// Round a row of weights (columns, a multiple of 2 * lanes) to bfloat16 and fold it: in each run of 2 *
+  /// lanes, the first half in the low halves of lanes words, the second in their high halves.
+  void (*fold)(const float* row, int columns, std::uint32_t* out);
+  /// gather from folded rows, `stride` words apart
+  void (*gather_folded)(const std::uint16_t* index, const float* value, int n, const std::uint32_t* weights,
+                        std::ptrdiff_t stride, const float* bias, float* out, int columns);
   /// out (columns) += sum of value[k] * rows[index[k] * stride]
   void (*scatter)(const std::uint16_t* index, const float* value, int n, const float* rows,
                   std::ptrdiff_t stride, float* out, int columns);

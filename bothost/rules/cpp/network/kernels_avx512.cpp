@@ -17,8 +17,8 @@ bool supported() {
 }  // namespace
 
 const Kernels* avx512() {
-  static constexpr Kernels kernels{"avx512", kLanes, multiply,    nonzeros, gather,   scatter,
-                                   sum_rows, narrow, log_softmax, draw,     objective};
+  static constexpr Kernels kernels{"avx512", kLanes,   multiply, nonzeros,    gather, fold,     gather_folded,
+                                   scatter,  sum_rows, narrow,   log_softmax, draw,   objective};
   static const bool here = supported();
   return here ? &kernels : nullptr;
 }

@@ -25,8 +25,9 @@ int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
 }  // namespace
 
 const Kernels& baseline() {
-  static constexpr Kernels kernels{"baseline", kLanes, multiply,    nonzeros, gather,   scatter,
-                                   sum_rows,   narrow, log_softmax, draw,     objective};
+  static constexpr Kernels kernels{"baseline",  kLanes,        multiply, nonzeros, gather,
+                                   fold,        gather_folded, scatter,  sum_rows, narrow,
+                                   log_softmax, draw,          objective};
   return kernels;
 }
 

@@ -123,6 +123,54 @@ void gather(const std::uint16_t* index, const float* value, int n, const float* 
   weighted_sums<kGatherVecs>(index, value, n, weights, stride, bias, out, columns, true);
 }
 
+/// bfloat16 in the low halves, rounded to nearest, ties to even.
+inline Int rounded(Vec x) {
+  Int bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16 & 0xffff;
+}
+
+void fold(const float* row, int columns, std::uint32_t* out) {
+  for (int column = 0; column < columns; column += 2 * kLanes, out += kLanes) {
+    const Int pair = rounded(load(row + column)) | rounded(load(row + column + kLanes)) << 16;
+    __builtin_memcpy(out, &pair, sizeof pair);
+  }
+}
+
+template <int kFolded>
+void folded_sum(const std::uint16_t* index, const float* value, int n, const std::uint32_t* table,
+                std::ptrdiff_t stride, const float* bias, float* out) {
+  Vec low[kFolded], high[kFolded];
+  for (int j = 0; j < kFolded; ++j) {
+    low[j] = load(bias + 2 * j * kLanes);
+    high[j] = load(bias + (2 * j + 1) * kLanes);
+  }
+  for (int k = 0; k < n; ++k) {
+    const std::uint32_t* row = table + index[k] * stride;
+    const Vec weight = all(value[k]);
+    for (int j = 0; j < kFolded; ++j) {
+      Int folded;
+      __builtin_memcpy(&folded, row + j * kLanes, sizeof folded);
+      low[j] += weight * Vec(folded << 16);
+      high[j] += weight * Vec(folded & static_cast<std::int32_t>(0xffff0000u));
+    }
+  }
+  for (int j = 0; j < kFolded; ++j) {
+    store(out + 2 * j * kLanes, low[j] > 0.0f ? low[j] : Vec{});
+    store(out + (2 * j + 1) * kLanes, high[j] > 0.0f ? high[j] : Vec{});
+  }
+}
+
+void gather_folded(const std::uint16_t* index, const float* value, int n, const std::uint32_t* weights,
+                   std::ptrdiff_t stride, const float* bias, float* out, int columns) {
+  constexpr int kFolded = kGatherVecs / 2;
+  int column = 0;
+  for (; column + 2 * kFolded * kLanes <= columns; column += 2 * kFolded * kLanes)
+    folded_sum<kFolded>(index, value, n, weights + column / 2, stride, bias + column, out + column);
+  for (; column < columns; column += 2 * kLanes)
+    folded_sum<1>(index, value, n, weights + column / 2, stride, bias + column, out + column);
+}
+
 void scatter(const std::uint16_t* index, const float* value, int n, const float* rows, std::ptrdiff_t stride,
              float* out, int columns) {
   weighted_sums<kTileVecs>(index, value, n, rows, stride, out, out, columns, false);
@@ -134,13 +182,6 @@ void sum_rows(const float* rows, std::ptrdiff_t stride, int n, float* out, int c
     for (int i = 0; i < n; ++i) sum += load(rows + i * stride + column);
     store(out + column, sum);
   }
-}
-
-/// bfloat16 in the low halves, rounded to nearest, ties to even.
-inline Int rounded(Vec x) {
-  Int bits;
-  __builtin_memcpy(&bits, &x, sizeof bits);
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16 & 0xffff;
 }
 
 void narrow(const float* rows, std::ptrdiff_t stride, int n, int columns, std::uint16_t* narrowed,

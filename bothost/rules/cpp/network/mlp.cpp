@@ -54,9 +54,11 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
                          std::to_string(kMostHidden));
 
   const int hidden = widths_[1];
-  first_.resize(size_of(inputs(), hidden));
-  first_gradient_.resize(first_.size());
-  first_bias_.resize(static_cast<std::size_t>(hidden));
+  first_stride_ = (hidden + 2 * kWidest - 1) / (2 * kWidest) * (2 * kWidest);
+  first_.resize(size_of(inputs(), first_stride_));
+  if (bf16_) first_folded_.resize(first_.size() / 2);
+  first_gradient_.resize(size_of(inputs(), hidden));
+  first_bias_.resize(static_cast<std::size_t>(first_stride_));
   hidden_gradient_.resize(size_of(kChunk, stride_of(hidden)));
   for (std::size_t l = 1; l + 1 < widths_.size(); ++l) {
     Dense layer{};
@@ -93,8 +95,12 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
 
 void Mlp::load(std::span<const Layer<const float>> layers) {
   const int hidden = widths_[1];
-  transpose(layers[0].weight, inputs(), hidden, inputs(), first_.data(), hidden);
+  transpose(layers[0].weight, inputs(), hidden, inputs(), first_.data(), first_stride_);
   std::copy_n(layers[0].bias, hidden, first_bias_.data());
+  if (bf16_)
+    for (int j = 0; j < inputs(); ++j)
+      kernels_.fold(first_.data() + j * first_stride_, first_stride_,
+                    first_folded_.data() + j * (first_stride_ / 2));
   for (std::size_t l = 0; l < dense_.size(); ++l) load_dense(dense_[l], layers[l + 1]);
 }
 
@@ -148,9 +154,14 @@ void Mlp::forward_chunk(const float* observations, int n) {
   Dense& second = dense_.front();
   for (int i = 0; i < n; ++i) {
     const auto at = begin_[static_cast<std::size_t>(i)];
-    kernels_.gather(input_.data() + at, value_.data() + at, begin_[static_cast<std::size_t>(i) + 1] - at,
-                    first_.data(), widths_[1], first_bias_.data(),
-                    second.inputs.data() + i * second.in_stride, widths_[1]);
+    const int found = begin_[static_cast<std::size_t>(i) + 1] - at;
+    float* sums = second.inputs.data() + i * second.in_stride;  // rows have room for first_stride_
+    if (bf16_)
+      kernels_.gather_folded(input_.data() + at, value_.data() + at, found, first_folded_.data(),
+                             first_stride_ / 2, first_bias_.data(), sums, first_stride_);
+    else
+      kernels_.gather(input_.data() + at, value_.data() + at, found, first_.data(), first_stride_,
+                      first_bias_.data(), sums, widths_[1]);
   }
   for (std::size_t l = 0; l < dense_.size(); ++l) {
     Dense& layer = dense_[l];

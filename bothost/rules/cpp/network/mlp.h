@@ -33,7 +33,8 @@ struct Minibatch {
 class Mlp {
  public:
   /// `widths`: inputs, those of the hidden layers (multiples of 16), actions + 1. Throws InvalidInput on
-  /// others. With `bf16` all products but the first layer's are of bfloat16, summed up in float32.
+  /// others. With `bf16` weights are rounded to bfloat16, and so are the inputs of all layers but the first;
+  /// sums are of float32.
   Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels);
 
   [[nodiscard]] int inputs() const { return widths_.front(); }
@@ -86,9 +87,11 @@ class Mlp {
   std::vector<int> widths_;
   bool bf16_;
   const Kernels& kernels_;
-  Buffer<float> first_;  // [inputs][first hidden width]
+  int first_stride_ = 0;  // of first_: the first hidden width, or 16 more
+  Buffer<float> first_;   // [inputs][first hidden width]
+  Buffer<std::uint32_t> first_folded_;
   Buffer<float> first_bias_;
-  Buffer<float> first_gradient_;   // as first_
+  Buffer<float> first_gradient_;   // [inputs][first hidden width]
   Buffer<float> hidden_gradient_;  // of the first hidden layer's sums, [kChunk][its width and more]
   std::vector<Dense> dense_;
   // nonzero inputs of a chunk, by sample and by input
