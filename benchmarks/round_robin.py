@@ -79,12 +79,15 @@ def main():
     parser.add_argument("contestants", nargs="+")
     parser.add_argument("--against", nargs="*", default=[])
     parser.add_argument("--deals", type=int, default=600)
+    parser.add_argument("--against-deals", type=int, help="of the matches against others; default: as many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--journals", type=Path, default=Path("runs/round-robin"))
     args = parser.parse_args()
     pairs = {(b, a): match(args, b, a, args.deals) for a, b in combinations(args.contestants, 2)}
-    others = {(a, b): match(args, a, b, args.deals) for a in args.contestants for b in args.against}
+    others = {
+        (a, b): match(args, a, b, args.against_deals or args.deals) for a in args.contestants for b in args.against
+    }
     strengths = {name: strength(name, pairs) for name in args.contestants}
     record = {
         "game": args.game,

@@ -34,9 +34,9 @@ class Options(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=
 
     preset: str = "seven-phase"
     """Of the game's rules."""
-    levels: tuple[float, ...] = (0.012, 0.035, 0.05, 0.1, 1.0)
+    levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples: these lie about equally far apart
-    in strength after 26 million."""
+    in strength after 22 million."""
     logged_share: float = 0.25
     """When retraining: logged samples beside those of self-play, as a part of these."""
 
