@@ -35,7 +35,7 @@ def match(args, one, other, deals):
 
 
 def strength(of, pairs):
-    """Mean win rate over all the others, with half the width of its 95 % interval: matches are independent."""
+    """Mean win rate over all the others, with half the width of its 95 % interval, matches taken as independent."""
     mine = [(m["wp"] if of == a else 1.0 - m["wp"], m["half"] / Z95) for (a, b), m in pairs.items() if of in (a, b)]
     wp = sum(w for w, _ in mine) / len(mine)
     return wp, Z95 * math.sqrt(sum(error**2 for _, error in mine)) / len(mine)
@@ -62,13 +62,13 @@ def markdown(contestants, pairs, strengths, others):
 def plot(strengths, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 3), layout="constrained")
+    figure = Figure(figsize=(6, 1 + 0.4 * len(strengths)), layout="constrained")
     axes = figure.subplots()
     names = list(strengths)
     axes.errorbar(
-        names, [100 * strengths[n][0] for n in names], yerr=[100 * strengths[n][1] for n in names], fmt="o", capsize=4
+        [100 * strengths[n][0] for n in names], names, xerr=[100 * strengths[n][1] for n in names], fmt="o", capsize=4
     )
-    axes.set_ylabel("wins against the others, %")
+    axes.set_xlabel("wins against the others, %, with 95 % intervals")
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
 
