@@ -331,7 +331,7 @@ class Botzone(LobbyAdapter):
         if not any(other.asked for other in self._matches.values()):
             self._patience = True
             out.append(m.CancelTimer(GATHER))
-        return out + self._poll()
+        return [*out, self._remember(), *self._poll()]  # whether we answered must be known before it is sent
 
     def _remember(self) -> m.Remember:
         """What every match has said so far: nothing else tells a fresh process."""

@@ -298,10 +298,12 @@ class Match:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         last = found.turns[-1]
-        if found._dialect.asked:
-            # The log knows what was decided; the host is asked, and gives the same answer again.
-            found.asked, found._recalled, last.response = True, True, None
-        elif last.response is None:
+        if last.response is not None:
+            found.taken = True  # it was about to be sent
+        elif found._dialect.asked:
+            # The log may know what was decided; the host is asked, and then gives the same answer again.
+            found.asked = found._recalled = True
+        else:
             last.response = found._dialect.heard()
         found.where = "unsure"
         found.seated = found._dialect.view is not None

@@ -432,6 +432,24 @@ def test_a_fresh_process_waits_to_be_asked_again():
     assert second.carried() == {A: '{"x":3,"y":2}'}
 
 
+def test_a_fresh_process_knows_that_it_answered():
+    """We led, and were killed; both passed: the request is what it was before, and the next one."""
+    lead = json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})
+    first = Line()
+    first.answered((A, lead))
+    first.play("4")
+    first.answered((A, '{"history":[[],[]]}'))
+    first.play("5")
+    second = Line(first.memo)
+    told = second.answered((A, '{"history":[[],[]]}'))
+    assert kinds(told) == ["Connected", "Seated", "Snapshot", "Delta", "ActionRequest"]
+    assert told[3].events == ("play 0 5", "pass 1", "pass 2")
+    third = Line(first.memo)
+    third.fire("hello")
+    third.failed(0, b"ReadTimeout")
+    assert third.carried() == {A: "[8]"}, "where nothing comes, it was not heard"
+
+
 @pytest.mark.parametrize(
     "memo", [{}, {"matches": 3}, {"matches": {A: None, "no id!": {}}}, {"matches": {A: {"game": 1}}}]
 )
