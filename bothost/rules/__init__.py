@@ -111,8 +111,13 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
 def search(root: View, seed: int = 0, **options: Any) -> Search:
     """A tree search from a view whose seat is asked: information-set UCT over sampled full states.
 
-    Options, all with defaults: ``leaf`` ("rollout": random playouts; "evaluator": values come through ``feed``),
-    ``utility`` ("sign": win or loss; "points": returns / ``points_scale``, clamped), ``points_scale``, ``exploration``
+    Options, all with defaults: ``leaf`` ("rollout": playouts to the end; "evaluator": values come through ``feed``),
+    ``playout`` ("random", or "rule": by the game's own policy, where it has one; Dou Dizhu has) with ``playout_noise``
+    (chance that a step of it errs), ``others`` ("tree": UCT chooses for the other seats too; "policy": the game's own
+    policy, by the cards that the deal gives them), ``belief`` (deals that are weighed by how well they explain what
+    the others did; 0: all weigh the same), ``widening`` (a node of n visits considers the widening x sqrt(n + 1)
+    actions that the policy likes best; 0: all), ``utility`` ("sign": win or loss; "points": returns /
+    ``points_scale``, clamped), ``points_scale``, ``exploration``
     (C of UCT, for utilities in [-1, 1]), ``prior_visits`` (visits that an evaluator's value counts for),
     ``leaf_batch``, ``threads`` (trees side by side, playouts only), ``max_nodes``. Deterministic under a seed with a
     limit of iterations. Raises ValueError for a seat that is not asked or an option out of range, UsageError for a game

@@ -1,0 +1,386 @@
+// One tree, grown by one thread.
+//
+// Every iteration takes a full state that the root view allows (a determinization), walks down by UCT among
+// the actions that are legal in it, and values the leaf. Statistics are shared by all determinizations: an
+// edge's exploration term counts only the iterations in which its action was available.
+//
+// Whose value is it? An edge holds utilities of the seat that acts at its node, never of the root's. A
+// playout yields a utility per seat; an evaluator's value is that of the seat that acts at the leaf, with
+// which its own side shares it and of which other sides get the opposite. Seats of one side (the two
+// peasants) thus climb the same hill.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/game.h"
+#include "search/options.h"
+#include "search/policy.h"
+#include "search/tree.h"
+
+namespace bothost::search {
+
+/// A position that waits for the evaluator: values are wanted for every action of `legal`, for the seat of
+/// `view`.
+template <class G>
+struct PendingLeaf {
+  typename G::View view;
+  ActionList legal;
+};
+
+template <Game G>
+class Worker {
+ public:
+  using State = typename G::State;
+  using View = typename G::View;
+
+  Worker(const View& root, int num_seats, const Options& options, std::uint64_t seed)
+      : root_(root), num_seats_(num_seats), options_(options), rng_(seed), deals_seed_(rng_.next()) {
+    root_.legal(root_legal_);
+  }
+
+  Tree& tree() { return tree_; }
+  const Tree& tree() const { return tree_; }
+  void set_root(const View& root) {
+    root_ = root;
+    believed_.clear();
+    // Where several seats are asked at once the tree may have another of them act here.
+    if (const Seat seat = tree_[tree_.root()].seat; seat != kNobody && seat != root.seat()) tree_.clear();
+    root_legal_.clear();
+    root_.legal(root_legal_);
+    committed_ = kNoAction;
+  }
+  /// From now on every iteration begins with this action of the root.
+  void commit(Action action) { committed_ = action; }
+
+  /// What an evaluator says of the root's legal actions.
+  void set_root_priors(std::span<const float> values) {
+    if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
+    set_priors(tree_.root(), root_legal_, values);
+    for (const auto i : indices_)
+      tree_[tree_.root()].edges[i].preference = tree_[tree_.root()].edges[i].prior;
+  }
+
+  /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
+  /// more after `until`. Sampling importance resampling (Rubin, 1987), systematic: a deal of weight w among n
+  /// of mean weight 1 comes floor(w) or ceil(w) times.
+  void believe([[maybe_unused]] std::size_t wanted, [[maybe_unused]] Clock::time_point until) {
+    if constexpr (HasLikelihood<G>) {
+      if (options_.belief == 0 || !believed_.empty()) return;
+      std::vector<State> deals;
+      std::vector<double> weights;
+      double most = -std::numeric_limits<double>::infinity(), sum = 0;
+      do {
+        Rng rng = Rng::stream(deals_seed_, deals.size());
+        deals.push_back(root_.sample(rng));
+        weights.push_back(G::log_likelihood(root_, deals.back()));
+        most = std::max(most, weights.back());
+      } while (deals.size() < wanted && Clock::now() < until);
+      for (double& weight : weights) sum += weight = std::exp(weight - most);
+      const std::size_t n = deals.size();
+      double at = rng_.uniform(), reached = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        reached += weights[i] / sum * static_cast<double>(n);
+        for (; at < reached && believed_.size() < n; at += 1.0) believed_.push_back(deals[i]);
+      }
+      while (believed_.size() < n) believed_.push_back(deals.back());
+      rng_.shuffle(believed_.begin(), believed_.end());
+    }
+  }
+  std::size_t deals() const { return believed_.size(); }
+
+  /// One iteration with a playout. The n-th visit of every action of the root sees the same n-th deal, so
+  /// that luck of the deal cancels between them.
+  void playout() {
+    path_.clear();
+    NodeId node = tree_.root();
+    legal_ = root_legal_;
+    matches(node, root_.seat());
+    if (options_.widening > 0) prefer(node, [&] { return deal(0); });
+    const std::uint32_t first = committed_ == kNoAction ? choose(node) : committed_edge(node);
+    State state = deal(tree_[node].edges[first].visits);
+    bool open = step(state, node, root_.seat(), first);
+    while (open && !state.terminal()) {
+      const Seat seat = actor(state);
+      legal_.clear();
+      state.legal(seat, legal_);
+      if (!matches(node, seat)) break;
+      open = step(state, node, seat, select(node, state, seat));
+    }
+    finish(state);
+    backup(utilities(state));
+  }
+
+  enum class Descent { backed_up, leaf, collision };
+
+  /// One iteration down to a terminal state (backed up at once), or to a leaf that is handed out.
+  Descent descend(std::vector<PendingLeaf<G>>& out) {
+    State state = root_.sample(rng_);
+    path_.clear();
+    NodeId node = tree_.root();
+    while (!state.terminal()) {
+      const Seat seat = path_.empty() ? root_.seat() : actor(state);
+      legal_.clear();
+      state.legal(seat, legal_);
+      const bool same = matches(node, seat);
+      if (!same || wants_values(node)) {
+        for (const auto& awaiting : awaiting_)
+          if (awaiting.node == node) return Descent::collision;
+        for (const auto& step : path_) ++edge(step).pending;
+        awaiting_.push_back({node, same, path_, sides(state), side_of<G>(state, seat)});
+        out.push_back({state.view(seat), legal_});
+        return Descent::leaf;
+      }
+      const auto choice = choose(node);
+      path_.push_back({node, tree_[node].edges[choice].action, seat});
+      state.apply(seat, path_.back().action, NoEvents{});
+      if (tree_[node].edges[choice].child == kNoNode) {
+        const NodeId child = tree_.add();
+        tree_[node].edges[choice].child = child;
+      }
+      node = tree_[node].edges[choice].child;
+    }
+    backup(utilities(state));
+    return Descent::backed_up;
+  }
+
+  /// Values for the leaves handed out since the last feed, in their order, each aligned with its legal
+  /// actions.
+  void feed(const std::vector<PendingLeaf<G>>& leaves, std::span<const float> values) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const auto& awaiting = awaiting_[i];
+      const auto own = values.subspan(at, leaves[i].legal.size());
+      at += own.size();
+      double best = -1.0;
+      for (const float value : own) best = std::max(best, clamped(value));
+      if (awaiting.same) set_priors(awaiting.node, leaves[i].legal, own);
+      path_ = awaiting.path;
+      for (const auto& step : path_) --edge(step).pending;
+      std::vector<double> utilities(awaiting.sides.size());
+      for (std::size_t seat = 0; seat < utilities.size(); ++seat)
+        utilities[seat] = awaiting.sides[seat] == awaiting.side ? best : -best;
+      backup(utilities);
+    }
+    awaiting_.clear();
+  }
+
+ private:
+  struct Step {
+    NodeId node;
+    Action action;
+    Seat seat;
+  };
+  struct Awaiting {
+    NodeId node;
+    bool same;
+    std::vector<Step> path;
+    std::vector<int> sides;
+    int side;
+  };
+
+  static Seat actor(const State& state) { return static_cast<Seat>(std::countr_zero(state.to_act())); }
+  static double clamped(float value) {
+    return std::isfinite(value) ? std::clamp<double>(value, -1.0, 1.0) : 0.0;
+  }
+
+  /// Index of the edge by which the descent goes on; the node's edges were matched.
+  std::uint32_t select(NodeId node, const State& state, Seat seat) {
+    if constexpr (HasPlayoutPolicy<G>) {
+      if (options_.others == Others::policy && seat != root_.seat()) {
+        const Action action = G::playout_action(state, seat, rng_, options_.playout_noise);
+        const auto at = std::lower_bound(legal_.begin(), legal_.end(), action) - legal_.begin();
+        return indices_[static_cast<std::size_t>(at)];
+      }
+    }
+    if (options_.widening > 0) prefer(node, [&]() -> const State& { return state; });
+    return choose(node);
+  }
+
+  State deal(std::uint64_t index) {
+    if (HasLikelihood<G> && options_.belief > 0) {
+      return believed_[index % believed_.size()];
+    }
+    Rng rng = Rng::stream(deals_seed_, index);
+    return root_.sample(rng);
+  }
+
+  std::uint32_t committed_edge(NodeId node) const {
+    for (const auto i : indices_)
+      if (tree_[node].edges[i].action == committed_) return i;
+    throw InvalidInput("the committed action is not legal at the root");
+  }
+
+  /// Follow an edge. `node` becomes its child; false when the descent ends there.
+  bool step(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
+    const Edge taken = tree_[node].edges[choice];
+    path_.push_back({node, taken.action, seat});
+    state.apply(seat, taken.action, NoEvents{});
+    if (taken.child != kNoNode) {
+      node = taken.child;
+    } else if (tree_.size() < options_.max_nodes) {
+      const NodeId child = tree_.add();
+      tree_[node].edges[choice].child = child;
+      node = child;
+    } else {
+      return false;
+    }
+    return taken.visits != 0;
+  }
+
+  Edge& edge(const Step& step) {
+    auto& edges = tree_[step.node].edges;
+    return *std::lower_bound(edges.begin(), edges.end(), step.action,
+                             [](const Edge& e, Action wanted) { return e.action < wanted; });
+  }
+
+  std::vector<int> sides(const State& state) const {
+    std::vector<int> out(static_cast<std::size_t>(num_seats_));
+    for (int seat = 0; seat < num_seats_; ++seat)
+      out[static_cast<std::size_t>(seat)] = side_of<G>(state, static_cast<Seat>(seat));
+    return out;
+  }
+
+  /// Find or make the edges of legal_ at the node. False when other determinizations had another seat act
+  /// here (claims): the statistics are not ours then, and the iteration ends above the node.
+  bool matches(NodeId node, Seat seat) {
+    auto& here = tree_[node];
+    if (here.seat == kNobody) here.seat = seat;
+    if (here.seat != seat) return false;
+    here.match(legal_, indices_);
+    for (const auto i : indices_) ++here.edges[i].available;
+    return true;
+  }
+
+  bool wants_values(NodeId node) const {
+    for (const auto i : indices_)
+      if (!tree_[node].edges[i].has_prior) return true;
+    return false;
+  }
+
+  /// Ask the game's policy about actions of indices_ that it was not asked about here.
+  template <class StateOf>
+  void prefer([[maybe_unused]] NodeId node, [[maybe_unused]] StateOf&& state_of) {
+    if constexpr (HasPreferences<G>) {
+      auto& edges = tree_[node].edges;
+      const auto known = [&](std::uint32_t i) { return edges[i].preference != Edge::kUnknown; };
+      if (std::all_of(indices_.begin(), indices_.end(), known)) return;
+      preferences_.resize(legal_.size());
+      G::preferences(state_of(), tree_[node].seat, legal_, preferences_);
+      for (std::size_t k = 0; k < indices_.size(); ++k)
+        if (!known(indices_[k])) edges[indices_[k]].preference = std::max(preferences_[k], -1e30f);
+    }
+  }
+
+  /// Leave in indices_ the actions that the node's visits allow to consider, best liked first.
+  void widen(NodeId node) {
+    const auto& here = tree_[node];
+    const double wide = std::ceil(options_.widening * std::sqrt(here.visits + 1.0));
+    const auto by_preference = [&](std::uint32_t a, std::uint32_t b) {
+      const float x = here.edges[a].preference, y = here.edges[b].preference;
+      return x != y ? x > y : a < b;
+    };
+    const auto keep = std::min(indices_.size(), static_cast<std::size_t>(std::clamp(wide, 1.0, 1e9)));
+    std::partial_sort(indices_.begin(), indices_.begin() + static_cast<std::ptrdiff_t>(keep), indices_.end(),
+                      by_preference);
+    indices_.resize(keep);
+  }
+
+  std::uint32_t choose(NodeId node) {
+    const bool liked = HasPreferences<G> && options_.widening > 0;
+    if (liked) widen(node);
+    const auto& edges = tree_[node].edges;
+    std::uint32_t untried = 0, choice = indices_.front();
+    double best = -std::numeric_limits<double>::infinity();
+    for (const auto i : indices_) {
+      const Edge& e = edges[i];
+      const double n = e.visits + e.pending + (e.has_prior ? options_.prior_visits : 0.0);
+      if (n <= 0.0) {
+        ++untried;
+        // The best liked comes first; without likes, by reservoir sampling, each is equally likely.
+        if (liked ? untried == 1 : rng_.below(untried) == 0) choice = i;
+        continue;
+      }
+      if (untried != 0) continue;
+      const double score =
+          e.mean(options_.prior_visits) + options_.exploration * std::sqrt(std::log(e.available + 1.0) / n);
+      if (score > best) {
+        best = score;
+        choice = i;
+      }
+    }
+    return choice;
+  }
+
+  void finish(State& state) {
+    while (!state.terminal()) {
+      const Seat seat = actor(state);
+      if constexpr (HasPlayoutPolicy<G>) {
+        if (options_.playout == Playout::rule) {
+          state.apply_legal(seat, G::playout_action(state, seat, rng_, options_.playout_noise), NoEvents{});
+          continue;
+        }
+      }
+      if constexpr (requires { state.apply_legal(seat, state.random_legal(rng_), NoEvents{}); }) {
+        state.apply_legal(seat, state.random_legal(rng_), NoEvents{});
+      } else {
+        legal_.clear();
+        state.legal(seat, legal_);
+        state.apply(seat, legal_[rng_.below(static_cast<std::uint32_t>(legal_.size()))], NoEvents{});
+      }
+    }
+  }
+
+  std::vector<double> utilities(const State& state) const {
+    std::vector<double> out(static_cast<std::size_t>(num_seats_));
+    state.returns(out.data());
+    for (double& value : out)
+      value = options_.utility == Utility::sign ? static_cast<double>((value > 0) - (value < 0))
+                                                : std::clamp(value / options_.points_scale, -1.0, 1.0);
+    return out;
+  }
+
+  void backup(const std::vector<double>& utilities) {
+    for (const auto& step : path_) {
+      Edge& e = edge(step);
+      ++e.visits;
+      e.total += utilities[static_cast<std::size_t>(step.seat)];
+      ++tree_[step.node].visits;
+    }
+  }
+
+  /// An action's prior is the mean over the determinizations that were evaluated with it.
+  void set_priors(NodeId node, const ActionList& legal, std::span<const float> values) {
+    tree_[node].match(legal, indices_);
+    for (std::size_t k = 0; k < indices_.size(); ++k) {
+      Edge& e = tree_[node].edges[indices_[k]];
+      ++e.evaluations;
+      e.prior += static_cast<float>((clamped(values[k]) - e.prior) / e.evaluations);
+      e.has_prior = true;
+    }
+  }
+
+  View root_;
+  int num_seats_;
+  const Options& options_;
+  static constexpr Action kNoAction = -1;
+
+  Rng rng_;
+  /// Deal n is stream n of this family.
+  std::uint64_t deals_seed_;
+  /// Deals drawn by their likelihood, in random order.
+  std::vector<State> believed_;
+  ActionList root_legal_;
+  Action committed_ = kNoAction;
+  std::vector<float> preferences_;
+  Tree tree_;
+  std::vector<Step> path_;
+  std::vector<Awaiting> awaiting_;
+  ActionList legal_;
+  std::vector<std::uint32_t> indices_;
+};
+
+}  // namespace bothost::search
