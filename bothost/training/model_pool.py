@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,11 @@ class ModelPool:
 
     def draw(self, rng: np.random.Generator, newest_share: float) -> int:
         """The newest version with probability ``newest_share``, else any, all equally likely."""
-        versions = self.versions
+        return self.draw_from(self.versions, rng, newest_share)
+
+    @staticmethod
+    def draw_from(versions: Sequence[int], rng: np.random.Generator, newest_share: float) -> int:
+        """As ``draw``, among ``versions``, ascending."""
         return versions[-1] if rng.random() < newest_share else int(rng.choice(versions))
 
     def forget_after(self, version: int) -> None:

@@ -12,28 +12,29 @@ HIDDEN = 256
 
 
 class PhaseNet(nn.Module):
-    """Observations (B, 384) → logits (B, 58), to be masked by legality, and values (B,).
+    """Observations (B, 384) → logits (B, A), to be masked by legality, and values (B,); A is 58.
 
     A value is the expected sum of rewards to come: the points that the score lead will change by, from the beginning of
     the current turn to the end of the hand, times the reward's scale.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, actions: int = ACTIONS) -> None:
         super().__init__()
+        self.actions = actions
         first, second = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, HIDDEN)
         self.body = nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
         # Logits and value in one matrix: one product instead of two.
-        self.heads = nn.Linear(HIDDEN, ACTIONS + 1)
+        self.heads = nn.Linear(HIDDEN, actions + 1)
         for layer in (first, second):
             nn.init.orthogonal_(layer.weight, 2**0.5)
             nn.init.zeros_(layer.bias)
-        nn.init.orthogonal_(self.heads.weight[:ACTIONS], 0.01)  # all legal actions almost equally likely at first
-        nn.init.orthogonal_(self.heads.weight[ACTIONS:], 1.0)
+        nn.init.orthogonal_(self.heads.weight[:actions], 0.01)  # all legal actions almost equally likely at first
+        nn.init.orthogonal_(self.heads.weight[actions:], 1.0)
         nn.init.zeros_(self.heads.bias)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         out = self.heads(self.body(observations))
-        return out[:, :ACTIONS], out[:, ACTIONS]
+        return out[:, : self.actions], out[:, self.actions]
 
     def linear_layers(self) -> list[nn.Linear]:
         """The layers, with ReLU between them: trainers compute such a network natively."""

@@ -1,0 +1,132 @@
+"""Updates that several trainers make together, each with its share of the workers' rollouts.
+
+Every trainer holds the same model. For each gradient step it adds up the gradients of its own samples, and one sum
+over all trainers, weighted by samples, gives everyone the same mean; so all make the same step. What minibatches hold
+does not depend on how many trainers there are: each rollout is put in a random order of its own and cut into as many
+parts as the update has steps, and minibatch k is everyone's part k. Two trainers thus do what one with both shares
+does, but for the order in which floating-point numbers are added.
+
+It is data parallelism as in Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training"
+(2020), with the sum made by hand after the backward pass: trainers' shares differ in size, and models that are computed
+natively have no autograd hooks. Trainers are few and the models small: there is little to overlap the exchange with.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.distributed
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from bothost.training import ppo
+from bothost.training.ppo import Batch, Losses, PpoOptions
+
+
+def shares(workers: int, trainers: int) -> list[range]:
+    """The workers of each trainer: consecutive, sizes differing by at most one, larger ones first.
+
+    >>> [len(share) for share in shares(70 * 45, 8)]
+    [394, 394, 394, 394, 394, 394, 393, 393]
+    """
+    small, larger = divmod(workers, trainers)
+    starts = [small * trainer + min(trainer, larger) for trainer in range(trainers + 1)]
+    return [range(begin, end) for begin, end in itertools.pairwise(starts)]
+
+
+class Group:
+    """The trainers of a training, as one of them sees them."""
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """The tensor, summed over all trainers in place: the same bits everywhere."""
+        if self.size > 1:
+            torch.distributed.all_reduce(tensor)
+        return tensor
+
+
+def join(rank: int, size: int, store: Store | None, device: str, timeout_s: float) -> Group:
+    """Take part in a group of ``size`` trainers that meet at ``store``; it is needed from two on.
+
+    Leaves the group that this process was in before. On a GPU they talk by NCCL, else by gloo.
+    """
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    if size > 1:
+        torch.distributed.init_process_group(
+            "nccl" if device == "cuda" else "gloo",
+            store=store,
+            rank=rank,
+            world_size=size,
+            timeout=datetime.timedelta(seconds=timeout_s),
+        )
+    return Group(size)
+
+
+def update(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Sequence[Batch],
+    options: PpoOptions,
+    generators: Sequence[torch.Generator],
+    group: Group,
+) -> dict[str, float]:
+    """Improve the model on everyone's rollouts, of which this trainer has ``batches``, one generator for each.
+
+    The figures are those of ``ppo.update``, over all trainers, and ``batch`` is the number of their samples.
+    """
+    own = Batch(*(torch.cat(fields) for fields in zip(*batches, strict=True)))
+    total, advantage, spread = moments(own.advantages, group)
+    _, _, returns = moments(own.returns, group)
+    parts = max(1, math.ceil(total / options.minibatch))
+    normal = own._replace(advantages=((own.advantages - advantage) / (math.sqrt(spread) + 1e-8)).float())
+    sizes = [batch.samples for batch in batches]
+
+    def exchange(model: torch.nn.Module, terms: Losses, samples: int) -> Losses:
+        return mean_gradients(model, terms, samples, group)
+
+    figures = ppo.descend(model, optimizer, lambda: minibatches(normal, sizes, parts, generators), options, exchange)
+    explained = 1.0 - spread / returns if returns > 1e-12 else 0.0
+    return {**figures, "explained_variance": explained, "batch": float(total)}
+
+
+def minibatches(
+    samples: Batch, sizes: Sequence[int], parts: int, generators: Sequence[torch.Generator]
+) -> Iterator[Batch]:
+    """``parts`` minibatches, each with a random part of every rollout; ``sizes`` are the rollouts' samples, in turn."""
+    cuts, begin = [], 0
+    for size, generator in zip(sizes, generators, strict=True):
+        order = torch.randperm(size, generator=generator) + begin
+        cuts.append(torch.tensor_split(order.to(samples.actions.device), parts))
+        begin += size
+    for pieces in zip(*cuts, strict=True):
+        index = torch.cat(pieces)
+        yield Batch(*(field[index] for field in samples))
+
+
+def mean_gradients(model: torch.nn.Module, terms: Losses, samples: int, group: Group) -> Losses:
+    """Leave the mean gradients over everyone's samples in the model, and return the means of the terms."""
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    means = torch.stack([*terms, torch.ones(())]).to(gradients[0])
+    flat = torch.cat([*(gradient.reshape(-1) for gradient in gradients), means]) * samples
+    group.sum(flat)
+    flat /= flat[-1].clone()
+    begin = 0
+    for gradient in gradients:
+        gradient.copy_(flat[begin : begin + gradient.numel()].view_as(gradient))
+        begin += gradient.numel()
+    return Losses(*flat[begin:-1].float().cpu())
+
+
+def moments(values: Tensor, group: Group) -> tuple[int, float, float]:
+    """Number, mean and variance of everyone's values."""
+    wide = values.double()
+    count, total = group.sum(torch.stack([torch.ones_like(wide).sum(), wide.sum()])).tolist()
+    mean = total / count
+    return int(count), mean, float(group.sum((wide - mean).square().sum())) / count

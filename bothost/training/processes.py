@@ -1,0 +1,204 @@
+"""Processes that each have a role, as the coordinator of a training sees them, and those of this machine.
+
+What is asked of a process comes as an :class:`Answer`; a process that is gone raises :class:`Lost` there and is started
+again on demand. Ray's actors have the same face (:mod:`bothost.training.ray_processes`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import tempfile
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from bothost.errors import BothostError
+from bothost.training.roles import Pool, Setup, Trainer, Worker
+
+Role = type[Worker] | type[Trainer] | type[Pool]
+
+
+class Lost(BothostError):
+    """A process of a training died or does not answer."""
+
+
+class Answer(Protocol):
+    """What a process will answer."""
+
+    @property
+    def payload(self) -> Any:
+        """The payload, or what stands for it: an argument for other processes. After ``receive`` alone."""
+        ...
+
+    def receive(self) -> Any:
+        """Wait for the receipt. Raises Lost, or what the role raised."""
+        ...
+
+    def fetch(self) -> Any:
+        """The payload itself. Raises Lost."""
+        ...
+
+
+class Process(Protocol):
+    """A process with one role."""
+
+    @property
+    def id(self) -> int:
+        """Its process id, on its own machine; for those who watch."""
+        ...
+
+    def ask(self, method: str, *arguments: Any) -> Answer:
+        """Call a method of the role. One answer must be received before the next question."""
+        ...
+
+    def restart(self) -> None:
+        """End the process if it lives, and start it anew."""
+        ...
+
+
+class Processes(Protocol):
+    """Where processes come from: this machine, or a cluster."""
+
+    def start(self, role: Role, setup: Setup) -> Process:
+        """Start a process with this role; it need not be up when this returns."""
+        ...
+
+    def meet(self, trainers: list[Process]) -> None:
+        """Make the trainers one group, the first of them first."""
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all processes."""
+        ...
+
+
+class LocalAnswer:
+    """An answer through a pipe."""
+
+    def __init__(self, process: LocalProcess, number: int) -> None:
+        self._process, self._number = process, number
+        self.payload: Any = None
+
+    def receive(self) -> Any:
+        """See ``Answer``."""
+        kind, receipt, self.payload = self._process.read(self._number)
+        if kind == "error":
+            raise receipt
+        return receipt
+
+    def fetch(self) -> Any:
+        """See ``Answer``."""
+        return self.payload
+
+
+class LocalProcess:
+    """A child process that dies with its parent."""
+
+    def __init__(self, role: Role, setup: Setup) -> None:
+        self._role, self._setup = role, setup
+        self._asked = 0
+        self._start()
+
+    def _start(self) -> None:
+        # Torch is imported once, by the server that all children are forked from: that takes seconds.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["bothost.training.roles", "torch._dynamo"])
+        self._pipe, theirs = context.Pipe()
+        self._child = context.Process(target=_serve, args=(theirs, self._role, self._setup), daemon=True)
+        self._child.start()
+        theirs.close()
+
+    @property
+    def id(self) -> int:
+        """See ``Process``."""
+        return self._child.pid or 0
+
+    def ask(self, method: str, *arguments: Any) -> LocalAnswer:
+        """See ``Process``."""
+        self._asked += 1
+        with contextlib.suppress(OSError):  # the answer will tell that it is gone
+            self._pipe.send((self._asked, method, arguments))
+        return LocalAnswer(self, self._asked)
+
+    def read(self, number: int) -> tuple[str, Any, Any]:
+        """The answer to question ``number``; what earlier ones were answered, for which nobody waited, is dropped.
+
+        Raises Lost where there will be none.
+        """
+        name = f"process {self.id} ({self._role.__name__})"
+        try:
+            while True:
+                if not self._pipe.poll(self._setup.timeout_s):
+                    raise Lost(f"{name} does not answer")
+                answered, kind, receipt, payload = self._pipe.recv()
+                if answered == number:
+                    return kind, receipt, payload
+        except (EOFError, OSError) as error:
+            raise Lost(f"{name} ended unexpectedly") from error
+
+    def restart(self) -> None:
+        """See ``Process``."""
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self._child.kill()
+        self._child.join()
+        self._child.close()
+
+
+class LocalProcesses:
+    """Processes of this machine, which talk through pipes and, trainers among themselves, through the loopback."""
+
+    def __init__(self) -> None:
+        self._started: list[LocalProcess] = []
+        self._folder = tempfile.TemporaryDirectory(prefix="bothost-trainers-")
+        self._meetings = 0
+
+    def start(self, role: Role, setup: Setup) -> LocalProcess:
+        """See ``Processes``."""
+        self._started.append(LocalProcess(role, setup))
+        return self._started[-1]
+
+    def meet(self, trainers: list[Process]) -> None:
+        """See ``Processes``."""
+        self._meetings += 1
+        meeting = Path(self._folder.name) / str(self._meetings)
+        answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
+        for answer in answers:
+            answer.receive()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._started:
+            process.close()
+        self._folder.cleanup()
+
+
+def _serve(pipe: Connection, role: Role, setup: Setup) -> None:
+    """Answer what comes through the pipe until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    acting: Any = None
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            number, method, arguments = pipe.recv()
+            try:
+                acting = acting if acting is not None else role(setup)
+                answer = (number, "answer", *getattr(acting, method)(*arguments))
+            except Exception as error:
+                answer = (number, "error", error, None)
+            pipe.send(answer)

@@ -1,0 +1,189 @@
+"""Processes of a training as Ray actors: on this machine, or all over a cluster.
+
+An actor that dies is started again by Ray (``max_restarts``), on another node if its own is gone; what it was doing is
+not done again by Ray (``max_task_retries=0``) but by the coordinator, which knows what else that touches. Payloads
+stay in the object store: rollouts go from workers to trainers, and models from the pool to workers, without passing the
+coordinator, and once per node.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from bothost.errors import UsageError
+from bothost.training.processes import Lost, Process, Role
+from bothost.training.roles import Device, Pool, Setup, Trainer
+
+LOOPBACK = "127.0.0.1"
+
+
+class Actor:
+    """What runs in a Ray worker process: a role, and who it is."""
+
+    def __init__(self, role: Role, setup: Setup) -> None:
+        self._role = role(setup)
+
+    def call(self, method: str, *arguments: Any) -> tuple[Any, Any]:
+        """Call a method of the role."""
+        receipt, payload = getattr(self._role, method)(*arguments)
+        return receipt, payload
+
+    def where(self) -> tuple[int, str]:
+        """Process id, and address of the machine."""
+        import ray
+
+        return os.getpid(), str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+
+
+class RayAnswer:
+    """An answer whose payload stays in the object store."""
+
+    def __init__(self, process: RayProcess, receipt: Any, payload: Any) -> None:
+        self._process = process
+        self._receipt = receipt
+        self.payload = payload
+        """An ``ObjectRef``: as an argument of another actor's call Ray puts the value in its place."""
+
+    def receive(self) -> Any:
+        """See ``Answer``."""
+        return self._process.get(self._receipt)
+
+    def fetch(self) -> Any:
+        """See ``Answer``."""
+        return self._process.get(self.payload)
+
+
+class RayProcess:
+    """An actor that Ray starts again when it dies."""
+
+    def __init__(self, role: Role, setup: Setup) -> None:
+        import ray
+
+        self._name = role.__name__
+        self._timeout_s = setup.timeout_s
+        gpus = 1 if role is Trainer and setup.device == "cuda" else 0
+        options = {"num_cpus": 0 if role is Pool else 1, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
+        self._actor: Any = ray.remote(Actor).options(**options).remote(role, setup)
+
+    @property
+    def id(self) -> int:
+        """See ``Process``."""
+        return int(self.get(self._actor.where.remote())[0])
+
+    @property
+    def address(self) -> str:
+        """Of the machine that it runs on."""
+        return str(self.get(self._actor.where.remote())[1])
+
+    def ask(self, method: str, *arguments: Any) -> RayAnswer:
+        """See ``Process``."""
+        receipt, payload = self._actor.call.options(num_returns=2).remote(method, *arguments)
+        return RayAnswer(self, receipt, payload)
+
+    def get(self, reference: Any) -> Any:
+        """What a reference stands for. Raises Lost where the actor or the object is gone, else what the role raised."""
+        import ray
+
+        try:
+            return ray.get(reference, timeout=self._timeout_s)
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, ray.exceptions.RayError):  # what it was given is gone
+                raise Lost(f"what {self._name} was given is lost: {cause}") from error
+            raise cause if isinstance(cause, Exception) else error  # noqa: B904
+        except ray.exceptions.RayError as error:
+            raise Lost(f"{self._name} is lost: {error}") from error
+
+    def restart(self) -> None:
+        """See ``Process``. Raises Lost where Ray finds no place for it in time."""
+        import ray
+
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.kill(self._actor, no_restart=False)
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                _ = self.id
+                return
+            except Lost:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def close(self) -> None:
+        """End the actor for good."""
+        import ray
+
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.kill(self._actor, no_restart=True)
+
+
+class RayProcesses:
+    """Actors in a Ray cluster."""
+
+    def __init__(self, address: str | None, *, cores: int, device: Device) -> None:
+        """Connect to the cluster at ``address``; without one, start Ray on this machine for as long as it is needed.
+
+        Where this process is connected already, that connection is used and stays. Raises UsageError where Ray is not
+        installed or the cluster cannot be reached.
+        """
+        try:
+            import ray
+        except ImportError as error:
+            raise UsageError("--runner ray needs ray", advice='pip install "bothost[ray]"') from error
+        self._started: list[RayProcess] = []
+        self._ours = not ray.is_initialized()
+        if not self._ours:
+            return
+        # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            if address is None:
+                ray.init(
+                    num_cpus=cores,
+                    num_gpus=None if device == "cuda" else 0,
+                    include_dashboard=False,
+                    _node_ip_address=LOOPBACK,
+                    logging_level=logging.ERROR,
+                    log_to_driver=False,
+                )
+            else:
+                ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            advice = "ray status tells whether there is a cluster; ray start --head begins one"
+            raise UsageError(f"Ray cannot be reached at {address or LOOPBACK}: {error}", advice=advice) from error
+
+    def start(self, role: Role, setup: Setup) -> RayProcess:
+        """See ``Processes``."""
+        self._started.append(RayProcess(role, setup))
+        return self._started[-1]
+
+    def meet(self, trainers: list[Process]) -> None:
+        """See ``Processes``."""
+        if len(trainers) == 1:
+            return
+        first = trainers[0]
+        assert isinstance(first, RayProcess)
+        meeting = first.ask("host", first.address).receive()
+        answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
+        for answer in answers:
+            answer.receive()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import ray
+
+        for process in self._started:
+            process.close()
+        if self._ours:
+            ray.shutdown()

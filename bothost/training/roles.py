@@ -1,0 +1,223 @@
+"""The three roles of a training that runs in many processes: self-play, trainers, and the model pool.
+
+A role is an object of a process of its own, whose methods the coordinator (:mod:`bothost.training.fleet`) calls. Each
+returns two things: a receipt, which is small and goes to the coordinator, and a payload, which goes where it is needed.
+All of them are functions of their arguments and of what was restored: a lost process costs time, never the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch._C._distributed_c10d import FileStore, Store, TCPStore
+
+from bothost.rules import game
+from bothost.training import checkpoint, distributed, ppo
+from bothost.training.loop import SelfPlayOptions
+from bothost.training.packing import PackedRollout, pack, unpack
+from bothost.training.ppo import Batch, PpoOptions
+from bothost.training.rollout import SelfPlay, Task
+
+Tensors = Mapping[str, npt.NDArray[Any]]
+"""Parameters, or an optimizer's state, by name."""
+Device = Literal["cpu", "cuda"]
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What every process of a training is made from."""
+
+    game: str
+    rules: dict[str, Any]
+    observation: str
+    turns: int
+    scores: str
+    reward_scale: float
+    build: Callable[[], torch.nn.Module]
+    """Importable by name: other processes call it, too."""
+    environments: int
+    horizon: int
+    learning_rate: float
+    ppo: PpoOptions
+    device: Device = "cpu"
+    timeout_s: float = 600.0
+    """How long trainers wait for each other."""
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        build: Callable[[], torch.nn.Module],
+        options: SelfPlayOptions,
+        device: Device,
+        timeout_s: float,
+    ) -> Setup:
+        """The setup of a training of ``task``."""
+        return cls(
+            task.game.name,
+            dict(task.game.rules),
+            task.observation,
+            task.turns,
+            task.scores,
+            task.reward_scale,
+            build,
+            options.environments,
+            options.horizon,
+            options.learning_rate,
+            options.ppo,
+            device,
+            timeout_s,
+        )
+
+    @property
+    def task(self) -> Task:
+        """The task, made anew."""
+        return Task(game(self.game, **self.rules), self.observation, self.turns, self.scores, self.reward_scale)
+
+
+class State(NamedTuple):
+    """All that a trainer keeps from one update to the next."""
+
+    model: Tensors
+    optimizer: Tensors
+
+
+def state_of(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> State:
+    """A copy of what they hold."""
+    return State(_arrays(model.state_dict()), _arrays(checkpoint.optimizer_tensors(optimizer)))
+
+
+def restore(state: State, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Bring them to a state."""
+    model.load_state_dict(_tensors(state.model))
+    checkpoint.restore_optimizer(optimizer, _tensors(state.optimizer))
+
+
+class Played(NamedTuple):
+    """Receipt of a rollout."""
+
+    steps: int
+    """Decisions of both sides."""
+    seconds: float
+    nbytes: int
+    """Of the packed rollout."""
+    final_leads: npt.NDArray[np.float32]
+
+
+class Worker:
+    """Plays the learner against an opponent."""
+
+    def __init__(self, setup: Setup) -> None:
+        torch.set_num_threads(1)
+        self._setup = setup
+        self._learner, self._opponent = setup.build(), setup.build()
+        self._play = SelfPlay(setup.task, setup.environments, setup.horizon)
+
+    def play(self, seed: int, learner: Tensors, opponent: Tensors) -> tuple[Played, PackedRollout]:
+        """A rollout, which these arguments determine."""
+        began = time.perf_counter()
+        self._learner.load_state_dict(_tensors(learner))
+        self._opponent.load_state_dict(_tensors(opponent))
+        with ppo.precision(self._setup.ppo.bf16):
+            rollout = self._play.collect(self._learner, self._opponent, seed)
+        packed = pack(rollout)
+        receipt = Played(rollout.steps, time.perf_counter() - began, packed.nbytes, packed.final_leads)
+        return receipt, packed
+
+
+class Updated(NamedTuple):
+    """Receipt of an update."""
+
+    figures: dict[str, float]
+    digest: str
+    """sha256 of parameters and optimizer: equal for all trainers."""
+    seconds: float
+
+
+class Trainer:
+    """Improves the model on its share of the rollouts, in step with the other trainers."""
+
+    def __init__(self, setup: Setup) -> None:
+        torch.set_num_threads(1)
+        self._setup = setup
+        self._model = setup.build().to(setup.device)
+        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=setup.learning_rate, eps=1e-5, fused=True)
+        self._group = distributed.Group()
+        self._rank = 0
+        self._store: Store | None = None
+
+    def host(self, address: str) -> tuple[tuple[str, int], None]:
+        """Open the place where trainers meet, at an address of this machine; returns the address and its port."""
+        self._store = TCPStore(address, 0, is_master=True, wait_for_workers=False)
+        return (address, self._store.port), None
+
+    def join(self, rank: int, size: int, meeting: Path | tuple[str, int] | None) -> tuple[None, None]:
+        """Meet the other trainers: in a new file that all can see, or where the first of them is host."""
+        store = self._store
+        if isinstance(meeting, Path):
+            store = FileStore(str(meeting), size)
+        elif meeting is not None and rank > 0:
+            store = TCPStore(*meeting, is_master=False)
+        self._group = distributed.join(rank, size, store, self._setup.device, self._setup.timeout_s)
+        self._rank = rank
+        return None, None
+
+    def restore(self, state: State) -> tuple[None, None]:
+        """Take model and optimizer as they are in ``state``."""
+        restore(state, self._model, self._optimizer)
+        return None, None
+
+    def update(self, learning_rate: float, seeds: list[int], *rollouts: PackedRollout) -> tuple[Updated, State | None]:
+        """Improve the model on this share, with a seed for the order of each rollout. The first trainer's payload is
+        the state thereafter."""
+        began = time.perf_counter()
+        for parameters in self._optimizer.param_groups:
+            parameters["lr"] = learning_rate
+        options = self._setup.ppo
+        batches = [_to(unpack(rollout).batch(options), self._setup.device) for rollout in rollouts]
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        figures = distributed.update(self._model, self._optimizer, batches, options, generators, self._group)
+        state = state_of(self._model, self._optimizer)
+        receipt = Updated(figures, _digest(state), time.perf_counter() - began)
+        return receipt, state if self._rank == 0 else None
+
+
+class Pool:
+    """Receives every new model and every past one that is asked for, and passes it on to all who play."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._expected = {name: tensor.shape for name, tensor in setup.build().state_dict().items()}
+
+    def publish(self, version: int, parameters: Tensors) -> tuple[int, Tensors]:
+        """Make a version known. Raises ValueError where these are no parameters of this model, or not finite."""
+        for name, shape in self._expected.items():
+            if name not in parameters or parameters[name].shape != shape or not np.isfinite(parameters[name]).all():
+                raise ValueError(f"version {version} of the model is broken at {name}")
+        return version, parameters
+
+
+def _arrays(tensors: Mapping[str, torch.Tensor]) -> Tensors:
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+
+
+def _tensors(arrays: Tensors) -> dict[str, torch.Tensor]:
+    return {name: torch.tensor(array) for name, array in arrays.items()}
+
+
+def _to(batch: Batch, device: Device) -> Batch:
+    return batch if device == "cpu" else Batch(*(field.to(device) for field in batch))
+
+
+def _digest(state: State) -> str:
+    digest = hashlib.sha256()
+    for tensors in state:
+        for name in sorted(tensors):
+            digest.update(name.encode() + tensors[name].tobytes())
+    return digest.hexdigest()

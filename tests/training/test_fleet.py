@@ -1,0 +1,167 @@
+"""Training in many processes of this machine: nothing that is lost on the way changes what comes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from bothost import TrainingRun, rules
+from bothost.errors import UsageError
+from bothost.training import checkpoint, fleet, metrics, roles
+from bothost.training.fleet import Coordinator, FleetOptions
+from bothost.training.ppo import PpoOptions
+from bothost.training.processes import LocalProcesses, Lost
+from bothost.training.rollout import Task
+from bothost_phase_ppo.model import PhaseNet
+
+TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+OPTIONS = FleetOptions(
+    iterations=3,
+    environments=4,
+    horizon=8,
+    pool_every=1,
+    checkpoint_every=1,
+    workers=2,
+    ppo=PpoOptions(minibatch=16, chunk=16, epochs=1),
+    timeout_s=60.0,
+)
+TWO = msgspec.structs.replace(OPTIONS, trainers=2)
+
+
+class Stop(Exception):
+    pass
+
+
+def quiet(done, note="", total=None):
+    return None
+
+
+def train(out: Path, options=OPTIONS, resume=False, report=quiet):
+    return fleet.train(options, TASK, PhaseNet, TrainingRun(out=out, seed=7, resume=resume), 1, report)
+
+
+def tensors(out: Path):
+    last = checkpoint.latest(out)
+    return {
+        **safetensors.torch.load_file(last / checkpoint.MODEL),
+        **safetensors.torch.load_file(last / checkpoint.OPTIMIZER),
+    }
+
+
+def same(one: Path, other: Path) -> bool:
+    mine, theirs = tensors(one), tensors(other)
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def steady(out: Path):
+    clocked = ("seconds", "rollout_steps_per_s", "worker_steps_per_s", "play_seconds", "update_seconds")
+    return [
+        {key: value for key, value in record.items() if key not in clocked}
+        for record in metrics.read(out / "metrics.jsonl")
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A training that nothing happened to."""
+    out = tmp_path_factory.mktemp("whole")
+    assert train(out / "run", TWO).samples == 3 * 2 * 4 * 8
+    return out / "run"
+
+
+def test_a_training_leaves_what_one_in_a_single_process_leaves(whole):
+    records = metrics.read(whole / "metrics.jsonl")
+    assert [record["iteration"] for record in records] == [1, 2, 3]
+    assert {"entropy", "mean_lead", "opponent", "rollout_bytes", "update_seconds"} <= records[0].keys()
+    assert sorted(path.name for path in (whole / "pool").iterdir()) == [f"v{v:06d}.safetensors" for v in range(4)]
+    assert (whole / "training.png").is_file()
+
+
+def test_interrupted_and_resumed_it_equals_one_that_was_not_and_one_trainer_makes_what_two_make(whole, tmp_path):
+    def stop(done, note="", total=None):
+        raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "a", TWO, report=stop)
+    assert train(tmp_path / "a", TWO, resume=True).iteration == 3
+    assert same(whole, tmp_path / "a") and steady(whole) == steady(tmp_path / "a")
+    train(tmp_path / "b")
+    mine, theirs = tensors(whole), tensors(tmp_path / "b")
+    for name in mine:
+        np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-3, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("role", ["workers", "trainers", "pool"])
+def test_a_killed_process_changes_nothing(whole, tmp_path, role):
+    setup = roles.Setup.of(TASK, PhaseNet, TWO, "cpu", 60.0)
+    run = TrainingRun(out=tmp_path / "run", seed=7)
+    with LocalProcesses() as processes:
+        coordinator = Coordinator(TWO, setup, run, processes)
+        victims = {"workers": coordinator.workers[1], "trainers": coordinator.trainers[1], "pool": coordinator.pool}
+        killed = []
+
+        def kill(done, note="", total=None):
+            if done < 3:
+                killed.append(victims[role].id)
+                os.kill(killed[-1], signal.SIGKILL)
+
+        assert coordinator.train(1, kill).iteration == 3
+        assert len(set(killed)) == 2 and victims[role].id not in killed
+    assert same(whole, tmp_path / "run") and steady(whole) == steady(tmp_path / "run")
+
+
+def test_when_all_is_over_no_process_is_left():
+    setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
+    with LocalProcesses() as processes:
+        process = processes.start(roles.Worker, setup)
+        running = process.id
+        os.kill(running, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(running, 0)
+
+
+def test_answers_that_nobody_waited_for_are_dropped_and_errors_come_through():
+    setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
+    model = {name: tensor.numpy() for name, tensor in PhaseNet().state_dict().items()}
+    with LocalProcesses() as processes:
+        pool = processes.start(roles.Pool, setup)
+        pool.ask("publish", 1, model)
+        answer = pool.ask("publish", 2, model)
+        assert answer.receive() == 2 and answer.fetch().keys() == model.keys()
+        broken = model | {"heads.bias": np.full_like(model["heads.bias"], np.nan)}
+        with pytest.raises(ValueError, match="version 3 of the model is broken at heads"):
+            pool.ask("publish", 3, broken).receive()
+        os.kill(pool.id, signal.SIGKILL)
+        with pytest.raises(Lost, match="Pool"):
+            pool.ask("publish", 4, model).receive()
+        pool.restart()
+        assert pool.ask("publish", 4, model).receive() == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"trainers": 3}, "3 trainers cannot share 2 workers"),
+        ({"workers": 17}, "17 workers"),
+        ({"runner": "ray", "workers": 0}, "needs workers"),
+        ({"iterations": None}, "no end"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_process_starts(tmp_path, wrong, told):
+    with pytest.raises(UsageError, match=told):
+        train(tmp_path, msgspec.structs.replace(OPTIONS, **wrong))
+
+
+def test_without_workers_all_is_done_in_this_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(fleet, "LocalProcesses", None)
+    train(tmp_path / "run", msgspec.structs.replace(OPTIONS, workers=0))
+    record = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
+    assert "rollout_bytes" not in record
