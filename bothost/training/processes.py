@@ -52,7 +52,7 @@ class Process(Protocol):
         ...
 
     def ask(self, method: str, *arguments: Any) -> Answer:
-        """Call a method of the role. One answer must be received before the next question."""
+        """Call a method of the role. An earlier answer that nobody received is dropped."""
         ...
 
     def restart(self) -> None:
@@ -82,13 +82,13 @@ class Processes(Protocol):
 class LocalAnswer:
     """An answer through a pipe."""
 
-    def __init__(self, process: LocalProcess, number: int) -> None:
-        self._process, self._number = process, number
+    def __init__(self, process: LocalProcess) -> None:
+        self._process = process
         self.payload: Any = None
 
     def receive(self) -> Any:
         """See ``Answer``."""
-        kind, receipt, self.payload = self._process.read(self._number)
+        kind, receipt, self.payload = self._process.read()
         if kind == "error":
             raise receipt
         return receipt
@@ -103,7 +103,6 @@ class LocalProcess:
 
     def __init__(self, role: Role, setup: Setup) -> None:
         self._role, self._setup = role, setup
-        self._asked = 0
         self._start()
 
     def _start(self) -> None:
@@ -114,6 +113,7 @@ class LocalProcess:
         self._child = context.Process(target=_serve, args=(theirs, self._role, self._setup), daemon=True)
         self._child.start()
         theirs.close()
+        self._asked = False  # whether an answer is on its way
 
     @property
     def id(self) -> int:
@@ -122,26 +122,25 @@ class LocalProcess:
 
     def ask(self, method: str, *arguments: Any) -> LocalAnswer:
         """See ``Process``."""
-        self._asked += 1
+        if self._asked:  # and nobody waited for the answer: a failure elsewhere came between
+            with contextlib.suppress(Lost):
+                self.read()
+        self._asked = True
         with contextlib.suppress(OSError):  # the answer will tell that it is gone
-            self._pipe.send((self._asked, method, arguments))
-        return LocalAnswer(self, self._asked)
+            self._pipe.send((method, arguments))
+        return LocalAnswer(self)
 
-    def read(self, number: int) -> tuple[str, Any, Any]:
-        """The answer to question ``number``; what earlier ones were answered, for which nobody waited, is dropped.
-
-        Raises Lost where there will be none.
-        """
+    def read(self) -> tuple[str, Any, Any]:
+        """The next answer. Raises Lost where there will be none."""
         name = f"process {self.id} ({self._role.__name__})"
+        self._asked = False
         try:
-            while True:
-                if not self._pipe.poll(self._setup.timeout_s):
-                    raise Lost(f"{name} does not answer")
-                answered, kind, receipt, payload = self._pipe.recv()
-                if answered == number:
-                    return kind, receipt, payload
+            if not self._pipe.poll(self._setup.timeout_s):
+                raise Lost(f"{name} does not answer")
+            answer: tuple[str, Any, Any] = self._pipe.recv()
         except (EOFError, OSError) as error:
             raise Lost(f"{name} ended unexpectedly") from error
+        return answer
 
     def restart(self) -> None:
         """See ``Process``."""
@@ -195,10 +194,10 @@ def _serve(pipe: Connection, role: Role, setup: Setup) -> None:
     acting: Any = None
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            number, method, arguments = pipe.recv()
+            method, arguments = pipe.recv()
             try:
                 acting = acting if acting is not None else role(setup)
-                answer = (number, "answer", *getattr(acting, method)(*arguments))
+                answer = ("answer", *getattr(acting, method)(*arguments))
             except Exception as error:
-                answer = (number, "error", error, None)
+                answer = ("error", error, None)
             pipe.send(answer)

@@ -132,6 +132,11 @@ class RayProcesses:
         Where this process is connected already, that connection is used and stays. Raises UsageError where Ray is not
         installed or the cluster cannot be reached.
         """
+        # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address is None:  # a cluster of this machine alone listens on the loopback alone
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         try:
             import ray
         except ImportError as error:
@@ -140,9 +145,6 @@ class RayProcesses:
         self._ours = not ray.is_initialized()
         if not self._ours:
             return
-        # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             if address is None:
                 ray.init(

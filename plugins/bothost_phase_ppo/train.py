@@ -15,7 +15,8 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import SelfPlayOptions, train, version_at
+from bothost.training.fleet import FleetOptions, train
+from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
 from bothost.training.ppo import Batch
@@ -29,7 +30,7 @@ GENERATION = "v2"
 """Versions of the levels are named by it: a name stands for one model for good."""
 
 
-class Options(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Options(FleetOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the training."""
 
     preset: str = "seven-phase"

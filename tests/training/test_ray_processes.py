@@ -1,0 +1,148 @@
+"""Training on a Ray cluster of two nodes, both on this machine's loopback: as with local processes, bit for bit."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import psutil
+import pytest
+import safetensors.torch
+import torch
+
+from bothost.training import checkpoint
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+
+SCRIPT = textwrap.dedent(
+    """
+    import os, signal, sys, warnings
+    from pathlib import Path
+    import msgspec, ray
+    from ray.cluster_utils import Cluster
+    from bothost import TrainingRun, rules
+    from bothost.training import fleet, roles
+    from bothost.training.fleet import Coordinator, FleetOptions
+    from bothost.training.ppo import PpoOptions
+    from bothost.training.ray_processes import LOOPBACK, RayProcesses
+    from bothost.training.rollout import Task
+    from bothost_phase_ppo.model import PhaseNet
+
+    TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+    OPTIONS = FleetOptions(
+        iterations=4, environments=4, horizon=8, pool_every=1, checkpoint_every=1, workers=2, trainers=2,
+        ppo=PpoOptions(minibatch=16, chunk=16, epochs=1), timeout_s=120.0,
+    )
+
+    def two_nodes():
+        head = {"num_cpus": 2, "node_ip_address": LOOPBACK, "include_dashboard": False, "object_store_memory": 2**27}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        other = cluster.add_node(num_cpus=3, node_ip_address=LOOPBACK, object_store_memory=2**27)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        return cluster, other
+
+    def train(out, at_update=lambda coordinator, update: None):
+        setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", OPTIONS.timeout_s)
+        with RayProcesses(None, cores=4, device="cpu") as processes:
+            coordinator = Coordinator(OPTIONS, setup, TrainingRun(out=Path(out), seed=7), processes)
+            assert coordinator.train(1, lambda done, *_: at_update(coordinator, done)).iteration == 4
+
+    def kill(process):
+        os.kill(process.id, signal.SIGKILL)
+    """
+)
+
+
+def run(tmp_path: Path, body: str) -> None:
+    """Run a script in a process of its own, since Ray leaves its threads in the one that uses it."""
+    (tmp_path / "script.py").write_text(SCRIPT + textwrap.dedent(body))
+    mark = tmp_path.name
+    environment = os.environ | {
+        "BOTHOST_TEST_RUN": mark,
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else addresses of the loopback are replaced by the machine's own
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    child = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+    )
+    left = [process for process in psutil.process_iter() if mark == started_by(process)]
+    _, alive = psutil.wait_procs(left, timeout=20)
+    for process in alive:
+        process.send_signal(signal.SIGKILL)
+    assert child.returncode == 0, child.stderr[-3000:]
+    assert not alive, [process.cmdline() for process in alive]
+
+
+def started_by(process: psutil.Process) -> str | None:
+    """Which test's script started this process."""
+    with contextlib.suppress(psutil.Error):
+        return process.environ().get("BOTHOST_TEST_RUN")
+    return None
+
+
+def assert_same(one: Path, other: Path) -> None:
+    for name in (checkpoint.MODEL, checkpoint.OPTIMIZER):
+        mine, theirs = (safetensors.torch.load_file(checkpoint.latest(out) / name) for out in (one, other))
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+def test_two_nodes_train_what_one_machine_trains_though_processes_are_killed_and_stop_cleanly(tmp_path):
+    run(
+        tmp_path,
+        """
+        if __name__ == "__main__":
+            def at_update(coordinator, update):
+                if update < 4:
+                    kill([coordinator.workers[1], coordinator.trainers[1], coordinator.pool][update - 1])
+
+            cluster, _ = two_nodes()
+            train("cluster", at_update)
+            ray.shutdown()
+            cluster.shutdown()
+            fleet.train(OPTIONS, TASK, PhaseNet, TrainingRun(out=Path("local"), seed=7), 1, lambda *_: None)
+        """,
+    )
+    assert_same(tmp_path / "cluster", tmp_path / "local")
+
+
+@pytest.mark.long
+def test_a_lost_node_changes_nothing(tmp_path):
+    run(
+        tmp_path,
+        """
+        if __name__ == "__main__":
+            cluster, other = two_nodes()
+
+            def at_update(coordinator, update):
+                if update == 2:
+                    cluster.add_node(num_cpus=3, node_ip_address=LOOPBACK, object_store_memory=2**27)
+                    cluster.remove_node(other, allow_graceful=False)
+
+            train("cluster", at_update)
+            ray.shutdown()
+            cluster.shutdown()
+            fleet.train(OPTIONS, TASK, PhaseNet, TrainingRun(out=Path("local"), seed=7), 1, lambda *_: None)
+        """,
+    )
+    assert_same(tmp_path / "cluster", tmp_path / "local")
+
+
+@pytest.mark.long
+def test_without_an_address_ray_is_started_here_and_stopped(tmp_path):
+    run(
+        tmp_path,
+        """
+        if __name__ == "__main__":
+            options = msgspec.structs.replace(OPTIONS, runner="ray", trainers=1, iterations=2)
+            fleet.train(options, TASK, PhaseNet, TrainingRun(out=Path("ray"), seed=7), 1, lambda *_: None)
+            assert not ray.is_initialized()
+        """,
+    )
