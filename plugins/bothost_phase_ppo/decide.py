@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
+from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
 from bothost.inference import Session
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, VERSION, Symmetries, encode, masks
@@ -63,6 +63,12 @@ class PhasePpo(Strategy):
         from bothost_phase_ppo.train import PhasePpoTrainer
 
         return PhasePpoTrainer
+
+    @classmethod
+    def reproduction(cls) -> type[Reproduction]:
+        from bothost_phase_ppo.reproduce import PhasePpoReproduction
+
+        return PhasePpoReproduction
 
     def player(self, table: Table) -> PhasePpoPlayer:
         return PhasePpoPlayer(self, table)

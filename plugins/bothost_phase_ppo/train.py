@@ -14,8 +14,8 @@ import torch
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
+from bothost.training import fleet, loop
 from bothost.training.checkpoint import Progress
-from bothost.training.fleet import FleetOptions, train
 from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
@@ -30,7 +30,7 @@ GENERATION = "v2"
 """Versions of the levels are named by it: a name stands for one model for good."""
 
 
-class Options(FleetOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the training."""
 
     preset: str = "seven-phase"
@@ -52,7 +52,7 @@ class PhasePpoTrainer(Trainer):
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         task = Task(game("pairing", preset=self.options.preset), BLOCK, TURNS, reward_scale=REWARD_SCALE)
-        progress = train(self.options, task, PhaseNet, run, VERSION, report)
+        progress = fleet.train(self.options, task, PhaseNet, run, VERSION, report)
         levels = publish(run.out, progress, self.options.levels, run)
         return {
             "out": str(run.out),
@@ -67,6 +67,8 @@ class PhasePpoTrainer(Trainer):
     ) -> dict[str, Any]:
         """Self-play mixed with the logged hands, whose trajectories V-trace corrects: ``bothost.training.offpolicy``
         says why not the log alone."""
+        if self.options.workers or self.options.runner != "local":
+            raise UsageError("retraining runs in one process", advice="leave out --workers and --runner")
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         task = Task(game("pairing", preset=self.options.preset), BLOCK, TURNS, reward_scale=REWARD_SCALE)
@@ -82,7 +84,8 @@ class PhasePpoTrainer(Trainer):
             return hands["train"].batch(model, self.options.ppo, rng, logged)
 
         begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
-        progress = train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=more if logged else None)
+        extra = more if logged else None
+        progress = loop.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
         pool, model = ModelPool(run.out / "pool"), PhaseNet()
         errors = []
         for version in (pool.versions[0], pool.versions[-1]):
