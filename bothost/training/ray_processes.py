@@ -148,6 +148,7 @@ class RayProcesses:
         try:
             if address is None:
                 ray.init(
+                    address="local",  # and not one that happens to run here
                     num_cpus=cores,
                     num_gpus=None if device == "cuda" else 0,
                     include_dashboard=False,

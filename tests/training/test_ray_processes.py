@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -69,15 +68,18 @@ def run(tmp_path: Path, body: str) -> None:
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else addresses of the loopback are replaced by the machine's own
         "RAY_USAGE_STATS_ENABLED": "0",
     }
-    child = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
-    )
-    left = [process for process in psutil.process_iter() if mark == started_by(process)]
-    _, alive = psutil.wait_procs(left, timeout=20)
-    for process in alive:
-        process.send_signal(signal.SIGKILL)
+    command = [sys.executable, "-X", "faulthandler", "script.py"]
+    try:
+        child = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+        )
+        _, left = psutil.wait_procs([p for p in psutil.process_iter() if mark == started_by(p)], timeout=20)
+    finally:
+        for process in psutil.process_iter():
+            if mark == started_by(process):
+                process.kill()
     assert child.returncode == 0, child.stderr[-3000:]
-    assert not alive, [process.cmdline() for process in alive]
+    assert not left
 
 
 def started_by(process: psutil.Process) -> str | None:
