@@ -67,11 +67,12 @@ def run(tmp_path: Path, body: str) -> None:
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else addresses of the loopback are replaced by the machine's own
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",  # else a busy machine lets actors wait for a minute
     }
     command = [sys.executable, "-X", "faulthandler", "script.py"]
     try:
         child = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=560, check=False
         )
         _, left = psutil.wait_procs([p for p in psutil.process_iter() if mark == started_by(p)], timeout=20)
     finally:
@@ -96,6 +97,7 @@ def assert_same(one: Path, other: Path) -> None:
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
 
 
+@pytest.mark.timeout(600)
 def test_two_nodes_train_what_one_machine_trains_though_processes_are_killed_and_stop_cleanly(tmp_path):
     run(
         tmp_path,
