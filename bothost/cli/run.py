@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sys
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def command(
 def _play(read: Callable[[], config.Settings], fail_fast: bool, *, is_worker: bool = False) -> None:
     settings = read()
     start_logs(settings)
+    gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
     from bothost.host import fleet, launch
     from bothost.plugins import Plugins
 

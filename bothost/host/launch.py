@@ -72,6 +72,7 @@ async def opened(
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
             )
             gc.freeze()  # what was imported lives for ever
+            gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
             host.models = ModelWatch(host, plugins, registry)
             async with _pages(host):

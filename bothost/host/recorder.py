@@ -82,6 +82,7 @@ class Recorder:
         """From handing rows over until they are durable; one batch at a time is timed."""
         self._timed_since: float | None = None
         """When the batch that is being timed was handed over."""
+        self._closed = False
 
     # -------------------------------------------------------------------------------------------------- what happens
 
@@ -260,9 +261,18 @@ class Recorder:
         if self._records and not self._soon:
             self.flush()
 
+    def close(self) -> None:
+        """Submit what is left. What happens from now on is not logged: the log is about to be closed."""
+        records, self._records = self._records, []
+        if records:
+            self._log.submit(records)
+        self._closed = True
+
     def flush(self) -> None:
         """Submit what was collected."""
         self._soon = False
+        if self._closed:
+            return
         answers, self._answers = self._answers, []
         if answers and not self._before_send:
             self._leave(answers)

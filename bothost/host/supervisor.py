@@ -266,6 +266,7 @@ class Host:
         if self._leases is not None:
             await self._leases.aclose()
         await asyncio.to_thread(self._writer.shutdown)
+        self.floor.recorder.close()
         await self.log.aclose()
         await asyncio.to_thread(self.floor.hooks.close)
 
