@@ -160,7 +160,7 @@ class OpenMahjong(OpenMahjongRooms):
             return []
         try:
             return self._game_frame(frame, table, item.data)
-        except Mismatch as error:
+        except ValueError as error:  # a Mismatch, or a tile that is none
             return self._contradicted(table, str(error))
 
     def _game_frame(self, frame: wire.Body, table: Table, raw: str | bytes) -> list[m.Output]:
@@ -221,7 +221,7 @@ class OpenMahjong(OpenMahjongRooms):
         out += [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK, ECHO, NEXT)]
         try:
             picture = Picture.read(info, self._user)
-        except Mismatch as error:
+        except ValueError as error:  # a Mismatch, or a tile that is none
             table.blind = True
             return [*out, m.Notice(f"the game cannot be understood: {error}", "error")]
         if back or new:
