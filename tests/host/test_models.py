@@ -20,6 +20,9 @@ from bothost.store import Store
 from bothost.store.registry import Registry
 from bothost_phase_ppo.decide import PhasePpo
 
+SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
+"""What the versions of the package are called, but for their number."""
+
 PAIRING = {"wishes": ("pairing",), "accounts": 2, "routes": (RouteSettings(strategy="phase-ppo"),)}
 STUBBORN = {"wishes": ("pairing",), "accounts": 2, "tables": 8, "routes": (RouteSettings(strategy="stubborn"),)}
 LEVELS = {n: weights.find(PhasePpo, f"level-{n}").sha256 for n in range(1, 6)}
@@ -64,8 +67,8 @@ async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones
     async with kit.lobby(), following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
         await kit.until(lambda: last_model(kit) == LEVELS[5])
         for level in (2, 3):
-            root = Path(weights.folder(PhasePpo)) / f"v1-level-{level}"
-            files = weights.manifest(PhasePpo).versions[f"v1-level-{level}"].files
+            root = Path(weights.folder(PhasePpo)) / f"{SET}-{level}"
+            files = weights.manifest(PhasePpo).versions[f"{SET}-{level}"].files
             made = registry.add(PhasePpo, root, files, encoder_version=1, lineage={})
             moved = time.monotonic()
             registry.point(PhasePpo, "champion", made.version, reason="test")
@@ -162,7 +165,7 @@ async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
 async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
     async with kit.lobby():
         async with following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
-            registry.point(PhasePpo, "shadow", "v1-level-1", reason="")
+            registry.point(PhasePpo, "shadow", f"{SET}-1", reason="")
             await kit.until(lambda: host.models.shadow.decided > 100)
             registry.point(PhasePpo, "shadow", None, reason="")
             await kit.until(lambda: host.models.shadow.of("phase-ppo") is None)
@@ -171,7 +174,7 @@ async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
     of_shadow = kit.rows(
         "SELECT DISTINCT model_sha256, strategy, strategy_version FROM decisions WHERE role = 'shadow'"
     )
-    assert of_shadow == [(LEVELS[1], "phase-ppo", "v1-level-1")]
+    assert of_shadow == [(LEVELS[1], "phase-ppo", f"{SET}-1")]
     same = (
         "SELECT count(*) FROM decisions s JOIN decisions l USING (game_id, seat, seq, substep, attempt) "
         "WHERE s.role = 'shadow' AND l.role = 'live' AND s.view = l.view AND s.legal = l.legal"

@@ -14,6 +14,10 @@ from bothost.retrain.dataset import Dataset
 from bothost.retrain.job import Request, new_decisions, retrain
 from bothost.store.leases import JobLease, LeaseHeld
 from bothost.store.query import HandQuery
+from bothost_phase_ppo.decide import PhasePpo
+
+SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
+"""What the versions of the package are called, but for their number."""
 
 SILENT = lambda done, note="", total=None: None  # noqa: E731
 QUERY = HandQuery(strategies=("phase-ppo",), closed=True, scored=True)
@@ -50,7 +54,7 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     assert before > 200 and result["rows"] == before and result["version"] == "r1"
     made = tools.registry.version("phase-ppo", "r1")
     champion = weights.find(tools.plugins.strategies["phase-ppo"], "champion")
-    assert made.lineage["started_from"] == {"version": "v2-level-5", "sha256": champion.sha256}
+    assert made.lineage["started_from"] == {"version": f"{SET}-5", "sha256": champion.sha256}
     dataset = made.lineage["dataset"]
     assert dataset["rows"] == before and dataset["query"]["strategies"] == ["phase-ppo"]
     assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo", tools.make_game).sha256

@@ -4,10 +4,14 @@ import pytest
 import sqlalchemy as sa
 
 from bothost import ModelError
+from bothost.plugins import weights
 from bothost.retrain.replay import Replayer
 from bothost.store import models
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost_phase_ppo.decide import PhasePpo
+
+SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
+"""What the versions of the package are called, but for their number."""
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def all_of(replayer, tools, other=None):
 
 
 def test_every_decision_comes_out_as_it_was_logged_whoever_is_champion_now(replayer, tools):
-    tools.registry.point(PhasePpo, "champion", "v1-level-1", reason="")
+    tools.registry.point(PhasePpo, "champion", f"{SET}-1", reason="")
     found = all_of(replayer, tools)
     assert len(found) > 200 and all(item.exact for item in found)
     assert all(item.distance == 0.0 and item.differences == () for item in found)

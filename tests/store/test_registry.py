@@ -17,6 +17,9 @@ from bothost.store import Store, model_files
 from bothost.store.registry import AliasMoved, Registry
 from bothost_phase_ppo.decide import PhasePpo
 
+SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
+"""What the versions of the package are called, but for their number."""
+
 SOURCE = Path(weights.folder(PhasePpo))
 
 
@@ -34,7 +37,7 @@ def sqlite_registry(settings, tmp_path):
 
 def level(number):
     """Folder and files of a model that comes with the package."""
-    name = f"v1-level-{number}"
+    name = f"{SET}-{number}"
     return SOURCE / name, weights.manifest(PhasePpo).versions[name].files
 
 
@@ -71,9 +74,9 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
     for number in (1, 2, 3):
         add(registry, number)
     assert registry.resolve("phase-ppo", "champion") is None  # what the package says counts
-    for version in ("r1", "r2", "v1-level-4"):
+    for version in ("r1", "r2", f"{SET}-4"):
         registry.point(PhasePpo, "champion", version, reason="better")
-    assert registry.resolve("phase-ppo", "champion") == "v1-level-4"  # a version of the package
+    assert registry.resolve("phase-ppo", "champion") == f"{SET}-4"  # a version of the package
     for expected in ("r2", "r1", None):
         assert registry.back(PhasePpo, "champion", reason="worse").version == expected
     with pytest.raises(ModelError, match="never moved"):
@@ -86,20 +89,20 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
 
 def test_an_alias_stands_for_a_version_that_is_there(registry):
     with pytest.raises(ModelError) as caught:
-        registry.point(PhasePpo, "champion", "v1-level-6", reason="")
-    assert "v1-level" in caught.value.advice
+        registry.point(PhasePpo, "champion", f"{SET}-6", reason="")
+    assert SET in caught.value.advice
     with pytest.raises(ModelError, match="no alias"):
-        registry.point(PhasePpo, "best", "v1-level-1", reason="")
+        registry.point(PhasePpo, "best", f"{SET}-1", reason="")
     with pytest.raises(ModelError, match="share"):
-        registry.point(PhasePpo, "canary", "v1-level-1", reason="", share=1.5)
+        registry.point(PhasePpo, "canary", f"{SET}-1", reason="", share=1.5)
 
 
 def test_of_two_who_move_an_alias_one_is_told(registry):
     add(registry, 1)
     before = registry.point(PhasePpo, "champion", "r1", reason="").number
-    registry.point(PhasePpo, "champion", "v1-level-2", reason="", after=before)
+    registry.point(PhasePpo, "champion", f"{SET}-2", reason="", after=before)
     with pytest.raises(AliasMoved):
-        registry.point(PhasePpo, "champion", "v1-level-3", reason="", after=before)
+        registry.point(PhasePpo, "champion", f"{SET}-3", reason="", after=before)
     said = []
 
     def move(version):
@@ -108,7 +111,7 @@ def test_of_two_who_move_an_alias_one_is_told(registry):
         except AliasMoved:
             said.append(None)
 
-    threads = [threading.Thread(target=move, args=(f"v1-level-{n}",)) for n in (1, 2, 3, 4)]
+    threads = [threading.Thread(target=move, args=(f"{SET}-{n}",)) for n in (1, 2, 3, 4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -120,13 +123,13 @@ def test_of_two_who_move_an_alias_one_is_told(registry):
 def test_addresses_resolve_in_the_database_first_and_in_the_package_after(sqlite_registry):
     plugins = Plugins.load(aliases=sqlite_registry.resolve)
     add(sqlite_registry, 1)
-    assert plugins.resolve("phase-ppo").model.version == "v1-level-5"
+    assert plugins.resolve("phase-ppo").model.version == f"{SET}-5"
     assert plugins.resolve("phase-ppo:r1").model.version == "r1"
     sqlite_registry.point(PhasePpo, "champion", "r1", reason="")
     assert plugins.resolve("phase-ppo").model.version == "r1"
-    sqlite_registry.point(PhasePpo, "champion", "v1-level-2", reason="")
-    assert plugins.resolve("phase-ppo:champion").model.version == "v1-level-2"
-    assert plugins.resolve("phase-ppo:level-3").model.version == "v1-level-3"
+    sqlite_registry.point(PhasePpo, "champion", f"{SET}-2", reason="")
+    assert plugins.resolve("phase-ppo:champion").model.version == f"{SET}-2"
+    assert plugins.resolve("phase-ppo:level-3").model.version == f"{SET}-3"
 
 
 def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
