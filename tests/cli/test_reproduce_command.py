@@ -103,10 +103,11 @@ def test_run_again_it_goes_on_where_its_matches_were(run: Callable[..., tuple[in
 def test_a_contestant_plays_by_the_weights_of_a_folder(run: Callable[..., tuple[int, str, str]]) -> None:
     shipped = Path(__file__).parents[2] / "plugins" / "bothost_phase_ppo" / "weights"
     weights = Path("here/weights")
-    shutil.copytree(shipped / "v1-level-1", weights / "v1-level-1")
     manifest = json.loads((shipped / "manifest.json").read_text())
-    version = {"v1-level-1": manifest["versions"]["v1-level-1"]}
-    (weights / "manifest.json").write_text(json.dumps({"versions": version, "aliases": {"mine": "v1-level-1"}}))
+    name = manifest["aliases"]["level-1"]
+    version = {name: manifest["versions"][name]}
+    shutil.copytree(shipped / name, weights / name)
+    (weights / "manifest.json").write_text(json.dumps({"versions": version, "aliases": {"mine": name}}))
     code, out, _ = run("compared", "--out", "here", "--workers", "2", "--json")
     assert code == 0 and json.loads(out)["figures"]["contestants"] == ["phase-ppo:mine", "first-legal"]
     (weights / "manifest.json").write_text(json.dumps({"versions": version, "aliases": {}}))
