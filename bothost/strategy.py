@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -192,6 +192,54 @@ class Strategy(ABC):
         return None
 
 
+class PlayerMove(msgspec.Struct, frozen=True):
+    """One decision of anybody at a logged table, rebuilt from the events of a hand whose cards were revealed."""
+
+    game: Game
+    """The same object for all hands under equal rules."""
+    game_id: str
+    """In hexadecimal. The moves of a hand follow one another."""
+    split: str
+    """"train", "val" or "test": by hash of the hand, the same as in exports."""
+    player: str
+    """Who decided: our account's name, or the lobby's id of the player."""
+    seat: int
+    view: View
+    """What the seat knew. The consumer's own copy."""
+    legal: ActionArray
+    action: int
+    started_us: int
+    """When the hand started, microseconds since 1970, UTC."""
+    scores: tuple[float, ...] | None
+    """Of all seats, at the end of the hand; None where it was aborted."""
+
+
+class PlayerLog(Protocol):
+    """Logged hands as the decisions of those who sat at them, bots and people alike, and who agreed to be imitated.
+
+    Nobody else's decisions come out of it. Left out are also hands that were not revealed or that the log does not hold
+    whole, and what our own seats did without their player having chosen it (fallbacks, the lobby's moves after a
+    time-out).
+    """
+
+    def players(self, game: str) -> Mapping[str, int]:
+        """Who agreed, with the number of closed hands of the game that they sat at, the most first."""
+        ...
+
+    def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
+        """Decisions of these players (none named: of all who agreed), hand after hand in the order of their ids.
+
+        Memory does not grow with their number. Calls and forced moves are decisions too. Raises UsageError where a
+        named player is unknown or did not agree.
+        """
+        ...
+
+    def lineage(self) -> dict[str, Any]:
+        """What was read so far, for the lineage of a model, JSON values only: the query, and of each pass the hands,
+        the moves, what was left out and why, and a sha256 of what came out."""
+        ...
+
+
 class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
     """One training, as the command line asks for it."""
 
@@ -204,6 +252,10 @@ class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
     """Go on from the last checkpoint in ``out``."""
     command: str = ""
     """The command line, for the lineage of what comes out."""
+    log: PlayerLog | None = None
+    """The host's log, where ``Trainer.learns_from_log``."""
+    players: tuple[str, ...] = ()
+    """Whom to imitate, where the command line names anybody."""
 
 
 class ReportProgress(Protocol):
@@ -258,6 +310,8 @@ class Trainer(ABC):
     """Of the strategy."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
+    learns_from_log: ClassVar[bool] = False
+    """Whether ``train`` reads what players did from the host's log (``TrainingRun.log``)."""
 
     def __init__(self, options: Any) -> None:
         self.options = options

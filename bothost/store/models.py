@@ -237,6 +237,20 @@ model_aliases = sa.Table(
     comment="Insert-only: an alias stands for what its highest number says.",
 )
 
+consents = sa.Table(
+    "consents",
+    metadata,
+    _column("lobby", sa.Text),
+    _column("player", sa.Text),
+    _column("number", sa.Integer),
+    _column("kind", sa.Text),
+    _column("reason", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("lobby", "player", "number"),
+    sqlite_with_rowid=False,
+    comment="Insert-only: whether a player may be imitated is what the highest number says.",
+)
+
 TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     GameRecord: games,
     GameEndRecord: game_ends,

@@ -5,7 +5,7 @@ This is where the data of opponents comes from: what they could see, what they m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -22,8 +22,10 @@ class Move(msgspec.Struct, frozen=True):
     action: int
 
 
-def moves_of(game: Game, seat: int, events: Sequence[str]) -> Iterator[Move]:
+def moves_of(game: Game, seat: int, events: Sequence[str], *, of: Collection[int] | None = None) -> Iterator[Move]:
     """The moves of all seats, in the order in which they took effect, of a hand whose reveal ``seat`` has seen.
+
+    ``of``: only the moves of these seats.
 
     Nothing where the hand was not revealed (it was aborted, or this lobby shows no hands). Raises ValueError for events
     that the game does not know.
@@ -36,6 +38,7 @@ def moves_of(game: Game, seat: int, events: Sequence[str]) -> Iterator[Move]:
     deal, actions = record
     state = game.state_from_deal(deal)
     for actor, action in actions:
-        view = state.view(actor)
-        yield Move(actor, view, view.legal(), action)
+        if of is None or actor in of:
+            view = state.view(actor)
+            yield Move(actor, view, view.legal(), action)
         state.apply(actor, action)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import time
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import uuid_utils
 
+from bothost.config import StoreSettings
 from bothost.rules.game import Game
+from bothost.store.decision_log import DecisionLog
 from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, Record
 
 LEGAL_ACTIONS = (1, 2, 2, 2, 4, 6, 10, 12, 20, 40, 80, 150, 300)
@@ -111,16 +116,19 @@ def sample_hand(rng: random.Random, *, decisions: int = 12, ended: bool = True, 
 
 
 def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> list[Record]:
-    """All rows of a hand that was really played, at random: views, events and scores are those of the game."""
-    rng = random.Random(seed)
+    """All rows of a hand that was really played, at random: views, events and scores are those of the game.
+
+    Equal seeds give equal hands, from whichever seat they are logged.
+    """
+    rng, play = random.Random(seed), random.Random(seed)
     made = sample_game(rng, seat=seat, **of_game)  # type: ignore[arg-type]
     made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
     rows: list[Record] = [made]
     state, seen = game.new_state(seed), 0
     while not state.terminal:
-        actor = rng.choice(state.to_act)
+        actor = play.choice(state.to_act)
         legal = state.legal(actor)
-        action = int(rng.choice(legal.tolist()))
+        action = int(play.choice(legal.tolist()))
         if actor == seat:
             events = state.events(seat, seen)
             rows.append(EventsRecord(made.game_id, seat, seen, "\n".join(events)))
@@ -138,3 +146,15 @@ def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> l
     scores, at = json.dumps(state.returns), made.started_us + 60_000_000
     rows.append(GameEndRecord(game_id=made.game_id, seat=seat, reason="normal", scores=scores, ended_us=at))
     return rows
+
+
+def write_rows(settings: StoreSettings, folder: Path, hands: Iterable[list[Record]]) -> None:
+    """Write rows, hand by hand, through the log; ``folder`` is for its spool."""
+
+    async def write() -> None:
+        log = DecisionLog.open(settings, "test", folder / "spool")
+        for rows in hands:
+            await log.submit(rows)
+        await log.aclose()
+
+    asyncio.run(write())

@@ -1,0 +1,294 @@
+"""The decisions of everybody at the logged tables who agreed to be imitated. Implements ``bothost.PlayerLog``.
+
+A hand's events, folded at one of our seats, end with the reveal of what was hidden; replaying the hand from there gives
+what each seat knew when it chose. What the host logged live at that seat is the check: the rebuilt views must be the
+logged ones, byte by byte, or the hand is left out and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import structlog
+
+from bothost.config import nearest
+from bothost.errors import StoreError, UsageError
+from bothost.export.options import ExportOptions
+from bothost.rules.game import Game
+from bothost.store.consent import Consent, Sitter, recorded, sitters
+from bothost.store.query import HandQuery
+from bothost.store.reader import Hand, Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.rebuild import Move, moves_of
+from bothost.store.records import DecisionRecord
+from bothost.store.store import Store
+from bothost.strategy import PlayerMove
+
+WINDOW_HANDS = 1000
+"""Hands within which those are that several of our accounts sat at: each account has rows of its own."""
+TOGETHER_US = 60_000_000
+"""Such rows are written within this time of one another."""
+
+_log = structlog.get_logger("bothost.retrain")
+Json = dict[str, Any]
+Place = tuple[str, str, str]
+"""Lobby, table and hand: the lobby's own name of a hand."""
+
+
+class Players:
+    """Reads the log for as long as the store is open."""
+
+    def __init__(self, store: Store, make_game: Callable[..., Game], query: HandQuery | None = None) -> None:
+        """``query``: which hands, save their game and players; default: all."""
+        self._store = store
+        self._make_game = make_game
+        self._query = msgspec.structs.replace(query or HandQuery(), closed=True, players=())
+        self._games: dict[tuple[str, str], Game | None] = {}
+        self._passes: dict[tuple[str, tuple[str, ...], str | None], Json] = {}
+
+    def players(self, game: str) -> dict[str, int]:
+        """See :class:`bothost.PlayerLog`."""
+        words = recorded(self._store)
+        counted: Counter[str] = Counter()
+        for hand, siblings in _with_siblings(self._hands(game)):
+            first = all(hand.game.seat < seat for seat in siblings)
+            for sitter in sitters(hand.game, words):
+                own = sitter.seat == hand.game.seat
+                if sitter.consents and (own or (first and sitter.seat not in siblings)):
+                    counted[sitter.names[0]] += 1
+        return dict(counted.most_common())
+
+    def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
+        """See :class:`bothost.PlayerLog`."""
+        wanted = frozenset(players)
+        words = recorded(self._store)
+        for player in sorted(wanted):
+            self._require(game, player, words)
+        found = _Pass(self, wanted, words)
+        key = game, tuple(sorted(wanted)), split
+        try:
+            yield from found.run(self._hands(game), split)
+        finally:
+            self._passes[key] = {"game": game, "players": list(key[1]), "split": split, **found.told()}
+
+    def lineage(self) -> Json:
+        """See :class:`bothost.PlayerLog`."""
+        return {"query": msgspec.to_builtins(self._query), "read": list(self._passes.values())}
+
+    def timelines(self, hands: Iterator[Hand]) -> Iterator[Timeline]:
+        """Everything of these hands."""
+        return iter_timelines(self._store, hands)
+
+    def game(self, name: str, rules: str) -> Game | None:
+        """None where nobody here knows the game."""
+        key = name, rules
+        if key not in self._games:
+            try:
+                self._games[key] = self._make_game(name, **json.loads(rules))
+            except Exception:  # a plugin's game may fail in any way
+                self._games[key] = None
+        return self._games[key]
+
+    def _hands(self, game: str) -> Iterator[Hand]:
+        return iter_hands(self._store, msgspec.structs.replace(self._query, games=(game,)))
+
+    def _require(self, game: str, player: str, words: Mapping[tuple[str, str], Consent]) -> None:
+        """Raises UsageError unless the player sat at a hand, and agreed."""
+        lobby: str | None = None
+        ids: set[str] = set()
+        shown: set[str] = set()
+        for hand in self._hands(game):
+            for sitter in sitters(hand.game, words):
+                if player in sitter.names:
+                    if sitter.consents:
+                        return
+                    lobby = hand.game.lobby
+                elif sitter.shown == player:
+                    shown.add(sitter.names[0])
+                elif lobby is None and len(ids) < WINDOW_HANDS:
+                    ids.add(sitter.names[0])
+        if lobby is not None:
+            advice = f"once they have: bothost games consent {player} --lobby {lobby}"
+            raise UsageError(f"{player} has not agreed to be imitated", advice=advice)
+        advice = f"name the lobby's id: {', '.join(sorted(shown)[:3])}" if shown else nearest(player, sorted(ids))
+        raise UsageError(f"no closed hand of {game} has a player {player!r}", advice=advice)
+
+
+class _Pass:
+    """One pass through the log."""
+
+    def __init__(self, log: Players, wanted: frozenset[str], words: Mapping[tuple[str, str], Consent]) -> None:
+        self._log = log
+        self._wanted = wanted
+        self._words = words
+        self._split = ExportOptions().split_of
+        self._done: OrderedDict[tuple[Place, int], int] = OrderedDict()
+        """Seats whose moves came out, of the last hands, and when these started."""
+        self._left_out: Counter[str] = Counter()
+        self._hands = self._moves = 0
+        self._digest = hashlib.sha256()
+        self._whole = False
+
+    def run(self, hands: Iterator[Hand], split: str | None) -> Iterator[PlayerMove]:
+        chosen: deque[tuple[dict[int, Sitter], str]] = deque()
+
+        def asked() -> Iterator[Hand]:
+            for hand, siblings in _with_siblings(hands):
+                part = self._split(*_place(hand))
+                seats = {s.seat: s for s in self._sitters(hand) if s.seat not in siblings}
+                if seats and split in (None, part):
+                    chosen.append((seats, part))
+                    yield hand
+
+        for timeline in self._log.timelines(asked()):
+            seats, part = chosen.popleft()
+            yield from self._hand(timeline, seats, part)
+        self._whole = True
+
+    def told(self) -> Json:
+        """What came out, and what did not."""
+        return {
+            "hands": self._hands,
+            "moves": self._moves,
+            "left_out": {why: count for why, count in sorted(self._left_out.items()) if count},
+            "sha256": self._digest.hexdigest(),
+            "to_the_end": self._whole,
+        }
+
+    def _sitters(self, hand: Hand) -> Iterator[Sitter]:
+        for sitter in sitters(hand.game, self._words):
+            if sitter.consents and (not self._wanted or self._wanted & set(sitter.names)):
+                yield sitter
+
+    def _hand(self, timeline: Timeline, seats: dict[int, Sitter], split: str) -> Iterator[PlayerMove]:
+        hand = timeline.hand
+        seats = {seat: sitter for seat, sitter in seats.items() if not self._came_out(hand, seat)}
+        game = self._log.game(hand.game.game, hand.game.rules)
+        if not seats or game is None:
+            self._left_out["hands seen twice" if game is not None else "hands of a game that is not known here"] += 1
+            return
+        try:
+            moves = _checked(game, timeline, seats)
+        except _LeftOut as error:
+            self._left_out[error.why] += 1
+            if error.detail:
+                _log.warning("hand_left_out", game_id=hand.game.game_id.hex(), reason=error.detail)
+            return
+        self._left_out["moves that the player did not choose"] += sum(not chose for _, chose in moves)
+        self._remember(hand, seats)
+        scores = None if hand.scores is None else tuple(hand.scores)
+        game_id, started = hand.game.game_id.hex(), hand.game.started_us
+        chosen = [move for move, chose in moves if chose]
+        self._digest.update(f"{game_id} {[(move.seat, move.action) for move in chosen]}\n".encode())
+        self._hands += 1
+        self._moves += len(chosen)
+        for move in chosen:
+            sitter = seats[move.seat]
+            name = next((name for name in sitter.names if name in self._wanted), sitter.names[0])
+            yield PlayerMove(game, game_id, split, name, move.seat, move.view, move.legal, move.action, started, scores)
+
+    def _came_out(self, hand: Hand, seat: int) -> bool:
+        started = self._done.get((_place(hand), seat))
+        return started is not None and abs(hand.game.started_us - started) <= TOGETHER_US
+
+    def _remember(self, hand: Hand, seats: Collection[int]) -> None:
+        for seat in seats:
+            self._done[_place(hand), seat] = hand.game.started_us
+        while len(self._done) > WINDOW_HANDS:
+            self._done.popitem(last=False)
+
+
+class _LeftOut(Exception):
+    """A hand that cannot be used."""
+
+    def __init__(self, why: str, detail: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.detail = detail
+
+
+def _checked(game: Game, timeline: Timeline, seats: Collection[int]) -> list[tuple[Move, bool]]:
+    """The moves of these seats, and whether the player chose each. Raises _LeftOut."""
+    own = timeline.hand.game.seat
+    try:
+        events = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
+        moves = list(moves_of(game, own, events, of={own, *seats}))
+    except StoreError as error:
+        raise _LeftOut("hands with a gap in their events", "" if timeline.snapshots else str(error)) from None
+    except ValueError as error:
+        raise _LeftOut("hands that their game does not understand", str(error)) from None
+    if not moves:
+        raise _LeftOut("hands that were not revealed")
+    chose = _chosen(game, timeline, [move for move in moves if move.seat == own])
+    told = [(move, next(chose) if move.seat == own else True) for move in moves]
+    return [(move, chosen) for move, chosen in told if move.seat in seats]
+
+
+def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]:
+    """Of the moves of our own seat, whether its player chose them. Raises _LeftOut where the log has it otherwise."""
+    rejected = {
+        id for id, outcomes in timeline.outcomes.items() if any(outcome.kind == "rejected" for outcome in outcomes)
+    }
+    live = {(row.seq, row.substep): row for row in timeline.decisions if row.role == "live" and row.id not in rejected}
+    start, step = -1, 0
+    for move in moves:
+        # The selections of a composite move are logged under the number of events at its beginning.
+        start, step = (move.view.seq, 0) if (move.view.seq, 0) in live else (start, step + 1)
+        decision = live.get((start, step))
+        if decision is None:
+            yield not live  # where the log holds no decisions at all, there is nothing to say that it was another
+            continue
+        _check(game, timeline, move, decision)
+        yield decision.fallback is None and decision.action == move.action
+
+
+def _check(game: Game, timeline: Timeline, move: Move, decision: DecisionRecord) -> None:
+    """Raises _LeftOut where what was rebuilt is not what was logged live."""
+    if decision.view == move.view.to_bytes():
+        return
+    where = f"the view logged at event {decision.seq} is not what the events lead to"
+    snapshots = any(s.seq <= decision.seq and s.at_us <= decision.at_us for s in timeline.snapshots)
+    if not snapshots and timeline.hand.game.format_version == game.format_version:
+        raise _LeftOut("hands whose views are not those that were logged", where)
+    # A snapshot may tell less than the events, an older format is written otherwise: the choice must be the same.
+    if not set(np.frombuffer(decision.legal, "<i4").tolist()) <= set(move.legal.tolist()):
+        raise _LeftOut("hands whose views are not those that were logged", where)
+
+
+def _place(hand: Hand) -> Place:
+    return hand.game.lobby, hand.game.table, hand.game.hand
+
+
+def _with_siblings(hands: Iterator[Hand]) -> Iterator[tuple[Hand, frozenset[int]]]:
+    """Each hand, and the other seats of ours at which the log has it too."""
+    before: deque[Hand] = deque()
+    ahead: deque[Hand] = deque()
+    near: dict[Place, list[Hand]] = {}
+
+    def take() -> None:
+        if (hand := next(hands, None)) is not None:
+            ahead.append(hand)
+            near.setdefault(_place(hand), []).append(hand)
+
+    for _ in range(WINDOW_HANDS):
+        take()
+    while ahead:
+        hand = ahead.popleft()
+        others = {
+            other.game.seat
+            for other in near[_place(hand)]
+            if other.game.seat != hand.game.seat and abs(other.game.started_us - hand.game.started_us) <= TOGETHER_US
+        }
+        yield hand, frozenset(others)
+        before.append(hand)
+        take()
+        if len(before) > WINDOW_HANDS:
+            old = before.popleft()
+            near[_place(old)].remove(old)
+            if not near[_place(old)]:
+                del near[_place(old)]
