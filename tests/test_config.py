@@ -215,7 +215,7 @@ plain_data = st.recursive(
 known_keys = st.sampled_from(["host", "store", "limits", "log", "lobby_server", "lobby", "route", "token", "name"])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
 @given(st.dictionaries(known_keys, plain_data | st.lists(st.dictionaries(known_keys, plain_data)), max_size=4))
 def test_whatever_stands_there_is_accepted_or_explained(data: dict[str, object]) -> None:
     """The walk finds a problem exactly where msgspec would refuse, and never raises itself."""

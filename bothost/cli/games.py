@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from bothost.cli import hand_query as hands
@@ -92,6 +93,41 @@ def show(
             render(item, top=top)
 
 
+@app.command(name="consent")
+def consent_(
+    player: Annotated[
+        str | None, typer.Argument(help="The lobby's id of a player, or an account of ours; default: list all.")
+    ] = None,
+    lobby: Annotated[str | None, typer.Option(help="Lobby of the player; default: the only one configured.")] = None,
+    revoke: Annotated[bool, typer.Option("--revoke", help="The player does not agree, or not any more.")] = False,
+    reason: Annotated[str, typer.Option(help="How that is known, for the record.")] = "",
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Record that a player agreed to be imitated, for all hands they sat at; without a player, list what was recorded.
+
+    Only such players' decisions reach a training that imitates.
+    """
+    from bothost.store import Store, consent
+
+    settings = options.settings(config)
+    if player is None and (revoke or reason):
+        raise UsageError("name the player", advice="bothost games consent PLAYER")
+    with Store.open(settings.store) as store:
+        if player is not None:
+            where = lobby or hands.only_lobby(settings)
+            listed = [consent.record(store, where, player, granted=not revoke, reason=reason)]
+        else:
+            listed = [word for word in consent.recorded(store).values() if lobby in (None, word.lobby)]
+    rows = [
+        (*map(output.printable, (word.player, word.lobby)), word.kind, _time(word.at_us), output.printable(word.reason))
+        for word in listed
+    ]
+    data = [{key: value for key, value in msgspec.to_builtins(word).items() if key != "number"} for word in listed]
+    header = ("PLAYER", "LOBBY", "CONSENT", "SINCE (UTC)", "REASON")
+    output.emit(data, json, output.table(rows, header) if rows else "nobody was recorded")
+
+
 @app.command()
 def forget(
     player: Annotated[str, typer.Argument(help="Account, or id or name of anybody at the table.")],
@@ -100,11 +136,14 @@ def forget(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets."""
+    """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets.
+
+    What was recorded of their consent goes too.
+    """
     import shutil
 
     from bothost.export.forget import forget as forget_in
-    from bothost.store import Store
+    from bothost.store import Store, consent
     from bothost.store.forget import check_ended, delete_hands, hands_of
 
     settings = options.settings(config)
@@ -123,10 +162,15 @@ def forget(
                 if folder in datasets and rows[str(folder)]:
                     shutil.rmtree(folder.parent / "encoded", ignore_errors=True)
             delete_hands(store, ids)
+            consent.forget(store, player)
     done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows}
     lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: --yes does it")]
     lines += [f"  {folder}: {count:,} rows taken out" for folder, count in rows.items()]
     output.emit(done, json, "\n".join(lines))
+
+
+def _time(us: int) -> str:
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
 
 
 def _listed(hand: Any, decisions: int, fallbacks: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from bothost.config import Settings
 from bothost.errors import UsageError
 from bothost.store.query import HandQuery
 
@@ -61,3 +62,12 @@ def moment(text: str) -> int:
         advice = "Write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w."
         raise UsageError(f"{text!r} is no time", advice=advice) from error
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+def only_lobby(settings: Settings) -> str:
+    """The lobby that is meant where none is named. Raises UsageError where it is not clear."""
+    names = [lobby.name for lobby in settings.lobbies]
+    if len(names) != 1:
+        told = f"the configuration has {', '.join(names)}" if names else "the configuration has none"
+        raise UsageError(f"which lobby? {told}", advice="name one with --lobby")
+    return names[0]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bothost.cli import hand_query as hands
 from bothost.cli import options, output
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
-    from bothost.strategy import Trainer
+    from bothost.store.query import HandQuery
+    from bothost.strategy import PlayerLog, Trainer
 
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Options of the trainer may be given by their own names."""
@@ -30,13 +33,23 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of parameters, deals and play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/NAME-TIME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
+    player: Annotated[
+        list[str] | None,
+        typer.Option("--player", help="Whom to imitate: account, or the lobby's id of a player; may be repeated."),
+    ] = None,
+    since: hands.Since = None,
+    until: hands.Until = None,
+    lobby: hands.Lobby = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4.")
     ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a strategy's models; they come with their manifest, as a package ships them, in OUT/weights."""
+    """Train a strategy's models; they come with their manifest, as a package ships them, in OUT/weights.
+
+    --player, --since, --until and --lobby choose from the log, for strategies that imitate players.
+    """
     from bothost.plugins import check_options
     from bothost.strategy import TrainingRun
 
@@ -48,13 +61,41 @@ def command(
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to go on with")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    run = TrainingRun(
-        out=folder, seed=seed, minutes=minutes, resume=resume, command=_line(name, stage, minutes, seed, texts)
-    )
+    query = hands.hand_query(since, until, lobby, None, player, None)
+    chosen = [("--player", text) for text in player or []] + [("--lobby", text) for text in lobby or []]
+    chosen += [(key, text) for key, text in (("--since", since), ("--until", until)) if text is not None]
+    if chosen and not trainer.learns_from_log:
+        raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0][0]}")
     settled = check_options(trainer, options.nested(texts))
-    with output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance:
+    with (
+        _log(trainer, query, config) as log,
+        output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance,
+    ):
+        run = TrainingRun(
+            out=folder,
+            seed=seed,
+            minutes=minutes,
+            resume=resume,
+            command=_line(name, stage, minutes, seed, chosen, texts),
+            log=log,
+            players=tuple(player or ()),
+        )
         figures = trainer(settled).train(run, advance)
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+
+
+@contextmanager
+def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Iterator[PlayerLog | None]:
+    """The log as a trainer reads it, where it does."""
+    if not trainer.learns_from_log:
+        yield None
+        return
+    from bothost import rules
+    from bothost.retrain.players import Players
+    from bothost.store import Store
+
+    with Store.open(options.settings(config).store) as store:
+        yield Players(store, rules.game, query)
 
 
 def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
@@ -93,11 +134,20 @@ def _own(words: Sequence[str]) -> list[str]:
     return texts
 
 
-def _line(name: str, stage: str | None, minutes: float | None, seed: int, texts: list[str]) -> str:
+def _line(
+    name: str,
+    stage: str | None,
+    minutes: float | None,
+    seed: int,
+    chosen: Sequence[tuple[str, str]],
+    texts: Sequence[str],
+) -> str:
     """The command line that does the same again, without what is of this machine alone."""
     words = ["bothost", "train", name, *([] if stage is None else [stage])]
     words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
     words += ["--seed", str(seed)]
+    for key, text in chosen:
+        words += [key, text]
     for text in texts:
         words += ["--option", text]
     return shlex.join(words)

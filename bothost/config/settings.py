@@ -147,6 +147,8 @@ class AccountSettings(Table, frozen=True):
     """For lobbies that log in by password; default: $BOTHOST_<LOBBY>_<ACCOUNT>_PASSWORD where that is set."""
     tables: Count = 1
     """Slots: seats held or asked for at once."""
+    consents: bool = False
+    """Whether a strategy may be trained to imitate whoever plays for this account; written into its hands."""
     wishes: tuple[WishSettings, ...] = msgspec.field(default=(), name="wish")
 
 

@@ -160,6 +160,7 @@ class Account:
             ClockPolicy(margin_s=lobby.margin_ms / 1000.0, min_move_s=lobby.min_move_ms / 1000.0),
             takes_composites=capabilities.takes_composites,
             acks_moves=capabilities.acks_moves,
+            consents=settings.consents,
         )
 
     # ------------------------------------------------------------------------------------------------------- events

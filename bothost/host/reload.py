@@ -28,7 +28,7 @@ _log = structlog.get_logger("bothost.host")
 FREE: dict[str, frozenset[str]] = {
     "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table"}),
-    "account": frozenset({"tables", "wish"}),
+    "account": frozenset({"tables", "consents", "wish"}),
 }
 """Table → its keys that a running host takes up. Routes are taken up whole."""
 

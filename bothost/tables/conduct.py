@@ -14,7 +14,7 @@ class TableKey(NamedTuple):
 
 
 class Conduct(NamedTuple):
-    """What a session must know of its lobby."""
+    """What a session must know of its lobby and account."""
 
     clock: ClockPolicy = ClockPolicy()
     takes_composites: bool = False
@@ -22,3 +22,5 @@ class Conduct(NamedTuple):
     """Whether the lobby sends ``MoveAcknowledged``; otherwise the echo of our own move is the acknowledgement."""
     echo_s: float = 15.0
     """Without an acknowledgement for this long, we ask for a snapshot."""
+    consents: bool = False
+    """Whether our own player agreed to be imitated: hands are marked so."""

@@ -29,6 +29,15 @@ class Logged(msgspec.Struct, frozen=True):
     rejected: bool = False
 
 
+def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tuple[PlayerInfo, ...]:
+    """A hand's players, where whoever plays our seat agreed to be imitated; added if the lobby told of nobody there."""
+    if all(player.seat != seat for player in players):
+        return (*players, PlayerInfo(account, seat, consents=True))
+    return tuple(
+        msgspec.structs.replace(player, consents=True) if player.seat == seat else player for player in players
+    )
+
+
 class Job:
     """A decision to be made: handed to a worker, which only reads it, and back to the session with the result."""
 

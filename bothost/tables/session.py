@@ -53,6 +53,7 @@ from bothost.tables.hand import (
     Outcome,
     Output,
     SnapshotTaken,
+    consenting,
 )
 
 MAX_ATTEMPTS = 4
@@ -457,7 +458,10 @@ class Session:
         except ValueError as error:
             out.append(GaveUp(self.key.table, f"hand {name}: {error}"))
             return False
-        self.hand = Hand(self, name, seat, players or self.players, view)
+        told = players or self.players
+        if self.conduct.consents:
+            told = consenting(told, self.key.account, seat)
+        self.hand = Hand(self, name, seat, told, view)
         out.append(HandOpening(self.hand, self.lookup))
         self.lookup = False
         return True

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,34 @@ def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, 
     left = [row for rows in hands if rows[0].game_id.hex() not in mine for row in rows]
     assert counts["decisions"] == sum(isinstance(row, DecisionRecord) for row in left)
     assert counts["outcomes"] == sum(type(row).__name__ == "OutcomeRecord" for row in left)
+
+
+def test_consent_is_recorded_listed_revoked_and_forgotten(config, hands, capsys):
+    def told(*args):
+        code = main(["games", *args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    assert told("consent")[1] == "nobody was recorded\n"
+    code, _, err = told("consent", "guest-7")
+    assert code == 2 and "which lobby?" in err and "--lobby" in err
+    config.write_text(
+        config.read_text() + '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n'
+    )
+    code, out, _ = told("consent", "guest-7", "--reason", "a letter")
+    assert code == 0 and re.search(r"guest-7 +home +granted +20\d\d-.* +a letter\n", out)
+    assert told("consent", "evil\x1b[31m", "--lobby", "home")[0] == 2
+    assert told("consent", "guest-8", "--lobby", "away", "--revoke")[0] == 0
+    found = json.loads(told("consent", "--json")[1])
+    assert [(one["player"], one["lobby"], one["kind"]) for one in found] == [
+        ("guest-8", "away", "revoked"),
+        ("guest-7", "home", "granted"),
+    ]
+    assert [one["player"] for one in json.loads(told("consent", "--lobby", "home", "--json")[1])] == ["guest-7"]
+    assert told("consent", "guest-7", "--revoke")[0] == 0
+    assert "revoked" in told("consent", "--lobby", "home")[1]
+    assert told("consent", "--revoke")[0] == 2
+    assert told("forget", "guest-7")[0] == 0
+    assert len(json.loads(told("consent", "--json")[1])) == 2
+    assert told("forget", "guest-7", "--yes")[0] == 0
+    assert [one["player"] for one in json.loads(told("consent", "--json")[1])] == ["guest-8"]

@@ -1,11 +1,15 @@
 import itertools
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from bothost import rules
 from bothost.cli import main
+from bothost.config import load
 from bothost.plugins.weights import model_sha256, verify
+from bothost.testing.sample_rows import played_hand, write_rows
 
 TINY = [
     word
@@ -139,3 +143,57 @@ def test_stages_and_options_that_do_not_exist_are_refused_with_the_fix(in_stages
     code, _, err = train(capsys, *args)
     assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
     assert not Path("runs").exists()
+
+
+IMITATES = """
+from bothost import Strategy, Trainer, hookimpl
+
+class Count(Trainer):
+    name, learns_from_log = "imitates", True
+
+    def train(self, run, report):
+        moves = list(run.log.moves("doudizhu", run.players))
+        return {"command": run.command, "players": list(run.players), "hands": len({m.game_id for m in moves}),
+                "by": sorted({m.player for m in moves}), "query": run.log.lineage()["query"]}
+
+class Imitates(Strategy):
+    name, version, games = "imitates", "1", ("doudizhu",)
+
+    @classmethod
+    def trainer(cls):
+        return Count
+
+    def player(self, table):
+        raise NotImplementedError
+
+@hookimpl
+def bothost_strategies():
+    return [Imitates]
+"""
+
+
+def test_a_trainer_that_imitates_is_given_the_log_of_those_who_agreed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    Path("plugins.d").mkdir()
+    Path("plugins.d", f"imitates_{next(NUMBERS)}.py").write_text(IMITATES)
+    code, _, err = train(capsys, "imitates")
+    assert code == 75 and "bothost db upgrade" in err
+    assert main(["db", "upgrade"]) == 0
+    game, day = rules.game("doudizhu"), 86_400_000_000
+    hands = [played_hand(game, seed, started_us=time.time_ns() // 1000 - day * seed) for seed in range(4)]
+    write_rows(load().store, tmp_path, hands)
+    capsys.readouterr()
+    code, _, err = train(capsys, "imitates", "--player", "ada")
+    assert code == 2 and "bothost games consent ada --lobby home" in err
+    assert main(["games", "consent", "ada", "--lobby", "home"]) == 0
+    capsys.readouterr()
+    code, text, _ = train(capsys, "imitates", "--player", "ada", "--since", "60h", "--lobby", "home", "--json")
+    figures = json.loads(text)
+    assert code == 0 and figures["players"] == figures["by"] == ["ada"] and figures["hands"] == 3
+    assert figures["command"] == "bothost train imitates --seed 0 --player ada --lobby home --since 60h"
+    assert figures["query"]["lobbies"] == ["home"]
+    code, text, _ = train(capsys, "imitates", "--until", "60h", "--json")
+    assert code == 0 and json.loads(text)["hands"] == 1
+    code, _, err = train(capsys, "phase-ppo", "--player", "ada")
+    assert code == 2 and "leave out --player" in err

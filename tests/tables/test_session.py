@@ -12,6 +12,7 @@ from bothost.messages import (
     HandEnded,
     HandStarted,
     MoveAcknowledged,
+    PlayerInfo,
     Rejected,
     RequestWithdrawn,
     Seated,
@@ -411,3 +412,16 @@ def test_a_lobby_that_takes_composites_gets_all_selections_in_one_answer():
         steps += 1
     assert isinstance(output, Answer) and len(output.actions) == steps == len(output.steps)
     assert [job.substep for job in output.steps] == list(range(steps))
+
+
+def test_an_account_that_consents_is_marked_at_its_hands_and_nobody_else():
+    game = rules.game("doudizhu")
+    others = (PlayerInfo("bob", 1), PlayerInfo("cyd", 2, consents=True))
+    for players, conduct, expected in (
+        ((PlayerInfo("id-7", 0, "Ada"), *others), Conduct(consents=True), {"id-7", "cyd"}),
+        (others, Conduct(consents=True), {"me", "cyd"}),
+        ((PlayerInfo("id-7", 0), *others), Conduct(), {"cyd"}),
+    ):
+        session = Session(TableKey("lobby", "me", "t"), Seated("t", "doudizhu", game.rules, 0), game, conduct)
+        [opening] = session.feed(HandStarted("t", "h", 0, players), 1.0)
+        assert {player.player for player in opening.hand.players if player.consents} == expected
