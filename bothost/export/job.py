@@ -14,14 +14,16 @@ import msgspec
 
 from bothost.errors import StoreError, UsageError
 from bothost.export.base import Exporter
+from bothost.export.columns import reader_of
 from bothost.export.folder import ExportFolder, sha256_of
+from bothost.export.hands import HandPage
 from bothost.export.options import ExportOptions
 from bothost.export.rows import Contents, schema_of, tables
 from bothost.export.views import Games, versions
 from bothost.rules.game import Game
 from bothost.store import schema
 from bothost.store.query import HandQuery
-from bothost.store.reader import Hand, iter_hands, read_hands
+from bothost.store.reader import iter_keys
 from bothost.store.store import Store
 
 EXPORT_VERSION = 1
@@ -95,7 +97,7 @@ def _plan(
     plan = json.loads(json.dumps(plan, sort_keys=True))  # as it is read back: lists for tuples, and in that order
     old = folder.plan()
     if old is None:
-        folder.write_plan(plan, (hand.key for hand in iter_hands(store, query)))
+        folder.write_plan(plan, iter_keys(store, query))
         return plan
     if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
         advice = "Repeat that command to finish it, or name another folder with --out."
@@ -115,7 +117,7 @@ class _Run:
         games: Games,
         plan: dict[str, Any],
     ) -> None:
-        self._store = store
+        self._reader = reader_of(store)
         self._folder = folder
         self._exporter = exporter
         self._options = options
@@ -128,11 +130,11 @@ class _Run:
         games: dict[str, Any] = {}
         total = self._folder.hands()
 
-        def pages() -> Iterator[list[Hand]]:
+        def pages() -> Iterator[HandPage]:
             keys = self._folder.keys(start, stop)
             done = start
             while page := list(islice(keys, PAGE_HANDS)):
-                hands = read_hands(self._store, page)
+                hands = HandPage.read(self._reader, page, self._options)
                 if len(hands) != len(page):
                     raise StoreError("hands of this export were deleted from the log; start it again in a new folder")
                 self._note_games(hands, games)
@@ -148,7 +150,7 @@ class _Run:
 
         name = f"data/part-{number:05d}{self._exporter.suffix}"
         with self._folder.part(number, self._exporter.suffix) as file:
-            rows = tables(self._store, pages(), self._options, self._games, contents)
+            rows = tables(self._reader, pages(), self._options, self._games, contents)
             self._exporter.write(file, schema_of(self._options), rows, metadata)
         path = self._folder.path / name
         part = {
@@ -191,8 +193,8 @@ class _Run:
             }
         return {**asked, "created_us": self._plan["created_us"]}
 
-    def _note_games(self, hands: list[Hand], games: dict[str, Any]) -> None:
-        for hand in hands:
-            if hand.game.game not in games:
-                game = self._games.of(hand.game).game
-                games[hand.game.game] = None if game is None else versions(game)
+    def _note_games(self, hands: HandPage, games: dict[str, Any]) -> None:
+        for name, rules in hands.games:
+            if name not in games:
+                game = self._games.of(name, rules).game
+                games[name] = None if game is None else versions(game)

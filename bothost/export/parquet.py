@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,25 @@ class ParquetExporter(Exporter):
         self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], metadata: Callable[[], Metadata]
     ) -> None:
         # Without the Arrow schema in the file, dictionary columns are read back as the plain text that they stand for.
-        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False, **_encodings(schema)) as writer:
             for table in tables:
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
             writer.add_key_value_metadata(dict(metadata()))
+
+
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """What pays for which column: dictionaries only where values repeat, statistics where one would filter by them.
+
+    Lists of actions are ascending: their differences are small, and leave little for zstd to do.
+    """
+    kinds = {field.name: field.type for field in schema}
+    lists = {name: kind for name, kind in kinds.items() if pa.types.is_list(kind)}
+    return {
+        "use_dictionary": [name for name, kind in kinds.items() if pa.types.is_dictionary(kind)],
+        "write_statistics": [n for n, kind in kinds.items() if n not in lists and not pa.types.is_binary(kind)],
+        "column_encoding": {
+            f"{name}.list.element": "DELTA_BINARY_PACKED"
+            for name, kind in lists.items()
+            if pa.types.is_integer(kind.value_type)
+        },
+    }

@@ -7,15 +7,14 @@ order of their names. The reward is the hand's score and falls on the last trans
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from bothost.export.hands import HandPage
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import FloatArray
-from bothost.store.reader import Hand
 
 FIELDS = [
     pa.field("eps_id", pa.string()),
@@ -32,31 +31,35 @@ FIELDS = [
 """All null in rows of shadow decisions, and of attempts that the lobby rejected."""
 
 
-def columns_of(
-    page: Sequence[Hand], hands: list[int], columns: dict[str, Sequence[Any]], games: Games
-) -> dict[str, pa.Array]:
+def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: Games) -> dict[str, pa.Array]:
     """The columns of some rows, each of the hand of that number, in which a hand's decisions come in order."""
+    names = ("role", "rejected", "view", "legal", "policy", "action")
+    columns: dict[str, list[Any]] = {name: arrays[name].to_pylist() for name in names}
     rows: list[dict[str, Any]] = [{} for _ in hands]
     episodes: dict[int, list[int]] = {}
     for row, hand in enumerate(hands):
         if columns["role"][row] == "live" and not columns["rejected"][row]:
             episodes.setdefault(hand, []).append(row)
     for hand, members in episodes.items():
-        _fill(rows, members, page[hand], columns, games.of(page[hand].game))
+        _fill(rows, members, page, hand, columns, games.of(*page.games[hand]))
     return {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in FIELDS}
 
 
 def _fill(
-    rows: list[dict[str, Any]], members: list[int], hand: Hand, columns: dict[str, Sequence[Any]], decoder: Decoder
+    rows: list[dict[str, Any]],
+    members: list[int],
+    page: HandPage,
+    hand: int,
+    columns: dict[str, list[Any]],
+    decoder: Decoder,
 ) -> None:
-    scores = hand.scores
-    score = scores[hand.game.seat] if scores is not None and hand.game.seat < len(scores) else 0.0
+    (game_id, seat), scores, score = page.keys[hand], page.scores[hand], page.score_of(hand) or 0.0
     seen = [observation(decoder, columns["view"][row]) for row in members]
     for t, row in enumerate(members):
         last = t == len(members) - 1
         probability = _probability(columns["legal"][row], columns["policy"][row], columns["action"][row])
         rows[row] = {
-            "eps_id": f"{hand.game.game_id.hex()}-{hand.game.seat}",
+            "eps_id": f"{game_id.hex()}-{seat}",
             "t": t,
             "obs": seen[t],
             # The end of a hand has no observation of its own, and RLlib does not look at it.
@@ -81,9 +84,5 @@ def observation(decoder: Decoder, data: bytes) -> FloatArray | None:
     return np.concatenate([np.asarray(view.encode(name), np.float32).ravel() for name in blocks])
 
 
-def _probability(legal: bytes, policy: bytes | None, action: int) -> float | None:
-    if policy is None:
-        return None
-    place = np.flatnonzero(np.frombuffer(legal, "<i4") == action)
-    values = np.frombuffer(policy, "<f4")
-    return float(values[place[0]]) if len(place) and place[0] < len(values) else None
+def _probability(legal: list[int], policy: list[float] | None, action: int) -> float | None:
+    return policy[legal.index(action)] if policy is not None and action in legal[: len(policy)] else None

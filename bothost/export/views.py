@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from bothost.rules.game import Game, View
-from bothost.store.records import GameRecord
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,9 +48,9 @@ class Games:
         self._make = make
         self._known: dict[tuple[str, str], Decoder] = {}
 
-    def of(self, game: GameRecord) -> Decoder:
-        """The decoder of a hand."""
-        key = game.game, game.rules
+    def of(self, game: str, rules: str) -> Decoder:
+        """The decoder of a game under these rules (JSON)."""
+        key = game, rules
         decoder = self._known.get(key)
         if decoder is None:
             decoder = self._known[key] = Decoder(self._game(*key))

@@ -8,6 +8,16 @@ import numpy.typing as npt
 
 from bothost.rules.game import ActionArray, FloatArray, Json
 
+_Buffers = tuple[
+    int,
+    npt.NDArray[np.uint8] | None,
+    npt.NDArray[np.int32] | None,
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.int32] | None,
+    npt.NDArray[np.uint8] | None,
+]
+"""Of a column: nulls, validity, offsets, data, offsets of symbols, symbols; None for what it does not have."""
+
 def games(testing: bool = False) -> list[str]: ...
 def presets(name: str) -> list[str]: ...
 def make_game(name: str, options: Json) -> Game: ...
@@ -316,3 +326,10 @@ class FactorizationMachine:
     ) -> tuple[float, npt.NDArray[np.int32], npt.NDArray[np.int32], list[npt.NDArray[np.float64]]]: ...
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
+
+@final
+class SqliteReader:
+    """See :mod:`bothost.export.columns`. Raises RuntimeError where the database fails, ValueError for its values."""
+
+    def __init__(self, addresses: dict[str, int], file: str, busy_ms: int) -> None: ...
+    def read(self, query: str, blobs: Sequence[bytes], kinds: Sequence[str]) -> list[_Buffers]: ...

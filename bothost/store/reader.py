@@ -70,6 +70,20 @@ def iter_hands(
         after = rows[-1].key
 
 
+def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * PAGE_HANDS) -> Iterator[Key]:
+    """The keys of the hands that meet a query, in order."""
+    of_key = (games.c.game_id, games.c.seat)
+    columns = (*of_key, games.c.account, games.c.players) if query.players else of_key
+    after: Key | None = None
+    while True:
+        with store.begin() as connection:
+            rows = connection.execute(_page(_joined(*columns), query, after, page)).all()
+        yield from ((row[0], row[1]) for row in rows if not query.players or query.accepts(row[2], row[3]))
+        if len(rows) < page:
+            return
+        after = rows[-1][0], rows[-1][1]
+
+
 def latest_hands(store: Store, query: HandQuery, limit: int) -> list[Hand]:
     """The newest hands that meet a query, newest first."""
     found: list[Hand] = []
@@ -85,23 +99,33 @@ def latest_hands(store: Store, query: HandQuery, limit: int) -> list[Hand]:
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[Hand]:
     """The hands of these keys, in the order of their keys; those that are not there are left out."""
-    statement = _joined().where(games.c.game_id.in_(sorted({game_id for game_id, _ in keys})))
+    statement = _joined(*_OF_HAND).where(games.c.game_id.in_(sorted({game_id for game_id, _ in keys})))
     wanted = set(keys)
     with store.begin() as connection:
         rows = connection.execute(statement.order_by(games.c.game_id, games.c.seat))
         return [hand for hand in map(_hand, rows) if hand.key in wanted]
 
 
-def _joined() -> sa.Select[Any]:
+_OF_HAND = (games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us)
+
+
+def _joined(*columns: Any) -> sa.Select[Any]:
     same = sa.and_(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
-    columns = (games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us)
     return sa.select(*columns).select_from(games.outerjoin(game_ends, same))
 
 
 def _hands_page(
     store: Store, query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
 ) -> list[Hand]:
-    statement = _joined().where(*query.where()).limit(limit)
+    statement = _page(_joined(*_OF_HAND), query, beyond, limit, newest_first=newest_first)
+    with store.begin() as connection:
+        return [_hand(row) for row in connection.execute(statement)]
+
+
+def _page(
+    statement: sa.Select[Any], query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
+) -> sa.Select[Any]:
+    statement = statement.where(*query.where()).limit(limit)
     if newest_first:
         statement = statement.order_by(games.c.game_id.desc(), games.c.seat.desc())
     else:
@@ -110,8 +134,7 @@ def _hands_page(
         here = sa.tuple_(games.c.game_id, games.c.seat)
         limit_key = sa.tuple_(sa.literal(beyond[0], games.c.game_id.type), sa.literal(beyond[1], sa.SmallInteger))
         statement = statement.where(here < limit_key if newest_first else here > limit_key)
-    with store.begin() as connection:
-        return [_hand(row) for row in connection.execute(statement)]
+    return statement
 
 
 def _hand(row: Sequence[Any]) -> Hand:

@@ -16,5 +16,7 @@ void bind_othello(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 /// Factorization machines; bothost/training/factorization.py is their face.
 void bind_fm(nanobind::module_& m);
+/// Columns of SQLite queries; bothost/export/columns.py is their face.
+void bind_sqlite(nanobind::module_& m);
 
 }  // namespace bothost::python

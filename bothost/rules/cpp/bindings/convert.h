@@ -31,6 +31,14 @@ using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using BoolArray = nb::ndarray<bool, nb::c_contig, nb::device::cpu>;
 using ActionArray = nb::ndarray<const Action, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+/// A new array of shape (n,) that owns the values.
+template <class T>
+nb::object array_of(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner).cast();
+}
+
 /// A new int32 array of shape (n,).
 nb::object actions_to(const ActionList& actions);
 /// A new int64 array of shape (n,).

@@ -20,13 +20,6 @@ fm::Rows rows_of(const Offsets& offsets, const Indices& items) {
   return {{offsets.data(), offsets.shape(0)}, {items.data(), items.shape(0)}};
 }
 
-template <class T>
-nb::object array_of(std::vector<T> values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner).cast();
-}
-
 class Machine {
  public:
   Machine(const fm::Shape& shape, std::uint64_t seed, float deviation) : machine_(shape, seed, deviation) {}

@@ -55,6 +55,7 @@ NB_MODULE(_native, m) {
   bind_othello(m);
   bind_network(m);
   bind_fm(m);
+  bind_sqlite(m);
 
   m.def(
       "games",

@@ -1,0 +1,150 @@
+"""Hands as columns: what is the same for all decisions of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bothost.errors import StoreError
+from bothost.export.columns import KEY, SYMBOL, ColumnReader
+from bothost.export.options import ExportOptions
+from bothost.store.query import players_of
+from bothost.store.reader import Key
+
+TIME = pa.timestamp("us", tz="UTC")
+
+FIELDS = [
+    pa.field("game_id", SYMBOL, nullable=False),
+    pa.field("lobby", SYMBOL, nullable=False),
+    pa.field("host", SYMBOL, nullable=False),
+    pa.field("account", SYMBOL, nullable=False),
+    pa.field("table", SYMBOL, nullable=False),
+    pa.field("hand", SYMBOL, nullable=False),
+    pa.field("game", SYMBOL, nullable=False),
+    pa.field("rules", SYMBOL, nullable=False),
+    pa.field("format_version", pa.int32(), nullable=False),
+    pa.field("config_hash", SYMBOL, nullable=False),
+    pa.field("player", SYMBOL),
+    pa.field("consents", pa.bool_()),
+    pa.field("opponents", pa.list_(pa.string()), nullable=False),
+    pa.field("outcome", pa.float32()),
+    pa.field("scores", pa.list_(pa.float32())),
+    pa.field("end", SYMBOL),
+    pa.field("split", SYMBOL, nullable=False),
+    pa.field("started", TIME, nullable=False),
+]
+"""Their columns in an export."""
+
+_FETCHED = pa.schema(
+    [
+        pa.field("game_id", KEY, nullable=False),
+        pa.field("seat", pa.int16(), nullable=False),
+        *(pa.field(name, SYMBOL, nullable=False) for name in ("lobby", "host", "account", "table", "hand", "game")),
+        pa.field("rules", SYMBOL, nullable=False),
+        pa.field("format_version", pa.int32(), nullable=False),
+        pa.field("config_hash", SYMBOL, nullable=False),
+        pa.field("players", pa.string(), nullable=False),
+        pa.field("started_us", TIME, nullable=False),
+        pa.field("reason", SYMBOL),
+        pa.field("scores", pa.string()),
+    ]
+)
+_OF_END = ("reason", "scores")
+_QUERY = (
+    "SELECT "
+    + ", ".join(f'{"e" if name in _OF_END else "g"}."{name}"' for name in _FETCHED.names)
+    + " FROM games g LEFT JOIN game_ends e ON e.game_id = g.game_id AND e.seat = g.seat "
+    "WHERE g.game_id IN ({keys}) ORDER BY g.game_id, g.seat"
+)
+_decode_scores = msgspec.json.Decoder(list[float] | None).decode
+
+
+class HandPage:
+    """Some hands, in the order of their keys; lists and columns have one value per hand."""
+
+    def __init__(self, found: pa.RecordBatch, options: ExportOptions) -> None:
+        self._options = options
+        self._found = found
+        self.keys: list[Key] = list(zip(found["game_id"].to_pylist(), found["seat"].to_pylist(), strict=True))
+        self.games: list[tuple[str, str]] = list(zip(*map(self._texts, ("game", "rules")), strict=True))
+        """Name and rules (JSON)."""
+        names = zip(*map(self._texts, ("lobby", "table", "hand")), strict=True)
+        self.splits = [options.split_of(*name) for name in names]
+        try:
+            self.scores = [_decode_scores(text or "null") for text in found["scores"].to_pylist()]
+        except msgspec.DecodeError as error:
+            raise StoreError(f"the scores of a hand cannot be read: {error}") from error
+
+    @classmethod
+    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions) -> HandPage:
+        """The hands of these keys; those that are not there are left out."""
+        found = reader.read(_QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
+        wanted = set(keys)
+        here = zip(found["game_id"].to_pylist(), found["seat"].to_pylist(), strict=True)
+        return cls(found.filter(pa.array([key in wanted for key in here], pa.bool_())), options)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def _texts(self, name: str) -> list[str]:
+        texts: list[str] = self._found[name].dictionary_decode().to_pylist()
+        return texts
+
+    def score_of(self, hand: int) -> float | None:
+        """What the seat of a hand won; None where the hand has no scores."""
+        scores, seat = self.scores[hand], self.keys[hand][1]
+        return scores[seat] if scores is not None and seat < len(scores) else None
+
+    def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The columns of an export for rows of the hands with these numbers."""
+        indices = pa.array(hands)
+        columns = {**{name: self._found[name] for name in self._found.schema.names}, **self._made()}
+        return {field.name: _taken(columns[field.name], indices, field.type) for field in FIELDS}
+
+    def _made(self) -> dict[str, Any]:
+        """Those that are not in the log as they are exported."""
+        found, name_of = self._found, self._options.name_of
+        players, consents, opponents = [], [], []
+        for text, (_, seat) in zip(found["players"].to_pylist(), self.keys, strict=True):
+            mine, others = _seated(players_of(text), seat)
+            name = mine.get("player")
+            agreed = mine.get("consents")
+            players.append(name_of(name) if isinstance(name, str) else None)
+            consents.append(agreed if isinstance(agreed, bool) else None)
+            opponents.append([name_of(other) for other in others])
+        accounts = found["account"]
+        return {
+            "game_id": [game_id.hex() for game_id, _ in self.keys],
+            "account": pa.DictionaryArray.from_arrays(
+                accounts.indices, pa.array([name_of(name) for name in accounts.dictionary.to_pylist()], pa.string())
+            ),
+            "player": players,
+            "consents": consents,
+            "opponents": opponents,
+            "outcome": [self.score_of(hand) for hand in range(len(self))],
+            "scores": self.scores,
+            "end": found["reason"],
+            "split": self.splits,
+            "started": found["started_us"],
+        }
+
+
+def _seated(players: list[dict[str, Any]], seat: int) -> tuple[dict[str, Any], list[str]]:
+    """Who sat at the seat, {} where that is not known, and the names of the others by their seats."""
+    mine = next((player for player in players if player.get("seat") == seat), {})
+    others = [player for player in players if player.get("seat") != seat]
+    others.sort(key=lambda player: str(player.get("seat")))
+    return mine, [str(player.get("player", "")) for player in others]
+
+
+def _taken(column: Any, indices: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_dictionary(kind):
+        return (column if isinstance(column, pa.Array) else pa.array(column, kind)).take(indices)
+    if not isinstance(column, pa.DictionaryArray):
+        column = pa.array(column, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(column.indices.take(indices), column.dictionary)

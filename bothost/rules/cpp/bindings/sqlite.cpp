@@ -1,0 +1,115 @@
+// Queries as Arrow columns, as class SqliteReader; bothost/export/columns.py is its face.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "bindings/exclusive.h"
+#include "sqlite/columns.h"
+
+namespace bothost::python {
+namespace {
+
+using sqlite::Column;
+using sqlite::Kind;
+using sqlite::Library;
+
+constexpr std::array<std::pair<const char*, Kind>, 10> kKinds{{{"int8", Kind::kInt8},
+                                                               {"int16", Kind::kInt16},
+                                                               {"int32", Kind::kInt32},
+                                                               {"int64", Kind::kInt64},
+                                                               {"float64", Kind::kFloat64},
+                                                               {"text", Kind::kText},
+                                                               {"bytes", Kind::kBytes},
+                                                               {"key", Kind::kKey},
+                                                               {"words", Kind::kWords},
+                                                               {"symbol", Kind::kSymbol}}};
+
+Kind kind_named(const std::string& name) {
+  for (const auto& [known, kind] : kKinds)
+    if (name == known) return kind;
+  throw InvalidInput("there are no columns of the kind \"" + name + "\"");
+}
+
+template <class Function>
+void take(const nb::dict& addresses, const char* name, Function*& function) {
+  if (!addresses.contains(name)) throw InvalidInput(std::string("the address of ") + name + " is missing");
+  function = reinterpret_cast<Function*>(nb::cast<std::uintptr_t>(addresses[name]));
+}
+
+Library library_at(const nb::dict& addresses) {
+  Library made{};
+  take(addresses, "open_v2", made.open_v2);
+  take(addresses, "close_v2", made.close_v2);
+  take(addresses, "errmsg", made.errmsg);
+  take(addresses, "busy_timeout", made.busy_timeout);
+  take(addresses, "prepare_v2", made.prepare_v2);
+  take(addresses, "finalize", made.finalize);
+  take(addresses, "bind_blob", made.bind_blob);
+  take(addresses, "step", made.step);
+  take(addresses, "column_count", made.column_count);
+  take(addresses, "column_name", made.column_name);
+  take(addresses, "column_type", made.column_type);
+  take(addresses, "column_int64", made.column_int64);
+  take(addresses, "column_double", made.column_double);
+  take(addresses, "column_blob", made.column_blob);
+  take(addresses, "column_text", made.column_text);
+  take(addresses, "column_bytes", made.column_bytes);
+  return made;
+}
+
+/// (nulls, validity, offsets, data, offsets of symbols, symbols); None for what the kind does not have.
+nb::tuple buffers_of(Column& column) {
+  const Kind kind = column.kind();
+  const bool varies = kind == Kind::kText || kind == Kind::kBytes || kind == Kind::kWords;
+  const bool symbols = kind == Kind::kSymbol;
+  return nb::make_tuple(column.nulls, column.nulls ? array_of(std::move(column.validity)) : nb::none(),
+                        varies ? array_of(std::move(column.values.offsets)) : nb::none(),
+                        array_of(std::move(column.values.data)),
+                        symbols ? array_of(std::move(column.symbols.offsets)) : nb::none(),
+                        symbols ? array_of(std::move(column.symbols.data)) : nb::none());
+}
+
+class Reader {
+ public:
+  Reader(const nb::dict& addresses, const std::string& file, int busy_ms)
+      : reader_(library_at(addresses), file, busy_ms) {}
+
+  nb::list read(const std::string& query, const std::vector<nb::bytes>& blobs,
+                const std::vector<std::string>& kinds) {
+    const auto hold = busy_.hold();
+    std::vector<Kind> wanted;
+    for (const std::string& name : kinds) wanted.push_back(kind_named(name));
+    std::vector<std::string_view> parameters;
+    for (const nb::bytes& blob : blobs) parameters.emplace_back(blob.c_str(), blob.size());
+    std::vector<Column> columns;
+    {
+      const nb::gil_scoped_release released;
+      columns = reader_.read(query, parameters, wanted);
+    }
+    nb::list out;
+    for (Column& column : columns) out.append(buffers_of(column));
+    return out;
+  }
+
+ private:
+  sqlite::Reader reader_;
+  Exclusive busy_{"reader"};
+};
+
+}  // namespace
+
+void bind_sqlite(nb::module_& m) {
+  nb::class_<Reader>(m, "SqliteReader", nb::is_final())
+      .def(nb::init<const nb::dict&, const std::string&, int>(), nb::arg("addresses"), nb::arg("file"),
+           nb::arg("busy_ms"))
+      .def("read", &Reader::read, nb::arg("query"), nb::arg("blobs"), nb::arg("kinds"));
+}
+
+}  // namespace bothost::python

@@ -1,0 +1,36 @@
+// SQLite's C interface, as function pointers into the library that the process has loaded already. A second
+// copy of SQLite in one process would break the locks of the first (sqlite.org/howtocorrupt.html, 2.2.1), so
+// nothing is linked here.
+#pragma once
+#include <cstdint>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace bothost::sqlite {
+
+inline constexpr int kOk = 0, kRow = 100, kDone = 101;
+inline constexpr int kOpenReadOnly = 0x1, kOpenNoMutex = 0x8000;
+inline constexpr int kInteger = 1, kFloat = 2, kText = 3, kBlob = 4, kNull = 5;
+
+/// Each field is the function `sqlite3_NAME` (sqlite.org/c3ref/funclist.html).
+struct Library {
+  int (*open_v2)(const char* file, sqlite3** out, int flags, const char* vfs);
+  int (*close_v2)(sqlite3*);
+  const char* (*errmsg)(sqlite3*);
+  int (*busy_timeout)(sqlite3*, int ms);
+  int (*prepare_v2)(sqlite3*, const char* text, int bytes, sqlite3_stmt** out, const char** tail);
+  int (*finalize)(sqlite3_stmt*);
+  int (*bind_blob)(sqlite3_stmt*, int index, const void* data, int bytes, void (*destroy)(void*));
+  int (*step)(sqlite3_stmt*);
+  int (*column_count)(sqlite3_stmt*);
+  const char* (*column_name)(sqlite3_stmt*, int column);
+  int (*column_type)(sqlite3_stmt*, int column);
+  std::int64_t (*column_int64)(sqlite3_stmt*, int column);
+  double (*column_double)(sqlite3_stmt*, int column);
+  const void* (*column_blob)(sqlite3_stmt*, int column);
+  const unsigned char* (*column_text)(sqlite3_stmt*, int column);
+  int (*column_bytes)(sqlite3_stmt*, int column);
+};
+
+}  // namespace bothost::sqlite
