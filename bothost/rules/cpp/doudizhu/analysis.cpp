@@ -14,10 +14,18 @@ using std::popcount;
 
 constexpr int kSingleBase = 2 * 7 + kPlayCost;  // value of a unit of rank r in a partition: 2 r - kSingleBase
 
-int rank_sum(RankMask m) {
-  int out = 0;
-  detail::each_bit(m, [&](int r) { out += r; });
+/// Sums of the positions of the bits of a byte.
+constexpr std::array<std::uint8_t, 256> kBitSums = [] {
+  std::array<std::uint8_t, 256> out{};
+  for (unsigned byte = 0; byte < 256; ++byte)
+    for (unsigned bit = 0; bit < 8; ++bit)
+      out[byte] = static_cast<std::uint8_t>(out[byte] + (byte >> bit & 1) * bit);
   return out;
+}();
+
+int rank_sum(RankMask m) {
+  const RankMask high = m >> 8;
+  return kBitSums[m & 255] + kBitSums[high] + 8 * popcount(high);
 }
 
 /// What is left after the chains: disjoint masks of the ranks held once, twice, three and four times (a
@@ -124,30 +132,32 @@ int close_value(const Rest& r) {
 // --- walk over sets of chains
 // -----------------------------------------------------------------------------------
 
-struct Best {
-  int fewest = std::numeric_limits<int>::max();
-  int value = std::numeric_limits<int>::min();
-};
+/// What is asked of the partitions of a hand.
+enum class Sought { fewest, value };
 
+template <Sought sought>
 struct Walk {
-  Best best;
+  int best = sought == Sought::fewest ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
   Rest rest{};
   bool rocket;
 
-  void close(Cards hand, int plays, int value) {
+  /// `so_far`: plays, or their value, of the chains taken out.
+  void close(Cards hand, int so_far) {
     const Ranks m(hand);
     rest.solos = m.one & ~m.two;
     rest.pairs = m.two & ~m.three;
     rest.trios = m.three & ~m.four;
     rest.fours = m.four;
     rest.rocket = rocket;
-    best.fewest = std::min(best.fewest, plays + close_fewest(rest));
-    best.value = std::max(best.value, value + close_value(rest));
+    if constexpr (sought == Sought::fewest)
+      best = std::min(best, so_far + close_fewest(rest));
+    else
+      best = std::max(best, so_far + close_value(rest));
   }
 
   /// Chains are chosen in ascending order of (width, start, length), widths downwards.
-  void go(Cards hand, int width, int start, int length, int plays, int value) {
-    close(hand, plays, value);
+  void go(Cards hand, int width, int start, int length, int so_far) {
+    close(hand, so_far);
     for (int w = width; w >= 1; --w) {
       const Ranks m(hand);
       const RankMask mask = (w == 1 ? m.one : w == 2 ? m.two : m.three) & kChainMask;
@@ -160,10 +170,11 @@ struct Walk {
         for (; n <= kMaxChain[w] && s + n <= kChainRanks && (mask >> (s + n - 1) & 1); ++n) {
           body += card(s + n - 1, w);
           const int top = s + n - 1;
-          // A plane is counted with its kickers, by close.
+          // A plane is counted among the plays with its kickers, by close.
           if (w == 3)
             rest.plane_length[static_cast<std::size_t>(rest.num_planes++)] = static_cast<std::uint8_t>(n);
-          go(hand - body, w, s, n, plays + (w < 3), value + (w == 3 ? top : 2 * (top - 7)) - kPlayCost);
+          const int worth = sought == Sought::fewest ? w < 3 : (w == 3 ? top : 2 * (top - 7)) - kPlayCost;
+          go(hand - body, w, s, n, so_far + worth);
           if (w == 3) --rest.num_planes;
         }
       }
@@ -171,24 +182,30 @@ struct Walk {
   }
 };
 
+/// What was found of a hand, if it was sought.
 struct Entry {
+  static constexpr std::int16_t kNoValue = std::numeric_limits<std::int16_t>::min();
+  static constexpr std::uint8_t kNoFewest = 255;
   Cards hand = ~Cards{0};
-  std::int16_t value = 0;
-  std::uint8_t fewest = 0;
+  std::int16_t value = kNoValue;
+  std::uint8_t fewest = kNoFewest;
 };
 
 /// Direct-mapped, 256 KB per thread.
-const Entry& analysed(Cards hand) {
+Entry& remembered(Cards hand) {
   constexpr int kBits = 14;
   thread_local std::vector<Entry> cache(1u << kBits);
   Entry& e = cache[(hand * 0x9e3779b97f4a7c15ULL) >> (64 - kBits)];
-  if (e.hand != hand) {
-    Walk walk;
-    walk.rocket = contains(hand, kRocket);
-    walk.go(walk.rocket ? hand - kRocket : hand, 3, 0, 0, 0, 0);
-    e = {hand, static_cast<std::int16_t>(walk.best.value), static_cast<std::uint8_t>(walk.best.fewest)};
-  }
+  if (e.hand != hand) e = {.hand = hand};
   return e;
+}
+
+template <Sought sought>
+int walked(Cards hand) {
+  Walk<sought> walk;
+  walk.rocket = contains(hand, kRocket);
+  walk.go(walk.rocket ? hand - kRocket : hand, 3, 0, 0, 0);
+  return walk.best;
 }
 
 /// Every lead that uses a card of the lowest rank held.
@@ -208,7 +225,7 @@ bool partition_into(Cards hand, int plays, std::vector<Action>& out) {
   if (plays == 0) return false;
   for (const Action a : leads_of_lowest(hand)) {
     const Cards rest = hand - Universe::get()[a].cards;
-    if (rest ? analysed(rest).fewest > plays - 1 : plays != 1) continue;
+    if (rest ? fewest_plays_bound(rest) > plays - 1 : plays != 1) continue;
     out.push_back(a);
     if (partition_into(rest, plays - 1, out)) return true;
     out.pop_back();
@@ -227,14 +244,19 @@ void weakest_first(std::vector<Action>& plays) {
 std::vector<Action> shortest_partition(Cards hand) {
   std::vector<Action> out;
   if (hand == 0) return out;
-  for (int plays = analysed(hand).fewest; !partition_into(hand, plays, out); ++plays) out.clear();
+  for (int plays = fewest_plays_bound(hand); !partition_into(hand, plays, out); ++plays) out.clear();
   weakest_first(out);
   return out;
 }
 
 int fewest_plays(Cards hand) { return static_cast<int>(shortest_partition(hand).size()); }
 
-int fewest_plays_bound(Cards hand) { return hand ? analysed(hand).fewest : 0; }
+int fewest_plays_bound(Cards hand) {
+  if (hand == 0) return 0;
+  Entry& e = remembered(hand);
+  if (e.fewest == Entry::kNoFewest) e.fewest = static_cast<std::uint8_t>(walked<Sought::fewest>(hand));
+  return e.fewest;
+}
 
 int play_value(const Move& m) {
   const int top = m.rank + m.length - 1;
@@ -260,7 +282,12 @@ int play_value(const Move& m) {
   }
 }
 
-int hand_value(Cards hand) { return hand ? analysed(hand).value : 0; }
+int hand_value(Cards hand) {
+  if (hand == 0) return 0;
+  Entry& e = remembered(hand);
+  if (e.value == Entry::kNoValue) e.value = static_cast<std::int16_t>(walked<Sought::value>(hand));
+  return e.value;
+}
 
 std::vector<Action> best_partition(Cards hand) {
   std::vector<Action> out;

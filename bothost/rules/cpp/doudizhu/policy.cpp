@@ -29,6 +29,16 @@ bool beatable(Cards held, const Move& m, int most) {
   return (m.length > 1 ? detail::runs(mask & kChainMask, m.length) : mask) >> (m.rank + 1) != 0;
 }
 
+/// A quick test that nearly all hands of more than one play fail. Without a trio or a four in it, a play is
+/// one rank, the rocket, or a chain of as many cards of every rank.
+bool may_be_one_play(Cards hand) {
+  const Ranks r(hand);
+  if (r.three || hand == kRocket) return true;
+  const RankMask lowest = r.one & -r.one;
+  const bool no_gap = ((r.one + lowest) & r.one) == 0;
+  return no_gap && (r.two == 0 || r.two == r.one);
+}
+
 /// Plays of a win that nobody can stop are looked for this many leads ahead, and so many in playouts.
 constexpr int kDepth = 5, kQuickDepth = 2;
 /// Most half points by which an erring playout misjudges a play.
@@ -101,7 +111,7 @@ class Thinker {
   /// Whether the play stands, and one more empties the hand.
   bool wins_after(const Move& m) const {
     const Cards rest = s_.hand - m.cards;
-    return fewest_plays_bound(rest) == 1 && is_one_play(rest) && !beats_us(m);
+    return is_one_play(rest) && !beats_us(m);
   }
 
   /// Whether an enemy may hold cards that beat the move.
@@ -130,6 +140,7 @@ class Thinker {
   }
 
   bool is_one_play(Cards hand) const {
+    if (!may_be_one_play(hand)) return false;
     const auto readings = u_.readings(hand);
     return std::any_of(readings.begin(), readings.end(), [&](Action a) { return s_.rules.allows(u_[a]); });
   }
