@@ -1,0 +1,229 @@
+#include <algorithm>
+
+#include "testing/claims_parts.h"
+
+namespace bothost {
+
+using namespace claims;
+
+Claims::View::View(const Rules& rules, Seat seat) : rules_(&rules), seat_(seat) {}
+
+bool Claims::View::operator==(const View& other) const {
+  const auto reveal = [](const View& v) { return v.reveal_ ? v.reveal_->text() : std::string(); };
+  return seat_ == other.seat_ && seq_ == other.seq_ && dealt_ == other.dealt_ && ended_ == other.ended_ &&
+         first_ == other.first_ && active_ == other.active_ && start_ == other.start_ &&
+         hand_ == other.hand_ && turns_ == other.turns_ && reveal(*this) == reveal(other);
+}
+
+bool Claims::View::asked() const {
+  if (!dealt_ || ended_) return false;
+  return turns_.open ? own_answer() == kUnanswered : active_ == seat_;
+}
+
+std::string_view Claims::View::phase() const {
+  return !dealt_ ? "deal" : ended_ ? "end" : turns_.open ? "claim" : "discard";
+}
+
+void Claims::View::legal(ActionList& out) const {
+  if (!asked()) return;
+  if (turns_.open) return list_answers(hand_[static_cast<std::size_t>(turn().number)], out);
+  for (Action n = 0; n < kNumbers; ++n)
+    if (hand_[static_cast<std::size_t>(n)] > 0) out.push_back(n);
+}
+
+Claims::BySeat<int> Claims::View::sizes() const {
+  BySeat<int> out{};
+  for (int s = 0; s < rules_->seats; ++s) out[static_cast<std::size_t>(s)] = rules_->hand;
+  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+    const Turn& turn = turns_.list[t];
+    --out[static_cast<std::size_t>(turn.discarder)];
+    if (turn.taker != kNobody) out[static_cast<std::size_t>(turn.taker)] -= turn.with == kPair ? 2 : 1;
+  }
+  return out;
+}
+
+Claims::Hand Claims::View::laid_down() const {
+  Hand out{};
+  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+    const Turn& turn = turns_.list[t];
+    const int cards = 1 + (turn.taker == kNobody ? 0 : turn.with == kPair ? 2 : 1);
+    auto& copies = out[static_cast<std::size_t>(turn.number)];
+    copies = static_cast<std::int8_t>(copies + cards);
+  }
+  return out;
+}
+
+void Claims::View::observe(const Event& event) {
+  refuse(dealt_ == (event.kind == Event::Kind::deal), "the deal is the first event, and only that");
+  switch (event.kind) {
+    case Event::Kind::deal:
+      on_deal(event);
+      break;
+    case Event::Kind::discard:
+      on_discard(event);
+      break;
+    case Event::Kind::answer:
+      on_answer(event);
+      break;
+    case Event::Kind::take:
+    case Event::Kind::none:
+      on_outcome(event);
+      break;
+    case Event::Kind::reveal:
+      on_reveal(event);
+      break;
+  }
+  ++seq_;
+}
+
+void Claims::View::on_deal(const Event& event) {
+  refuse(event.seat != seat_, "the hand of another seat");
+  check_hand(event.hands.at(0), rules_->hand);
+  dealt_ = true;
+  start_ = hand_ = event.hands[0];
+  first_ = active_ = event.value;
+}
+
+void Claims::View::on_discard(const Event& event) {
+  refuse(ended_ || turns_.open, "no discard is due");
+  refuse(event.seat != active_, "another seat is on turn");
+  const auto number = static_cast<std::size_t>(event.value);
+  if (seat_ == event.seat)
+    refuse(hand_[number] == 0, "a discard of a card that we do not hold");
+  else
+    refuse(laid_down()[number] + hand_[number] >= kCopies, "a discard of a fifth copy");
+  if (seat_ == event.seat) --hand_[number];
+  turns_.open = true;
+  turns_.list[static_cast<std::size_t>(turns_.count++)] =
+      Turn{.discarder = event.seat, .number = event.value};
+  if (seat_ != event.seat && hand_[number] > 0) own_answer() = kUnanswered;
+}
+
+void Claims::View::on_answer(const Event& event) {
+  refuse(event.seat != seat_, "the answer of another seat");
+  refuse(!turns_.open || own_answer() != kUnanswered, "no answer is due");
+  refuse(event.value == kPair && hand_[static_cast<std::size_t>(turn().number)] < 2,
+         "a pair that we do not hold");
+  own_answer() = event.value;
+}
+
+void Claims::View::on_outcome(const Event& event) {
+  refuse(!turns_.open, "no claims are open");
+  refuse(own_answer() == kUnanswered, "an outcome before our answer");
+  const Seat taker = event.seat;
+  const bool claimed = own_answer() > kPass;
+  if (taker == kNobody) {
+    refuse(claimed, "our claim was passed over");
+  } else {
+    const int cards = event.value == kPair ? 2 : 1;
+    refuse(event.value <= kPass || taker == turn().discarder, "that cannot take the card");
+    refuse(sizes()[static_cast<std::size_t>(taker)] < cards, "more cards than that seat has");
+    if (taker == seat_) {
+      refuse(own_answer() != event.value, "we claimed otherwise");
+    } else {
+      const auto number = static_cast<std::size_t>(turn().number);
+      refuse(laid_down()[number] + hand_[number] + cards > kCopies, "more than four copies");
+      Turn would = turn();
+      would.answers[static_cast<std::size_t>(taker)] = event.value;
+      refuse(claimed && better(would, seat_, taker, rules_->seats), "our better claim was passed over");
+    }
+  }
+  Turn& done = turn();
+  done.taker = taker;
+  done.with = taker == kNobody ? std::int8_t{kNone} : event.value;
+  if (taker == seat_) {
+    auto& copies = hand_[static_cast<std::size_t>(done.number)];
+    copies = static_cast<std::int8_t>(copies - (event.value == kPair ? 2 : 1));
+  }
+  turns_.open = false;
+  active_ = taker == kNobody ? static_cast<Seat>((done.discarder + 1) % rules_->seats) : taker;
+  const auto left = sizes();
+  for (int s = 0; s < rules_->seats; ++s) ended_ |= left[static_cast<std::size_t>(s)] == 0;
+}
+
+Claims::State Claims::View::revealed(const Event& event) const {
+  BySeat<Hand> dealt{};
+  std::copy(event.hands.begin(), event.hands.end(), dealt.begin());
+  State state(*rules_, dealt, first_);
+  for (std::size_t t = 0; t < event.answers.size(); ++t) {
+    state.apply(turns_.list[t].discarder, turns_.list[t].number, NoEvents{});
+    for (const auto& [seat, answer] : event.answers[t]) state.apply(seat, answer, NoEvents{});
+  }
+  return state;
+}
+
+void Claims::View::on_reveal(const Event& event) {
+  refuse(!ended_ || reveal_, "no reveal is due");
+  const auto seats = static_cast<std::size_t>(rules_->seats);
+  refuse(event.hands.size() != seats || event.answers.size() != static_cast<std::size_t>(turns_.count),
+         "the reveal does not fit the hand");
+  View expected = revealed(event).view(seat_);
+  expected.reveal_.reset();
+  expected.seq_ = seq_;
+  refuse(!(expected == *this), "the reveal does not fit the hand");
+  reveal_ = event;
+}
+
+void Claims::View::apply(Action action) {
+  const auto kind = turns_.open ? Event::Kind::answer : Event::Kind::discard;
+  observe(Event{kind, seat_, static_cast<std::int8_t>(action), {}, {}});
+}
+
+Claims::State Claims::View::sample(Rng& rng) const {
+  refuse(!dealt_, "nothing was dealt yet");
+  if (reveal_) return revealed(*reveal_);
+  const auto own = static_cast<std::size_t>(seat_);
+  const auto left = sizes();
+  // What others laid down they were dealt; what nobody has seen may be anywhere.
+  BySeat<Hand> known{};
+  Hand unseen;
+  unseen.fill(kCopies);
+  const auto reveal_card = [&](Seat seat, std::int8_t number, int cards) {
+    auto& copies = known[static_cast<std::size_t>(seat)][static_cast<std::size_t>(number)];
+    copies = static_cast<std::int8_t>(copies + cards);
+  };
+  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+    const Turn& turn = turns_.list[t];
+    reveal_card(turn.discarder, turn.number, 1);
+    if (turn.taker != kNobody) reveal_card(turn.taker, turn.number, turn.with == kPair ? 2 : 1);
+  }
+  known[own] = start_;
+  for (const Hand& hand : known)
+    for (std::size_t n = 0; n < kNumbers; ++n) unseen[n] = static_cast<std::int8_t>(unseen[n] - hand[n]);
+  std::vector<std::int8_t> cards;
+  for (std::size_t n = 0; n < kNumbers; ++n)
+    cards.insert(cards.end(), static_cast<std::size_t>(unseen[n]), static_cast<std::int8_t>(n));
+
+  // While claims are open and we owe no answer, somebody else does: such deals alone are possible.
+  const bool others_owe = turns_.open && own_answer() != kUnanswered;
+  for (int attempt = 0; attempt < 10'000; ++attempt) {
+    rng.shuffle(cards.begin(), cards.end());
+    BySeat<Hand> dealt = known;
+    std::size_t next = 0;
+    bool owed = false;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(rules_->seats); ++s) {
+      if (s == own) continue;
+      for (int i = 0; i < left[s]; ++i, ++next) {
+        owed |= turns_.open && turn().discarder != static_cast<Seat>(s) && cards[next] == turn().number;
+        ++dealt[s][static_cast<std::size_t>(cards[next])];
+      }
+    }
+    if (others_owe && !owed) continue;
+    State state(*rules_, dealt, first_);
+    for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+      const Turn& turn = turns_.list[t];
+      const bool open = turns_.open && t + 1 == static_cast<std::size_t>(turns_.count);
+      state.apply_legal(turn.discarder, turn.number, NoEvents{});
+      for (Seat s = 0; s < rules_->seats; ++s) {
+        if (!state.turns_.open || !(state.to_act() >> s & 1)) continue;
+        const std::int8_t mine = turn.answers[own];
+        if (s == seat_ && mine != kUnanswered) state.apply_legal(s, mine, NoEvents{});
+        if (s != seat_ && !open) state.apply_legal(s, s == turn.taker ? turn.with : kPass, NoEvents{});
+      }
+    }
+    return state;
+  }
+  throw InvalidInput("no deal fits this view");
+}
+
+}  // namespace bothost
