@@ -18,10 +18,12 @@ from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import parse_url, set_up_sqlite
+from bothost.store.engine import bind_as_they_are, parse_url, set_up_sqlite
 
 ROWS_PER_STEP = 64
 """Most rows of one ``INSERT``."""
+STATEMENTS = 512
+"""Prepared statements that are kept: one per table and number of rows."""
 
 Chunk = tuple[str, tuple[str, ...], Sequence[Sequence[Any]]]
 """Table, columns, rows."""
@@ -65,7 +67,8 @@ class SqliteSink:
     The sqlite3 module gives up the GIL for every ``sqlite3_step``. Beside a busy event loop each return costs up to a
     switch interval (5 ms), and ``executemany`` takes a step per row: 224 rows/s were measured that way, against
     18,000 with one ``INSERT … VALUES (…), (…), …`` per hundreds of rows, which is one step. On the other hand the
-    module keeps the GIL while it binds: 64 rows take half a millisecond, which the event loop hardly notices.
+    module keeps the GIL while it binds: 64 rows take half a millisecond, which the event loop hardly notices. So the
+    rows of a table go in steps of 64, and what is left in one.
     """
 
     def __init__(self, path: Path, *, synchronous: str = "normal") -> None:
@@ -75,14 +78,14 @@ class SqliteSink:
         self._checkpointer: Checkpointer | None = None
         self._identity = (0, 0)
         self._wait_ms = -1
-        self._statements: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
+        self._statements: dict[tuple[str, tuple[str, ...], int], str] = {}
 
     def connect(self) -> None:
         try:
             self._identity = self._file()
             uri = f"file:{quote(str(self._path.resolve()))}?mode=rw"
             connection = sqlite3.connect(
-                uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+                uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
             )
         except (OSError, sqlite3.Error) as error:
             raise StoreUnavailable(f"database {self._path}: {error}", advice=_CREATE) from error
@@ -96,6 +99,7 @@ class SqliteSink:
             connection.close()
             raise
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
+        bind_as_they_are()
         self._connection = connection
         self._checkpointer = Checkpointer(self._path)
         self._wait_ms = 1000
@@ -147,25 +151,20 @@ class SqliteSink:
     def _insert(
         self, connection: sqlite3.Connection, table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
     ) -> None:
-        at, total = 0, len(rows)
-        for size, statement in self._inserts(connection, table, columns):
-            while total - at >= size:
-                connection.execute(statement, list(chain.from_iterable(rows[at : at + size])))
-                at += size
+        most = min(connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns), ROWS_PER_STEP)
+        for at in range(0, len(rows), most):
+            part = rows[at : at + most]
+            connection.execute(self._statement(table, columns, len(part)), list(chain.from_iterable(part)))
 
-    def _inserts(self, connection: sqlite3.Connection, table: str, columns: tuple[str, ...]) -> list[tuple[int, str]]:
-        """(rows, statement), most rows first, in powers of two down to one: any number of rows takes few of them."""
-        known = self._statements.get((table, columns))
-        if known is None:
+    def _statement(self, table: str, columns: tuple[str, ...], rows: int) -> str:
+        """The ``INSERT`` of so many rows."""
+        statement = self._statements.get((table, columns, rows))
+        if statement is None:
             names = ", ".join(f'"{name}"' for name in columns)
-            marks = f"({', '.join('?' * len(columns))})"
-            limit = min(connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(columns), ROWS_PER_STEP)
-            known = [
-                (size, f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * size)} ON CONFLICT DO NOTHING')
-                for size in (1 << power for power in range(limit.bit_length() - 1, -1, -1))
-            ]
-            self._statements[table, columns] = known
-        return known
+            marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
+            statement = f'INSERT INTO "{table}" ({names}) VALUES {marks} ON CONFLICT DO NOTHING'
+            self._statements[table, columns, rows] = statement
+        return statement
 
     def _file(self) -> tuple[int, int]:
         status = os.stat(self._path)

@@ -1,5 +1,6 @@
 """The write-ahead log is copied beside the writer, and starts over."""
 
+import os
 import random
 import time
 from pathlib import Path
@@ -56,3 +57,13 @@ def test_a_long_log_is_finished_by_the_next_write(sink):
 def log_pages(sink):
     """Pages of the log that count, read from its index: frames since it last started over."""
     return int.from_bytes(Path(f"{sink._path}-shm").read_bytes()[16:20], "little")
+
+
+def test_the_thread_finds_the_descriptor_of_the_database(sink, monkeypatch):
+    """Without one of its own: closing that would drop SQLite's locks."""
+    synced = []
+    monkeypatch.setattr(checkpoint.os, "fsync", lambda number: synced.append(os.readlink(f"/proc/self/fd/{number}")))
+    checkpoint._sync(sink._path.resolve())
+    assert synced == ([str(sink._path.resolve())] if os.path.isdir("/proc/self/fd") else [])
+    checkpoint._sync(sink._path.with_name("other"))
+    assert len(synced) <= 1

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError
-from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, schema
+from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, decision_log, schema
 from bothost.store.engine import sqlite_path
 from bothost.store.models import COLUMNS
 from bothost.store.sinks import ROWS_PER_STEP
@@ -201,7 +202,26 @@ async def test_a_commit_takes_few_steps_however_many_its_rows(log):
     log._sink._connection.set_trace_callback(statements.append)
     await log.submit(some_decisions(1000))
     log._sink._connection.set_trace_callback(None)
-    assert sum(statement.startswith("INSERT") for statement in statements) <= 1000 // ROWS_PER_STEP + 6
+    assert sum(statement.startswith("INSERT") for statement in statements) <= 1000 // ROWS_PER_STEP + 1
+
+
+async def test_many_rows_that_keep_coming_share_commits_and_few_do_not_wait(settings, log, monkeypatch):
+    monkeypatch.setattr(decision_log, "PACE_S", 0.2)
+    began = time.monotonic()
+    records = some_decisions(600)
+    for at in range(0, 600, 20):
+        durable = log.submit(records[at : at + 20])
+        await asyncio.sleep(0.005)
+    await durable
+    assert log.stats.commits <= (time.monotonic() - began) / 0.2 + 2
+    assert ids_of(settings) == [r.id for r in records]
+
+    commits, began = log.stats.commits, time.monotonic()
+    await asyncio.sleep(0.2)
+    for record in some_decisions(5):
+        await log.submit([record])
+    assert log.stats.commits == commits + 5
+    assert time.monotonic() - began < 5 * 0.2
 
 
 def test_the_log_survives_without_anybody_waiting(settings, tmp_path):
