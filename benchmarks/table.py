@@ -74,10 +74,11 @@ def host_rows(host: dict) -> list[tuple[str, str, str, str]]:
     """Lines of ``bench host``."""
     what = f"host: decisions logged and answered, {host['tables']:,} tables"
     latency = f"{host['p50_ms']:.2g} ms, {host['p99_ms']:.2g} ms"
+    echo = f"bare echo {host['echo_p50_ms']:.2g} ms, {host['echo_p99_ms']:.2g} ms" if "echo_p99_ms" in host else "-"
     by = "`bothost bench host`"
     return [
         (what, number(host["decisions_per_s"]), f"bare websocket echo {number(host['raw_echo_per_s'])}", by),
-        ("host: latency at half that rate, p50 and p99 (not per second)", latency, "-", by),
+        ("host: latency at half that rate, p50 and p99 (not per second)", latency, echo, by),
     ]
 
 

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 FIGURES = {
-    "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb", "rows_logged", "rows_expected"
+    "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb", "rows_logged", "rows_expected",
+    "echo_p50_ms", "echo_p99_ms"
 }  # fmt: skip
 
 
@@ -20,6 +21,7 @@ def test_a_short_bench_of_the_host_counts_every_row():
     assert set(figures) >= FIGURES
     assert figures["rows_logged"] == figures["rows_expected"] > 100
     assert figures["fallbacks"] == 0
+    assert 0.0 < figures["echo_p50_ms"] <= figures["echo_p99_ms"]
 
 
 def test_an_unknown_benchmark_is_a_usage_error():

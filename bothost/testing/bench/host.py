@@ -1,8 +1,8 @@
 """``bothost bench host``: what one host process does on one core, every decision logged in SQLite.
 
-Three processes: this one waits; the host has core 0, the load generator core 1. Three runs: the host under closed
-loop (most decisions per second), a bare echo of frames of the same sizes, and the host under open loop at half its
-closed-loop rate (latency).
+Three processes: this one waits; the host has core 0, the load generator core 1. Four runs: the host under closed loop
+(most decisions per second), a bare echo of frames of the same sizes, the host under open loop at half its closed-loop
+rate (latency), and the bare echo at that rate: what of the latency is the machine's and the generator's.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ def command(
     """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows came."""
     common = [f"--game={game}", f"--tables={tables}"]
     closed = measure(common, accounts, durability, seconds, rate=0.0)
-    echo = measure_echo(tables, accounts, closed.pop("frames"), min(seconds, 5.0))
-    opened = measure(common, accounts, durability, seconds, rate=closed["per_s"] / 2)
+    frames, rate = closed.pop("frames"), closed["per_s"] / 2
+    echo = measure_echo(tables, accounts, frames, min(seconds, 5.0))
+    opened = measure(common, accounts, durability, seconds, rate)
+    open_echo = measure_echo(tables, accounts, frames, min(seconds, 5.0), rate)
     return {
         "decisions_per_s": round(closed["per_s"]),
         "raw_echo_per_s": round(echo["per_s"]),
@@ -49,6 +51,8 @@ def command(
         "durability": durability,
         "open_loop_per_s": round(opened["per_s"]),
         "generator_lag_p99_ms": round(opened["lag_p99_ms"], 2),
+        "echo_p50_ms": round(open_echo["p50_ms"], 2),
+        "echo_p99_ms": round(open_echo["p99_ms"], 2),
         "bytes_to_host": round(closed["bytes_to_host"]),
         "bytes_from_host": round(closed["bytes_from_host"]),
         "cpu_us_per_decision": round(closed["cpu_us"], 1),
@@ -85,9 +89,10 @@ def measure(common: list[str], accounts: int, durability: str, seconds: float, r
         return figures
 
 
-def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float) -> dict[str, Any]:
-    """The bare echo of such frames, as many in flight."""
-    load = start("load_generator", LOAD_CORE, f"--tables={tables}", f"--echo={accounts}", f"--seconds={seconds}")
+def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, rate: float = 0.0) -> dict[str, Any]:
+    """The bare echo of such frames; ``rate`` 0: closed loop, a frame for each table in flight."""
+    common = [f"--tables={tables}", f"--rate={rate}", f"--seconds={seconds}"]
+    load = start("load_generator", LOAD_CORE, *common, f"--echo={accounts}")
     try:
         assert load.stdin is not None
         load.stdin.write(json.dumps(frames).encode())

@@ -64,6 +64,8 @@ class Load:
         self.echo = args.echo
         self.random = random.Random(1)
         self.tables: dict[str, Table] = {}
+        self.echoes: list[Peer] = []
+        """The connections that echo."""
         self.ready: deque[Table] = deque()
         self.late: deque[float] = deque()
         """Moments that were due while no table was ready."""
@@ -159,7 +161,7 @@ class Load:
     # ------------------------------------------------------------------------------------------------------ phases
 
     async def run(self, warm_s: float, seconds: float, report_s: float) -> dict[str, Any]:
-        while len(self.tables) < self.tables_wanted:  # noqa: ASYNC110 (tables come with frames)
+        while len(self.tables) < self.tables_wanted or len(self.echoes) < self.echo:  # noqa: ASYNC110 (they come by frames)
             await asyncio.sleep(0.05)
         schedule = asyncio.create_task(self.schedule()) if self.rate else None
         await asyncio.sleep(warm_s)
@@ -211,7 +213,9 @@ class Load:
             due = started + number / self.rate
             now = time.monotonic()
             while due <= now:
-                if self.ready:
+                if self.echoes:
+                    self.echoes[number % len(self.echoes)].echo(due)
+                elif self.ready:
                     self.ask(self.ready.popleft(), due)
                 else:
                     self.late.append(due)
@@ -228,6 +232,8 @@ class Peer(asyncio.Protocol):
         self.buffer = b""
         self.open = False
         self.out: list[bytes] = []
+        self.dues: deque[float] = deque()
+        """When the frames that are being echoed were due."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -280,16 +286,20 @@ class Peer(asyncio.Protocol):
         )
         self.open = True
         if self.load.echo:
-            for _ in range(self.load.tables_wanted // self.load.echo):
-                self.echo()
+            self.load.echoes.append(self)
+            for _ in range(0 if self.load.rate else self.load.tables_wanted // self.load.echo):
+                self.echo(time.monotonic())
 
     def message(self, text: bytes) -> None:
         load = self.load
         if load.echo:
             load.answers += 1
             load.in_flight -= 1
-            if not load.stopped:
-                self.echo()
+            due = self.dues.popleft()
+            if load.measuring and load.rate:
+                load.latencies.append(time.monotonic() - due)
+            if not (load.stopped or load.rate):
+                self.echo(due)
             return
         message = wire.decode_client(text)
         if type(message) is wire.Act:
@@ -303,9 +313,12 @@ class Peer(asyncio.Protocol):
         elif type(message) is wire.Ping:
             self.send(wire.encode(wire.Pong()))
 
-    def echo(self) -> None:
+    def echo(self, due: float) -> None:
         load = self.load
         load.in_flight += 1
+        self.dues.append(due)
+        if load.measuring and load.rate:
+            load.lags.append(time.monotonic() - due)
         self.send(load.frames[load.answers % len(load.frames)])
 
     def send(self, frame: bytes) -> None:
