@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 FIGURES = {
-    "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb", "rows_logged", "rows_expected",
-    "echo_p50_ms", "echo_p99_ms"
+    "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb",
+    "rows_logged", "rows_expected", "echo_p50_ms", "echo_p99_ms",
 }  # fmt: skip
 
 
