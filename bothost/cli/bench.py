@@ -24,6 +24,7 @@ BENCHES: dict[str, str] = {
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
     "log": "Rows per second of the decision log, beside the raw database.",
+    "export": "Decisions per second from SQLite to Parquet on one core, beside sqlite3 itself; peak of memory.",
     "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",
     "soak": "Memory, file descriptors and latency of a host over an hour, with their slopes.",
 }
