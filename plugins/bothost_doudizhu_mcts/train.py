@@ -18,14 +18,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bothost import ModelError, ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, ModelError, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import FloatArray
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import write_manifest, write_version
-from bothost_doudizhu_mcts import records
+from bothost.training.publish import WEIGHTS, write_manifest, write_version
+from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION, Inputs
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import ValueNet, graph, tensors
@@ -81,18 +81,40 @@ class Fitter(Trainer):
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
             raise UsageError("this fit has no end", advice="give --minutes M or --epochs N")
-        torch.set_num_threads(1)
-        torch.manual_seed(run.seed)
-        net = ValueNet()
-        optimizer = torch.optim.AdamW(
-            net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
-        )
-        progress = _begin(options, run, net, optimizer)
-        found = records.load(Path(options.records))
-        samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
-        held_out = HeldOut(found, samples, options.measured)
-        _fit(options, run, net, optimizer, progress, samples, held_out, report)
-        return publish(run, net, progress, held_out, found)
+        return _train(options, Path(options.records), run, None, report)
+
+    def retrain(
+        self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
+    ) -> dict[str, Any]:
+        """The fit goes on from the champion with the returns of logged hands, once over where nothing else is said."""
+        options: Options = self.options
+        if options.records is not None:
+            raise UsageError("retraining makes its own records", advice="leave out --option records")
+        if options.epochs is None and run.minutes is None:
+            options = msgspec.structs.replace(options, epochs=1.0)
+        found = logged.write(games, run.out.parent / "records")
+        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
+        return _train(options, found, run, begin, report)
+
+
+def _train(
+    options: Options, folder: Path, run: TrainingRun, start: Path | None, report: ReportProgress
+) -> dict[str, Any]:
+    """``start``: parameters to begin with."""
+    torch.set_num_threads(1)
+    torch.manual_seed(run.seed)
+    net = ValueNet()
+    if start is not None:
+        checkpoint.load_model(start, net)
+    optimizer = torch.optim.AdamW(
+        net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
+    )
+    progress = _begin(options, run, net, optimizer)
+    found = records.load(folder)
+    samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
+    held_out = HeldOut(found, samples, options.measured)
+    _fit(options, run, net, optimizer, progress, samples, held_out, report)
+    return publish(run, net, progress, held_out, found)
 
 
 def _begin(options: Options, run: TrainingRun, net: ValueNet, optimizer: torch.optim.Optimizer) -> Progress:

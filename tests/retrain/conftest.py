@@ -21,16 +21,20 @@ _numbers = itertools.count()
 
 
 def hand(game, strategy, seed, rng):
-    """All rows of one hand of a strategy against itself, seen from seat ``seed mod 2``."""
-    seat = seed % 2
+    """All rows of one hand of a strategy against itself, seen from the seat that ``seed`` names, modulo the seats."""
+    seat = seed % game.num_seats
     made = sample_game(rng, seat=seat, started_us=1_700_000_000_000_000 + seed * 10**7)
     made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
-    made.strategy, made.strategy_version, made.seed = strategy.name, strategy.model.version, seed
-    made.model_sha256, made.table = strategy.model.sha256, f"table-{seed}"
-    made.players = json.dumps([{"seat": 0, "player": "ada"}, {"seat": 1, "player": f"guest-{seed % 5}"}])
+    made.strategy, made.strategy_version, made.seed = strategy.name, strategy.version, seed
+    if strategy.model is not None:
+        made.strategy_version, made.model_sha256 = strategy.model.version, strategy.model.sha256
+    made.table = f"table-{seed}"
+    others = [{"seat": s, "player": f"guest-{seed % 5}"} for s in range(1, game.num_seats)]
+    made.players = json.dumps([{"seat": 0, "player": "ada"}, *others])
     rows, state = [made], game.new_state(seed)
     seen = 0
-    players = [strategy.player(Table(lobby="home", table="1", game=game, seat=s, seed=seed)) for s in (0, 1)]
+    seats = range(game.num_seats)
+    players = [strategy.player(Table(lobby="home", table="1", game=game, seat=s, seed=seed)) for s in seats]
     while not state.terminal:
         actor = state.to_act[0]
         view, legal = state.view(actor), state.legal(actor)
@@ -52,10 +56,15 @@ def row(made, view, legal, decision, rng) -> DecisionRecord:
     found.view, found.state_hash, found.phase = view.to_bytes(), view.hash(), view.phase
     found.legal, found.action = legal.astype("<i4").tobytes(), decision.action
     found.notation = view.notation(decision.action)
-    found.policy = np.array(decision.policy, "<f4").tobytes()
+    found.policy, found.action_values = _floats(decision.policy), _floats(decision.values)
+    found.stats = None if decision.stats is None else json.dumps(decision.stats)
     found.value, found.model_sha256 = decision.value, decision.model_sha256
     found.encoder_version, found.strategy_version = decision.encoder_version, made.strategy_version
     return found
+
+
+def _floats(values) -> bytes | None:
+    return None if values is None else np.array(values, "<f4").tobytes()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,61 @@
+"""Records of logged hands: the move that was played, valued by how the hand ended for the side that played it.
+
+One playout, so to say: a return is the least biased value that there is, and the noisiest. The network that learns from
+many of them starts from one that learnt from searches (``bothost retrain`` goes on from the champion).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bothost import LoggedGames
+from bothost.errors import UsageError
+from bothost.rules import Game
+from bothost_doudizhu_mcts import records
+
+FILE_RECORDS = 100_000
+"""Of one file, about."""
+
+
+def write(games: LoggedGames, folder: Path) -> Path:
+    """Write the records of the hands in the splits "train" and "val" into ``folder``, unless they are there already.
+
+    Which of them are learnt from, and which measured by, the fit draws by deal; "test" stays untouched. Raises
+    UsageError where there are none.
+    """
+    if folder.is_dir():
+        return folder
+    building = folder.with_name(f".{folder.name}")
+    shutil.rmtree(building, ignore_errors=True)  # of a run that was killed
+    building.mkdir(parents=True)
+    number = 0
+    for number, (game, batch) in enumerate(_batches(games), start=1):
+        made = {"by": "logged games", "dataset": games.manifest["query"]}
+        records.write(building / f"logged-{number:05d}.parquet", batch, game.rules, made)
+    if not number:
+        raise UsageError("the dataset has no scored play of Dou Dizhu", advice="play more, or ask for other hands")
+    building.rename(folder)
+    return folder
+
+
+def _batches(games: LoggedGames) -> Iterator[tuple[Game, records.Batch]]:
+    """Whole hands, those of the same rules together."""
+    waiting: dict[str, tuple[Game, records.Batch]] = {}
+    for split in ("train", "val"):
+        for hand in games.trajectories(split):
+            if hand.game.name != "doudizhu" or not hand.scores[hand.seat]:
+                continue
+            rules = json.dumps(hand.game.rules, sort_keys=True)
+            batch = waiting.setdefault(rules, (hand.game, records.Batch()))[1]
+            value = float(np.sign(hand.scores[hand.seat]))
+            for step in hand.steps:
+                if step.view.phase == "play":
+                    batch.add(hand.game_id, hand.seat, step.view.to_bytes(), [(step.action, 1, value)])
+            if len(batch) >= FILE_RECORDS:
+                yield waiting.pop(rules)
+    yield from (pair for pair in waiting.values() if len(pair[1]))

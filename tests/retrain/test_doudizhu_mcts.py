@@ -1,0 +1,126 @@
+"""doudizhu-mcts in the loop: a logged search comes out again by its seed and iterations; its network learns from
+returns."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from bothost import rules
+from bothost.config import StoreSettings
+from bothost.errors import UsageError
+from bothost.plugins import Plugins
+from bothost.retrain.job import Request, Tools, retrain
+from bothost.retrain.replay import Replayer
+from bothost.store import DecisionRecord, Store, schema
+from bothost.store.query import HandQuery
+from bothost.store.reader import iter_hands, iter_timelines
+from bothost.store.registry import Registry
+from bothost_doudizhu_mcts import records
+
+from .conftest import fill, hand
+
+SEARCHES = {"iterations": 40, "belief": 20, "cnn": "off"}
+QUERY = HandQuery(strategies=("doudizhu-mcts",), closed=True, scored=True)
+TINY = {"epochs": 1.0, "positions": 16, "held_out": 0.3, "checkpoint_every": 1000}
+SILENT = lambda done, note="", total=None: None  # noqa: E731
+
+
+def asked(*, seed=0, fresh=False, **options):
+    return Request(strategy="doudizhu-mcts", query=QUERY, seed=seed, fresh=fresh, options={**TINY, **options})
+
+
+@pytest.fixture(scope="module")
+def hands():
+    strategy = Plugins.load().resolve("doudizhu-mcts", SEARCHES).make()
+    rng = random.Random(3)
+    return [hand(rules.game("doudizhu"), strategy, seed, rng) for seed in range(9)]
+
+
+@pytest.fixture
+def tools(hands, tmp_path):
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
+    schema.upgrade(settings)
+    fill(settings, tmp_path, hands)
+    with Store.open(settings) as store:
+        registry = Registry(store, tmp_path / "models")
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)
+
+
+def replayed(tools, options):
+    replayer = Replayer(tools.plugins, tools.registry, tools.make_game, {"doudizhu-mcts": options})
+    timelines = list(iter_timelines(tools.store, iter_hands(tools.store)))
+    found = [item for timeline in timelines for item in replayer.hand(timeline)]
+    replayer.close()
+    return found
+
+
+def test_a_search_comes_out_as_it_was_logged(tools, hands):
+    found = replayed(tools, SEARCHES)
+    logged = [row for rows in hands for row in rows if isinstance(row, DecisionRecord)]
+    assert len(found) == len(logged)
+    assert all(item.exact for item in found), [(item.notation, item.differences) for item in found if not item.exact]
+    searched = [row for row in logged if json.loads(row.stats)["iterations"] > 0]
+    assert len(searched) > 30
+    assert any(json.loads(row.stats)["reused_visits"] > 0 for row in searched)  # trees went along through the hands
+
+
+def test_the_logged_iterations_count_not_those_of_the_options(tools):
+    assert all(item.exact for item in replayed(tools, {**SEARCHES, "iterations": 3}))
+
+
+def test_another_search_does_not_come_out(tools):
+    found = replayed(tools, {**SEARCHES, "exploration": 3.0, "noise": 0.9})
+    assert all(item.view_exact for item in found)
+    assert sum(not item.exact for item in found) > len(found) / 4
+
+
+def test_the_network_learns_from_returns_and_becomes_the_challenger(tools, hands, tmp_path):
+    result = retrain(tools, asked(fresh=True), tmp_path / "job", SILENT)
+    made = tools.registry.version("doudizhu-mcts", result["version"])
+    assert made.lineage["dataset"]["rows"] == result["rows"] > 0
+    assert tools.plugins.resolve("doudizhu-mcts:challenger").model.sha256 == result["sha256"]
+    player = tools.plugins.resolve("doudizhu-mcts:challenger", {"cnn": "only"}).make()
+    assert player.network.sha256 == result["sha256"]
+
+    found = records.load(tmp_path / "job" / "records")
+    manifest = json.loads((tmp_path / "job/dataset/meta/info.json").read_text())
+    assert 0 < len(found.actions) <= manifest["rows"] - manifest["splits"].get("test", 0)
+    scores = {rows[0].game_id.hex(): (rows[0].seat, json.loads(rows[-1].scores)) for rows in hands}
+    for position, deal in enumerate(found.deals):
+        seat, score = scores[deal]
+        assert found.view(position).seat == seat and found.visits[position] == 1
+        assert found.values[position] == np.sign(score[seat])
+
+
+def test_it_goes_on_from_the_champion(tools, tmp_path):
+    first = retrain(
+        tools, Request(strategy="doudizhu-mcts", query=QUERY, options=TINY, fresh=True), tmp_path / "a", SILENT
+    )
+    tools.registry.point(tools.plugins.strategies["doudizhu-mcts"], "champion", first["version"], reason="")
+    still = {**TINY, "learning_rate": 1e-12, "weight_decay": 0.0}
+    second = retrain(
+        tools, Request(strategy="doudizhu-mcts", query=QUERY, options=still, seed=7), tmp_path / "b", SILENT
+    )
+    one, other = (
+        tools.plugins.resolve(f"doudizhu-mcts:{made['version']}", {"cnn": "only"}).make().network
+        for made in (first, second)
+    )
+    view = next(v for v in _play_views(tools) if len(v.legal()) > 1)
+    assert one.sha256 != other.sha256
+    assert np.allclose(one.values(view, view.legal()), other.values(view, view.legal()), atol=1e-4)
+
+
+def _play_views(tools):
+    game = rules.game("doudizhu")
+    for timeline in iter_timelines(tools.store, iter_hands(tools.store)):
+        for decision in timeline.decisions:
+            view = game.view_from_bytes(decision.view)
+            if view.phase == "play":
+                yield view
+
+
+def test_records_are_not_given_by_hand(tools, tmp_path):
+    with pytest.raises(UsageError, match="its own records"):
+        retrain(tools, asked(fresh=True, records="elsewhere"), tmp_path / "job", SILENT)
