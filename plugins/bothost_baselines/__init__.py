@@ -15,6 +15,7 @@ STRATEGIES = (
     ("doudizhu", "RuleDoudizhu"),
     ("rhcp", "RhcpDoudizhu"),
     ("mahjong", "RuleMahjong"),
+    ("mahjong", "SimpleMahjong"),
     ("othello", "RuleOthello"),
     ("pairing", "RulePairing"),
     ("search", "SearchPairing"),

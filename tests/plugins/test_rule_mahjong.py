@@ -8,15 +8,16 @@ from bothost import rules
 from bothost.arena.lineup import lineups
 from bothost.arena.match import play_deals
 from bothost.rules import mahjong
-from bothost.strategy import Budget, NoOptions, Table
-from bothost_baselines.mahjong import RuleMahjong
+from bothost.strategy import Budget, NoOptions, Strategy, Table
+from bothost_baselines.mahjong import RuleMahjong, SimpleMahjong
 from bothost_baselines.random import Random
 
 
-def test_it_beats_random_play() -> None:
+@pytest.mark.parametrize("kind", [RuleMahjong, SimpleMahjong])
+def test_it_beats_random_play(kind: type[Strategy]) -> None:
     game = rules.game("mahjong")
     seats = lineups(game, 2)
-    pair = [RuleMahjong(NoOptions()), Random(NoOptions())]
+    pair = [kind(NoOptions()), Random(NoOptions())]
     lead = 0.0
     for result in play_deals(game, pair, seats, range(6), seed=1):
         for hand, seat in zip(result.hands, seats, strict=True):
@@ -25,15 +26,16 @@ def test_it_beats_random_play() -> None:
 
 
 @pytest.mark.parametrize("preset", rules.presets("mahjong"))
-def test_four_of_them_finish_most_hands_and_take_every_win(preset: str) -> None:
+@pytest.mark.parametrize("simple", [False, True])
+def test_four_of_them_finish_most_hands_and_take_every_win(preset: str, simple: bool) -> None:
     game = rules.game("mahjong", preset=preset)
     won = 0
-    for seed in range(20):
+    for seed in range(12):
         state = game.new_state(seed)
         while not state.terminal:
             seat = state.to_act[0]
             view = state.view(seat)
-            action, reason, _ = mahjong.rule_choice(view)
+            action, reason, _ = mahjong.rule_choice(view, simple=simple)
             assert action in view.legal()
             assert (reason == "win") == (action == game.parse("hu"))
             if not game.rules["false_win"]:
@@ -41,7 +43,7 @@ def test_four_of_them_finish_most_hands_and_take_every_win(preset: str) -> None:
             state.apply(seat, action)
         assert not state.events(0)[-2].startswith("false-hu")
         won += any(state.returns)
-    assert won >= 15
+    assert won >= 8
 
 
 def test_its_decisions_give_reasons() -> None:

@@ -13,6 +13,7 @@
 #include "core/erased.h"
 #include "core/types.h"
 #include "mahjong/fan.h"
+#include "mahjong/planner.h"
 #include "mahjong/policy.h"
 #include "mahjong/shape.h"
 
@@ -65,11 +66,39 @@ WinContext read_win(const std::uint8_t* row) {
   return {row[0], row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5], row[6], row[7]};
 }
 
-nb::tuple rule_choice(const AnyView& view) {
+const View& view_of(const AnyView& view) {
   const auto* own = dynamic_cast<const erased::ViewOf<Mahjong>*>(&view);
   if (!own) throw nb::type_error("the view is not one of mahjong");
-  const auto choice = choose(own->native());
+  return own->native();
+}
+
+nb::tuple rule_choice(const AnyView& view, bool simple) {
+  const auto choice = simple ? choose_simply(view_of(view)) : choose(view_of(view));
   return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
+}
+
+nb::list fan_indices(const FanSet& fans) {
+  nb::list out;
+  fans.each([&](std::size_t f) { out.append(f); });
+  return out;
+}
+
+nb::tuple as_tuple(const Prospect& p) {
+  nb::list shapes;
+  for (std::size_t s = 0; s < kShapes; ++s)
+    if (p.shapes[s]) shapes.append(s);
+  return nb::make_tuple(p.worth, p.chance, p.lacks, p.points, static_cast<int>(p.shape), fan_indices(p.fans),
+                        shapes, fan_indices(p.all_fans));
+}
+
+nb::tuple look_ahead_of(const AnyView& any, int depth) {
+  if (depth < 0 || depth > 7) throw InvalidInput("the depth is 0 to 7");
+  const auto& view = view_of(any);
+  const auto ahead = look_ahead(holding_of(view), outlook_of(view), depth, true);
+  nb::list after;
+  for (std::size_t t = 0; t < kKinds; ++t)
+    if (view.hand()[t] > 0) after.append(nb::make_tuple(t, as_tuple(ahead.after[t])));
+  return nb::make_tuple(as_tuple(ahead.now), after, ahead.targets);
 }
 
 }  // namespace
@@ -164,7 +193,14 @@ void bind_mahjong(nb::module_& m) {
       },
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
-  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"));
+  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false);
+
+  m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
+
+  m.def("mahjong_dangers", [](const AnyView& view) {
+    const auto d = danger(view_of(view));
+    return array(std::vector<double>(d.begin(), d.end()), d.size());
+  });
 
   m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 
+#include "mahjong/encode_lookahead.h"
+
 namespace bothost::mahjong {
 namespace {
 
 // Seats are counted from the encoding one: 0 self, 1 next, 2 opposite, 3 previous.
 
-enum BlockIndex { kTiles, kOrder, kNumbers, kAction, kHiddenTiles };
+enum BlockIndex {
+  kTiles,
+  kOrder,
+  kNumbers,
+  kIntegers,
+  kLookAhead,  // and deeper
+  kAction = kLookAhead + kDeepestLookAhead,
+  kProspect,
+  kHiddenTiles
+};
 constexpr int kPlane = 4 * kKinds;
 constexpr int kTilePlanes = 18;
 constexpr int kOrderLength = 24;
 constexpr int kScalars = 34;
+constexpr int kTilesLeftPlaces = 24, kMeldPlaces = 5, kNeededPlaces = 8;
+constexpr int kIntegerPlanes = (kTilesLeftPlaces + kSeats * kMeldPlaces + kNeededPlaces) / 4;
 constexpr int kActionFloats = 8 + kKinds;
 
 /// One plane: row k is 1 where there are at least k + 1 copies.
@@ -99,6 +112,33 @@ void encode_numbers(const View& v, float* out) {
                                         : 3)] = 1.0f;
 }
 
+void encode_integers(const View& v, float* out) {
+  const auto& t = v.table();
+  int first = 0;  // row of the next integer
+  const auto dummy = [&](int value, int places) {
+    fill_row(out, first + std::clamp(value, 0, places - 1));
+    first += places;
+  };
+  const bool shared = v.rules().wall == WallModel::shared;
+  dummy(t.left_for(v.rules(), v.seat()) / (shared ? kSeats : 1), kTilesLeftPlaces);
+  for (int i = 0; i < kSeats; ++i) dummy(t.num_melds[at((v.seat() + i) % kSeats)], kMeldPlaces);
+  dummy(needed_tiles(v.hand(), t.num_melds[at(v.seat())]), kNeededPlaces);
+}
+
+Block look_ahead_block(int depth) {
+  return {"look_ahead_" + std::to_string(depth),
+          {kLookAheadPlanes, 4, kKinds},
+          1,
+          Block::Of::view,
+          "What the hand can win over the next " + std::to_string(depth) +
+              " own draws; planes 4 x 34, all 0 where that is nothing. 0 recommended discard (row 0); 1 "
+              "discards after which a win stays in reach (row 0), by the tiles that the best such hand lacks "
+              "(rows 1-3: 1, 2, 3 and more). Full rows, of the best hand after the recommended discard or, "
+              "where nothing is to be discarded, of the hand as it is: 2-3 its shape (rows 0-4, as "
+              "mahjong.SHAPES) and the tiles it lacks (rows 5-7: 1, 2, 3 and more), 4-24 its fans (row f: "
+              "mahjong.FANS[f]); 25-26 all shapes in reach, 27-47 all fans in reach."};
+}
+
 }  // namespace
 
 const std::vector<Block>& encoder_blocks() {
@@ -128,12 +168,38 @@ const std::vector<Block>& encoder_blocks() {
        "kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and more), "
        "29-32 one-hot "
        "phase turn, discard, claims, other; 33 unseen copies of the tiles that lower the shanten / 34."},
+      {"integers",
+       {kIntegerPlanes, 4, kKinds},
+       1,
+       view,
+       "Planes 4 x 34 of which one full row in so many is 1, by row: 0-23 own tiles left to draw (of a "
+       "shared "
+       "wall a quarter); 24-43 melds, 5 places by seat from self on; 44-51 tiles needed for any complete "
+       "hand, "
+       "7 and more in the last."},
+      look_ahead_block(1),
+      look_ahead_block(2),
+      look_ahead_block(3),
+      look_ahead_block(4),
       {"action",
        {kActionFloats},
        1,
        action,
        "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow the "
        "middle one)."},
+      {"prospect",
+       {kProspectFloats},
+       1,
+       action,
+       "What the hand can win after the action, one draw further ahead than the nearest win: 0 log(1 + "
+       "worth) / 6, "
+       "worth in points of score (chance times payment, over all hands); 1 worth against that of the best "
+       "action "
+       "that does not win; 2 chance; 3-9 one-hot tiles that the best hand lacks (0 .. 6 and more); 10 its "
+       "points / 24, "
+       "at most 2; 11-15 one-hot its shape; 16 points that the discard is expected to lose / 4, at most 4; "
+       "17 worth "
+       "less that loss, against the best. Of a claim, by the best discard after it."},
       {"hidden",
        {kSeats + 1, 4, kKinds},
        1,
@@ -153,13 +219,19 @@ void encode_view(const View& view, int block, float* out) {
     case kOrder:
       std::fill_n(out, kSeats * kOrderLength * kKinds, 0.0f);
       return encode_order(view, out);
-    default:
+    case kNumbers:
       std::fill_n(out, kScalars, 0.0f);
       return encode_numbers(view, out);
+    case kIntegers:
+      std::fill_n(out, kIntegerPlanes * kPlane, 0.0f);
+      return encode_integers(view, out);
+    default:
+      return encode_look_ahead(view, block - kLookAhead + 1, out);
   }
 }
 
-void encode_actions(int, std::span<const Action> actions, float* out) {
+void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
+  if (block == kProspect) return encode_prospects(view, actions, out);
   std::fill_n(out, actions.size() * kActionFloats, 0.0f);
   for (const auto action : actions) {
     const auto [move, tile] = parts(action);

@@ -11,7 +11,7 @@ namespace bothost::mahjong {
 
 const std::vector<Block>& encoder_blocks();
 void encode_view(const View& view, int block, float* out);
-void encode_actions(int block, std::span<const Action> actions, float* out);
+void encode_actions(const View& view, int block, std::span<const Action> actions, float* out);
 void encode_oracle(const State& state, Seat seat, int block, float* out);
 
 }  // namespace bothost::mahjong

@@ -5,6 +5,7 @@
 
 #include "core/types.h"
 #include "mahjong/fan_list.h"
+#include "mahjong/reading.h"
 #include "mahjong/wait.h"
 
 namespace bothost::mahjong {
@@ -24,6 +25,13 @@ class Calculator {
       : standing_(standing), all_(standing), melds_(melds), win_(win) {
     check();
     kinds_ = kinds_with(all_, 1);
+  }
+
+  ReadingFans of(const Reading& reading, bool count_wait) {
+    sets_ = reading.sets;
+    knitted_ = reading.knitted;
+    Tally t = tally(reading.size, reading.pair, count_wait);
+    return {t.counted(), t.points()};
   }
 
   std::optional<FanResult> best() {
@@ -205,6 +213,11 @@ class Calculator {
   }
 
   void evaluate(std::size_t sets, int pair) {
+    Tally t = tally(sets, pair, true);
+    keep(t);
+  }
+
+  Tally tally(std::size_t sets, int pair, bool count_wait) {
     Tally t;
     add_kinds(t);
     int chow[4], chows = 0, pungs = 0, concealed = 0, melded_kongs = 0, concealed_kongs = 0;
@@ -235,8 +248,8 @@ class Calculator {
     if (gates) t.add(Fan::nine_gates);
     add_concealment(t, gates || t.has(Fan::four_concealed_pungs));
     add_circumstances(t);
-    add_wait(t, sets, pair);
-    keep(t);
+    if (count_wait) add_wait(t, sets, pair);
+    return t;
   }
 
   /// Chows: the dearest combination, then each further chow joined at most once to those already combined.
@@ -455,6 +468,11 @@ class Calculator {
 };
 
 }  // namespace
+
+ReadingFans reading_fans(const Reading& reading, const Counts& standing, std::span<const Meld> melds,
+                         const WinContext& win, bool count_wait) {
+  return Calculator(standing, melds, win).of(reading, count_wait);
+}
 
 std::optional<FanResult> calculate_fans(const Counts& standing, std::span<const Meld> melds,
                                         const WinContext& win) {

@@ -61,10 +61,21 @@ class Tally {
   }
   bool has(Fan f) const { return present_.contains(f); }
 
-  FanResult result(int flowers) {
+  /// The fans that are left when what others imply is taken out.
+  const FanSet& counted() {
     FanSet implied;
     present_.each([&](std::size_t f) { implied.insert(kImplied[f]); });
     present_.erase(implied);
+    return present_;
+  }
+  int points() const {
+    int sum = 0;
+    present_.each([&](std::size_t f) { sum += times_[f] * kFanInfo[f].points; });
+    return sum;
+  }
+
+  FanResult result(int flowers) {
+    counted();
     FanResult r;
     present_.each([&](std::size_t f) {
       r.times[f] = times_[f];

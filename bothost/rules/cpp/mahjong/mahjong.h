@@ -22,8 +22,8 @@ struct Mahjong {
   static std::string notation(const Rules&, Action action) { return mahjong::notation(action); }
   static Action parse_action(const Rules&, std::string_view text) { return mahjong::parse_action(text); }
   static void encode(const View& view, int block, float* out) { mahjong::encode_view(view, block, out); }
-  static void encode_actions(const View&, int block, std::span<const Action> actions, float* out) {
-    mahjong::encode_actions(block, actions, out);
+  static void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
+    mahjong::encode_actions(view, block, actions, out);
   }
   static void encode_oracle(const State& state, Seat seat, int block, float* out) {
     mahjong::encode_oracle(state, seat, block, out);

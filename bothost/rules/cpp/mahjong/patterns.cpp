@@ -1,0 +1,124 @@
+#include "mahjong/patterns.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "mahjong/shape.h"
+
+namespace bothost::mahjong {
+namespace {
+
+constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
+
+TileMask tiles_of(const Meld& set) {
+  return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : TileMask{1} << set.tile;
+}
+
+std::size_t chow(int suit, int low) { return static_cast<std::size_t>(suit * 7 + low); }
+std::size_t pung(int suit, int rank) { return static_cast<std::size_t>(21 + 9 * suit + rank); }
+
+constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+}  // namespace
+
+Meld set_at(std::size_t index) {
+  const int i = static_cast<int>(index);
+  if (i >= 21) return {Meld::pung, static_cast<Tile>(i - 21), false};
+  return {Meld::chow, static_cast<Tile>(i / 7 * 9 + i % 7 + 1), false};
+}
+
+const Patterns& Patterns::get() {
+  static const Patterns patterns;
+  return patterns;
+}
+
+template <class Allows, class AllowsPair>
+void Patterns::add(int free, Allows allows, AllowsPair allows_pair) {
+  if (size_ == 192) throw std::logic_error("more patterns than a PatternSet holds");
+  start_.free[static_cast<std::size_t>(free)].insert(size_);
+  for (std::size_t s = 0; s < kSets; ++s)
+    if (allows(s)) in_[s].insert(size_);
+  for (int t = 0; t < kKinds; ++t)
+    if (allows_pair(t)) pair_[static_cast<std::size_t>(t)].insert(size_);
+  ++size_;
+}
+
+void Patterns::add_core(std::initializer_list<std::size_t> core, int free) {
+  add(
+      free, [&](std::size_t s) { return std::find(core.begin(), core.end(), s) != core.end(); },
+      [](int) { return true; });
+}
+
+Patterns::Patterns() {
+  const auto every = [](auto) { return true; };
+  add(0, every, every);  // kAny
+  add(0, every, every);  // kAllTypes; `with` sees to the types
+  add_kinds();
+  add_chows();
+  add_pungs();
+}
+
+void Patterns::add_chows() {
+  for (int low = 0; low < 7; ++low) add_core({chow(0, low), chow(1, low), chow(2, low)}, 1);
+  for (const auto& o : kSuitOrders) {
+    add_core({chow(o[0], 0), chow(o[1], 3), chow(o[2], 6)}, 1);
+    for (int low = 0; low < 5; ++low)
+      add_core({chow(o[0], low), chow(o[1], low + 1), chow(o[2], low + 2)}, 1);
+  }
+  for (int suit = 0; suit < 3; ++suit) {
+    for (int step = 1; step <= 3; ++step)  // by three: the pure straight
+      for (int low = 0; low + 2 * step < 7; ++low)
+        add_core({chow(suit, low), chow(suit, low + step), chow(suit, low + 2 * step)}, 1);
+    for (int low = 0; low < 7; ++low) add_core({chow(suit, low)}, 1);  // the pure triple chow
+  }
+}
+
+void Patterns::add_pungs() {
+  for (int rank = 0; rank < 9; ++rank) add_core({pung(0, rank), pung(1, rank), pung(2, rank)}, 1);
+  for (int rank = 0; rank < 7; ++rank) {
+    for (const auto& o : kSuitOrders)
+      add_core({pung(o[0], rank), pung(o[1], rank + 1), pung(o[2], rank + 2)}, 1);
+    for (int suit = 0; suit < 3; ++suit)
+      add_core({pung(suit, rank), pung(suit, rank + 1), pung(suit, rank + 2)}, 1);
+  }
+  const auto wind = [](int t) { return static_cast<std::size_t>(21 + kWindEast + t); };
+  add_core({wind(0), wind(1), wind(2), wind(3)}, 1);
+  const auto dragon = [](int t) { return static_cast<std::size_t>(21 + kDragonRed + t); };
+  add_core({dragon(0), dragon(1), dragon(2)}, 2);
+}
+
+void Patterns::add_kinds() {
+  const auto within = [this](TileMask kinds) {
+    add(
+        0, [kinds](std::size_t s) { return (tiles_of(set_at(s)) & ~kinds) == 0; },
+        [kinds](int t) { return (kinds >> t & 1) != 0; });
+  };
+  for (int suit = 0; suit < 3; ++suit) within(TileMask{0x1ff} << 9 * suit | kHonourMask);  // the flushes
+  within(ranks(0x1e0));                                                                    // upper four
+  within(ranks(0x00f));                                                                    // lower four
+  within(ranks(0x038));                                                                    // middle tiles
+  // reversible tiles
+  within(TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | TileMask{1} << kDragonWhite);
+  add(0, [](std::size_t s) { return s >= 21; }, [](int) { return true; });  // all pungs
+  const TileMask outer = ranks(0x101) | kHonourMask;
+  add(
+      0, [outer](std::size_t s) { return (tiles_of(set_at(s)) & outer) != 0; },
+      [outer](int t) { return (outer >> t & 1) != 0; });  // outside hand
+  add(
+      0, [](std::size_t s) { return (tiles_of(set_at(s)) & ranks(0x010)) != 0; },
+      [](int t) { return (ranks(0x010) >> t & 1) != 0; });  // all five
+}
+
+Following Patterns::with(const Following& f, std::size_t set) const {
+  const auto& in = in_[set];
+  Following next;
+  next.free[0] = (f.free[0] & in) | f.free[1].without(in);
+  next.free[1] = (f.free[1] & in) | f.free[2].without(in);
+  next.free[2] = f.free[2] & in;
+  const unsigned type = 1u << type_of(set_at(set).tile);
+  if (f.types & type) next.free[0].erase(kAllTypes);
+  next.types = f.types | type;
+  return next;
+}
+
+}  // namespace bothost::mahjong

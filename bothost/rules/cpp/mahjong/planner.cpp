@@ -1,0 +1,114 @@
+#include "mahjong/planner.h"
+
+#include <algorithm>
+
+#include "mahjong/shape.h"
+
+namespace bothost::mahjong {
+namespace {
+
+constexpr int kDeepest = 7;
+/// Share of the own draws left that a hand is worth planning for: others win, too.
+constexpr double kLasting = 0.35;
+
+Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
+  Holding h = before;
+  const auto out = outgoing(move, tile, claimed);
+  for (int i = 0; i < out.size; ++i) --h.standing[out.tiles[at(i)]];
+  if (move == Move::bugang) {
+    for (auto& m : h.melds)
+      if (m.kind == Meld::pung && m.tile == tile) m.kind = Meld::kong;
+  } else if (move != Move::play && move != Move::pass) {
+    const auto kind = move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
+    h.melds[h.num_melds++] = {kind, tile, move == Move::angang};
+  }
+  return h;
+}
+
+}  // namespace
+
+Outlook outlook_of(const View& view) {
+  Outlook o;
+  o.unseen = view.unseen();
+  const bool shared = view.rules().wall == WallModel::shared;
+  o.turns = kLasting * view.table().left_for(view.rules(), view.seat()) / (shared ? kSeats : 1);
+  o.seat_wind = static_cast<std::uint8_t>(view.seat());
+  o.prevalent_wind = view.table().wind;
+  o.minimum = view.rules().minimum;
+  return o;
+}
+
+Holding holding_of(const View& view) {
+  Holding h{view.hand()};
+  for (const auto& m : view.table().melds_of(view.seat()))
+    h.melds[h.num_melds++] = {m.kind, m.tile, m.concealed};
+  return h;
+}
+
+Planner::Planner(const View& view) : view_(view), holding_(holding_of(view)), outlook_(outlook_of(view)) {
+  const int needed = needed_tiles(holding_.standing, static_cast<int>(holding_.num_melds));
+  ahead_ = look_as_far(holding_, outlook_, std::max(1, needed), kDeepest, &depth_);
+}
+
+std::vector<Option> Planner::options(std::span<const Action> actions) {
+  std::vector<Option> out;
+  out.reserve(actions.size());
+  for (const auto action : actions) out.push_back(option(action));
+  return out;
+}
+
+Option Planner::option(Action action) {
+  const auto [move, tile] = parts(action);
+  switch (move) {
+    case Move::hu:
+      return win();
+    case Move::pass:
+      return {action, ahead_.now};
+    case Move::play:
+      return {action, ahead_.after[tile], dangers()[tile]};
+    default:
+      break;
+  }
+  const auto holding = after(holding_, move, tile, view_.table().last_tile);
+  const auto ahead = look_ahead(holding, outlook_, depth_);
+  if (move != Move::chi && move != Move::peng) return {action, ahead.now};  // a tile replaces the kong
+  auto best = discard(holding, ahead);
+  best.action = action;
+  return best;
+}
+
+Option Planner::win() const {
+  Option o;
+  o.action = kHu;
+  const auto fans = win_fans(view_.rules(), view_.table(), view_.seat(), view_.hand(), view_.drawn());
+  if (!fans || fans->points < outlook_.minimum) {
+    o.prospect.worth = -30;  // a false win, where the rules let it be declared
+    return o;
+  }
+  const bool self_drawn = view_.table().phase == Phase::turn;
+  o.prospect.worth = self_drawn ? 3.0 * (8 + fans->total) : 24.0 + fans->total;
+  o.prospect.chance = 1;
+  o.prospect.points = fans->points;
+  for (std::size_t f = 0; f < kFans; ++f)
+    if (fans->times[f]) o.prospect.fans.insert(static_cast<Fan>(f));
+  return o;
+}
+
+Option Planner::discard(const Holding& holding, const LookAhead& ahead) {
+  Option best;
+  bool any = false;
+  for (std::size_t t = 0; t < kKinds; ++t) {
+    if (holding.standing[t] == 0) continue;
+    const Option o{kPass, ahead.after[t], dangers()[t]};
+    if (!any || o.value() > best.value()) best = o;
+    any = true;
+  }
+  return best;
+}
+
+const std::array<double, kKinds>& Planner::dangers() {
+  if (!dangers_) dangers_ = danger(view_);
+  return *dangers_;
+}
+
+}  // namespace bothost::mahjong

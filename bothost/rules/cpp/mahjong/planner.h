@@ -1,0 +1,51 @@
+// Weighing what a seat may do by what the hand can win after it (lookahead.h) and what a discard may cost
+// (danger.h).
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "mahjong/danger.h"
+#include "mahjong/lookahead.h"
+#include "mahjong/view.h"
+
+namespace bothost::mahjong {
+
+Outlook outlook_of(const View& view);
+Holding holding_of(const View& view);
+
+/// An action with what it leads to; after a claim that must discard, by the discard that is best then.
+struct Option {
+  Action action = kPass;
+  Prospect prospect;
+  /// Points that the discard is expected to lose.
+  double danger = 0;
+  double value() const { return prospect.worth - danger; }
+};
+
+class Planner {
+ public:
+  /// The view may be one that is not asked.
+  explicit Planner(const View& view);
+
+  /// One option for each of `actions`, which must be legal. A win is worth what it pays.
+  std::vector<Option> options(std::span<const Action> actions);
+  /// What the hand as it is can win.
+  const Prospect& now() const { return ahead_.now; }
+
+ private:
+  Option option(Action action);
+  Option win() const;
+  /// The best discard of a hand that must discard.
+  Option discard(const Holding& holding, const LookAhead& ahead);
+  const std::array<double, kKinds>& dangers();
+
+  const View& view_;
+  Holding holding_;
+  Outlook outlook_;
+  int depth_ = 0;
+  LookAhead ahead_;
+  std::optional<std::array<double, kKinds>> dangers_;
+};
+
+}  // namespace bothost::mahjong
