@@ -23,6 +23,8 @@ KEY_OF = {
 """Table → the uuid7 that its partitions go by."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MONTHS_AHEAD = 3
+SETTINGS_OF = {"decisions": "toast_tuple_target = 8160"}
+"""Table → storage parameters of its partitions. Rows above 2 kB, PostgreSQL's target, would be compressed."""
 LOCK = 0x626F7468_6F7374
 """Number of the advisory lock under which partitions are made: hosts take turns."""
 
@@ -73,7 +75,8 @@ def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
 def _make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:
     """Attaching, unlike making in place, does not wait for readers and writers of the other partitions."""
     key = KEY_OF[table]
-    execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)")
+    settings = f" WITH ({SETTINGS_OF[table]})" if table in SETTINGS_OF else ""
+    execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS){settings}")
     strays = f"DELETE FROM {table}_default WHERE {key} >= '{start}' AND {key} < '{end}' RETURNING *"
     execute(f"WITH strays AS ({strays}) INSERT INTO {name} SELECT * FROM strays")
     execute(f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO ('{end}')")

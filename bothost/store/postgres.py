@@ -158,7 +158,9 @@ def raw_copy(settings: StoreSettings, rows: Sequence[Sequence[Any]], batch: int)
     columns = COLUMNS["decisions"]
     dsn = full_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE UNLOGGED TABLE bench_raw (LIKE decisions)")
+        cursor.execute(
+            f"CREATE UNLOGGED TABLE bench_raw (LIKE decisions) WITH ({partitions.SETTINGS_OF['decisions']})".encode()
+        )
         start = time.perf_counter()
         for at in range(0, len(rows), batch):
             _copy(cursor, "bench_raw", "decisions", columns, rows[at : at + batch])

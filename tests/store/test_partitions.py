@@ -119,3 +119,25 @@ def test_a_host_makes_the_months_to_come_and_lives_without_the_right_to(engine, 
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP OWNED BY writer")
         connection.exec_driver_sql("DROP ROLE writer")
+
+
+def test_every_partition_of_decisions_takes_rows_cheaply(engine):
+    """Also those that were made after the migration: ids by BRIN, wide rows as they are."""
+    run(engine, FAR)
+    with engine.begin() as connection:
+        execute = execute_in(connection)
+        kinds = execute(
+            "SELECT i.indrelid::regclass::text, a.amname, c.reloptions FROM pg_index i JOIN pg_class c ON "
+            "c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam JOIN pg_inherits p ON p.inhrelid = i.indrelid "
+            "WHERE p.inhparent = 'decisions'::regclass AND NOT i.indisunique"
+        )
+        options = dict(
+            execute(
+                "SELECT c.relname, c.reloptions FROM pg_class c JOIN pg_inherits p ON p.inhrelid = c.oid "
+                "WHERE p.inhparent = 'decisions'::regclass"
+            )
+        )
+    assert len(options) == len(kinds) > partitions.MONTHS_AHEAD
+    for partition, method, settings in kinds:
+        assert (method, set(settings)) == ("brin", {"pages_per_range=32", "autosummarize=on"})
+        assert options[partition] == ["toast_tuple_target=8160"]
