@@ -1,0 +1,194 @@
+"""The adapter of open_mahjong_unity: logging in, rooms and the queue."""
+
+import json
+
+import pytest
+
+from bothost import messages as m
+from bothost.lobbies.base import Account
+
+from .open_mahjong_bench import GAME_ID, HAND, ME, OTHERS, PASSWORD, ROOM, Bench, game_info, said, told
+
+# ------------------------------------------------------------------------------------------------------- logging in
+
+
+def test_logging_in_names_the_connection_and_the_release_first():
+    bench = Bench()
+    out = bench.dial()
+    (socket,) = told(bench.out, m.OpenSocket)
+    assert socket.url.startswith("ws://lobby.example:8081/game/") and len(socket.url) == 29 + 36
+    assert said(out) == [
+        {"type": "send_release_version", "release_version": 20},
+        {"type": "login", "username": "ada", "password": PASSWORD},
+    ]
+    info = {"user_id": ME, "username": "ada"}
+    assert not told(bench.hear("login", login_info=info), m.Connected), "the way back may still be offered"
+    assert told(bench.fire("settle"), m.Connected) == [m.Connected(str(ME), False, "ada")]
+
+
+def test_every_connection_has_a_name_of_its_own():
+    bench = Bench()
+    bench.dial()
+    bench.lose()
+    bench.dial(m.Resume(()))
+    first, second = told(bench.out, m.OpenSocket)
+    assert first.url != second.url
+
+
+def test_trap_another_release_version_is_told_and_closed_a_matching_one_is_not_answered():
+    bench = Bench(release_version=19)
+    bench.dial()
+    info = {"title": "-", "content": "update"}
+    out = bench.hear("message", message="error_version", message_info=info)
+    (end,) = told(out, m.AuthFailed)
+    assert "release_version than 19" in end.reason
+
+
+@pytest.mark.parametrize("text", ["密码错误", "该 IP 今日注册次数已达上限"])
+def test_trap_a_refused_login_leaves_the_socket_open(text):
+    """A wrong password, or the fourth registration of a day."""
+    bench = Bench()
+    bench.dial()
+    out = bench.feed(m.Frame(1, json.dumps({"type": "tips", "success": False, "message": text})))
+    assert told(out, m.CloseSocket) and told(out, m.AuthFailed) == [m.AuthFailed(text)]
+
+
+def test_an_account_without_a_password_is_refused_but_a_guest_needs_none():
+    nobody = Account(name="ada", url="ws://x")
+    assert told(Bench(account=nobody).feed(m.Authenticate()), m.AuthFailed)
+    bench = Bench(account=nobody, tourist=True)
+    assert said(bench.dial())[1] == {"type": "login", "is_tourist": True}
+
+
+def test_trap_guests_are_deleted_with_their_connection():
+    """Nothing is waited for, and the table is aborted, not lost."""
+    bench = Bench(tourist=True).play()
+    bench.lose()
+    out = bench.log_in(m.Resume(("room-1",), bench.memo))
+    assert told(out, m.Connected)
+    assert [(end.table, end.reason) for end in told(out, m.TableEnded)] == [("room-1", "aborted")]
+
+
+def test_trap_a_second_login_kicks_the_first_whose_socket_stays_open():
+    bench = Bench().play()
+    out = bench.hear("message", message="login_kickout", message_info={"title": "-", "content": "elsewhere"})
+    assert told(out, m.CloseSocket) and told(out, m.Superseded) == [m.Superseded("elsewhere")]
+    assert bench.feed(m.Ping()) == []
+
+
+def test_nothing_that_the_adapter_tells_holds_a_secret():
+    bench = Bench().sit(password="planted-room-secret")
+    rest = [o for o in bench.out if not isinstance(o, m.SendFrame)]
+    assert "planted" not in repr(rest) and "planted" not in repr(bench.adapter.account)
+
+
+# ------------------------------------------------------------------------------------------------------------ rooms
+
+
+def test_trap_a_room_opened_with_a_member_missing_ends_the_servers_loop_for_us():
+    bench = Bench().sit(game_round=2, robots=3)
+    (create,) = [frame for frame in said(bench.out) if frame["type"] == "room/create_GB_room"]
+    assert create == {
+        "type": "room/create_GB_room",
+        "roomname": "bots",
+        "gameround": 2,
+        "password": "",
+        "roundTimerValue": 20,
+        "stepTimerValue": 5,
+        "tips": False,
+        "random_seed": 0,
+        "open_cuohe": False,
+        "sub_rule": "guobiao/standard",
+        "hepai_limit": 8,
+    }
+
+
+def test_a_room_that_fits_is_entered_and_we_say_ready():
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("mahjong")))
+    full = ROOM | {"room_id": "4", "player_list": [2, 3, 4, 5]}
+    other = ROOM | {"room_id": "5", "player_list": [OTHERS[0]], "sub_rule": "guobiao/lanshi"}
+    locked = ROOM | {"room_id": "6", "player_list": [OTHERS[0]], "has_password": True}
+    ours = ROOM | {"room_id": "7", "player_list": [OTHERS[0]], "host_user_id": OTHERS[0]}
+    out = bench.hear("room/get_room_list", room_list=[full, other, locked, ours])
+    assert said(out) == [{"type": "room/join_room", "room_id": "7", "password": ""}]
+    out = bench.hear("room/refresh_room_info", room_info=ours | {"player_list": [OTHERS[0], ME]})
+    (seated,) = told(out, m.Seated)
+    assert (seated.table, seated.seek, seated.seat, seated.rules) == ("room-7", "s", None, {"preset": "open-mahjong"})
+    assert said(bench.fire("begin")) == [{"type": "room/set_ready", "room_id": "7", "ready": True}]
+
+
+def test_a_room_that_does_not_take_us_means_the_next_one_then_our_own():
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("mahjong")))
+    rooms = [ROOM | {"room_id": str(i), "player_list": [OTHERS[0]]} for i in (1, 2)]
+    bench.hear("room/get_room_list", room_list=rooms)
+    refusal = json.dumps({"type": "error_message", "success": False, "message": "房间不存在"})
+    assert said(bench.feed(m.Frame(1, refusal)))[0]["room_id"] == "2"
+    assert said(bench.feed(m.Frame(1, refusal)))[0]["type"] == "room/create_GB_room"
+    assert told(bench.feed(m.Frame(1, refusal)), m.SeekEnded) == [m.SeekEnded("s", "房间不存在")]
+
+
+def test_the_host_of_a_room_fills_it_with_robots_and_starts_when_all_are_ready():
+    bench = Bench().sit(robots=1)
+    assert said(bench.out)[-1] == {"type": "room/add_bot", "room_id": "1"}
+    room = ROOM | {"player_list": [ME, 0, *OTHERS[:2]]}
+    bench.hear("room/refresh_room_info", room_info=room)
+    assert "begin" not in bench.timers
+    bench.hear("room/refresh_room_info", room_info=room | {"ready_list": OTHERS[:2]})
+    assert said(bench.fire("begin")) == [{"type": "room/start_game", "room_id": "1"}]
+
+
+def test_two_who_wait_alone_find_each_other():
+    bench = Bench().sit()
+    assert said(bench.fire("look")) == [{"type": "room/get_room_list"}]
+    later = ROOM | {"room_id": "2", "player_list": [OTHERS[0]], "host_user_id": OTHERS[0]}
+    assert bench.hear("room/get_room_list", room_list=[ROOM, later]) == [], "they come to us"
+    bench.fire("look")
+    fuller = later | {"player_list": OTHERS[:2]}
+    out = bench.hear("room/get_room_list", room_list=[ROOM, fuller])
+    assert said(out) == [{"type": "room/leave_room", "room_id": "1"}]
+    assert [end.reason for end in told(out, m.TableEnded)] == ["aborted"]
+
+
+def test_a_room_in_which_no_game_begins_is_left():
+    bench = Bench(wait_s=600.0).sit()
+    assert bench.timers["wait"] == 600.0
+    assert told(bench.fire("wait"), m.TableEnded)
+    assert said(bench.out)[-1] == {"type": "room/leave_room", "room_id": "1"}
+
+
+def test_the_match_queue():
+    bench = Bench().connect()
+    out = bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"queue": "guobiao_1"})))
+    assert said(out) == [{"type": "match/join_queue", "queue_type": "guobiao_1"}]
+    out = bench.hear("gamestate/guobiao/game_start", game_info=game_info(2, HAND))
+    (seated,) = told(out, m.Seated)
+    assert (seated.table, seated.seek, seated.seat) == (f"game-{GAME_ID}", "s", 2)
+
+
+def test_a_cancelled_seek_leaves_the_queue():
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"queue": "guobiao_1"})))
+    assert said(bench.feed(m.CancelSeek("s"))) == [{"type": "match/leave_queue"}]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        m.Wish("othello"),
+        m.Wish("mahjong", {"preset": "botzone"}),
+        m.Wish("mahjong", {}, {"room_nmae": "x"}),
+        m.Wish("mahjong", {}, {"robots": 4}),
+        m.Wish("mahjong", {}, {"game_round": 0}),
+    ],
+)
+def test_a_wish_that_the_lobby_cannot_fulfil_costs_no_word(wish):
+    bench = Bench().connect()
+    out = bench.feed(m.Seek("s", wish))
+    assert told(out, m.SeekEnded) and not said(out)
+
+
+def test_one_table_at_a_time():
+    out = Bench().sit().feed(m.Seek("t", m.Wish("mahjong")))
+    assert out == [m.SeekEnded("t", "this lobby has one table at a time")]

@@ -1,0 +1,175 @@
+"""The adapter of open_mahjong_unity: coming back to a hand, and what ends a connection."""
+
+import pytest
+
+from bothost import messages as m
+
+from .open_mahjong_bench import GAME_ID, HAND, ME, Bench, game_info, said, told
+
+
+def back_info(tick=4, seat=1, own=(*HAND, 14), **changes):
+    """The position of ``Bench.turn``."""
+    mine = {"hand_tiles_count": 14, "has_draw_slot": True}
+    dealer = {"hand_tiles_count": 13, "discard_tiles": [43]}
+    info = {"current_player_index": 1, "tile_count": 90, **changes}
+    return game_info(seat, list(own), tick=tick, p0=dealer, p1=mine, **info)
+
+
+def test_trap_coming_back_is_offered_and_must_be_accepted():
+    bench = Bench().turn()
+    bench.lose()
+    bench.log_in(m.Resume(("room-1",), bench.memo))
+    out = bench.hear("message", message="reconnect_ask", message_info={"title": "-", "content": "-"})
+    assert said(out) == [{"type": "reconnect_response", "reconnect": True}]
+    assert not told(bench.out[-3:], m.Connected), "proven by a snapshot only"
+    out = bench.hear("gamestate/guobiao/game_start", game_info=back_info())
+    kinds = [type(o) for o in out if isinstance(o, m.Connected | m.Seated | m.Snapshot)]
+    assert kinds == [m.Connected, m.Seated, m.Snapshot]
+    before = told(bench.out, m.ActionRequest)[-1]
+    out = bench.ask_hand(1, ["cut"], 4, deal_tile_type="deal_tile")
+    (again,) = told(out, m.ActionRequest)
+    assert again.request_id == before.request_id, "the same question keeps its id"
+    assert again.grant_ms == 2_500.0, "part of the step is gone"
+
+
+def test_what_happened_while_we_were_away_is_taken_from_the_snapshot():
+    bench = Bench().turn()
+    bench.lose()
+    info = back_info(tick=30, own=HAND, current_player_index=2)
+    info["players_info"][1] |= {"hand_tiles_count": 13, "has_draw_slot": False, "discard_tiles": [14]}
+    info["players_info"][2] |= {"hand_tiles_count": 14, "has_draw_slot": True}
+    info["tile_count"] = 89
+    out = bench.come_back(info)
+    (snapshot,) = told(out, m.Snapshot)
+    assert snapshot.view["actor"] == 2 and snapshot.view["seq"] > 1000
+    assert not told(out, m.Notice)
+
+
+def test_a_snapshot_that_is_not_our_picture_is_logged_and_wins():
+    bench = Bench().turn()
+    bench.lose()
+    out = bench.come_back(back_info(own=(*HAND[:-1], 47, 14)))
+    assert any("taking the lobby's" in notice.text for notice in told(out, m.Notice))
+    assert "J2" in bench.view.to_json()["hand"]
+
+
+def test_trap_the_lobby_keeps_a_flower_in_our_hand_while_we_are_away():
+    """No rule of ours knows such a hand: claims are passed until it is our turn to lay the flower down."""
+    bench = Bench().sit()
+    bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, [*HAND[:12], 52]))
+    bench.lose()
+    info = back_info(tick=5, own=(*HAND[:12], 52), current_player_index=0, tile_count=91)
+    info["players_info"][1] |= {"hand_tiles_count": 13, "has_draw_slot": False}
+    out = bench.come_back(info)
+    assert told(out, m.Connected) and not told(out, m.Snapshot)
+    out = bench.ask_claims(1, ["peng", "pass"], 43, 6)
+    assert [frame["action"] for frame in said(out)] == ["pass"]
+    assert not told(out, m.Disconnected)
+    bench.do(["deal_tile"], 1, 7, deal_tile=14)
+    assert [frame["action"] for frame in said(bench.ask_hand(1, ["buhua", "cut"], 8))] == ["buhua"]
+    assert told(bench.do(["buhua"], 1, 9, buhua_tile=52), m.Snapshot)
+    bench.do(["deal_buhua_tile"], 1, 10, deal_tile=15)
+    assert told(bench.ask_hand(1, ["cut"], 11), m.ActionRequest)
+
+
+def test_melds_are_read_from_a_snapshot():
+    bench = Bench().turn()
+    bench.lose()
+    info = back_info(tick=40, own=(*HAND[:10], 14))
+    combos = {"combination_tiles": ["s32"], "combination_mask": [[1, 33, 0, 31, 0, 32]], "hand_tiles_count": 11}
+    info["players_info"][1] |= combos
+    hidden = {"combination_tiles": ["G0", "g29"], "combination_mask": [[2, 0] * 4, [1, 29, 0, 29, 0, 29, 0, 29]]}
+    info["players_info"][2] |= hidden | {"hand_tiles_count": 7, "huapai_list": [51, 52]}
+    info["players_info"][3] |= {"discard_origin_tiles": [33, 29]}
+    info["tile_count"] = 70
+    bench.come_back(info)
+    told_view = bench.view.to_json()
+    assert told_view["melds"][1] == [{"kind": "chi", "tile": "T2", "claimed": "T3"}]
+    assert [meld["kind"] for meld in told_view["melds"][2]] == ["angang", "gang"]
+    assert told_view["flowers"] == [0, 0, 2, 0]
+
+
+def test_what_a_resume_needs_is_remembered_before_the_first_move():
+    bench = Bench().turn()
+    places = {type(o): i for i, o in enumerate(bench.out)}
+    assert places[m.Remember] < places[m.ActionRequest]
+    assert bench.memo["gamestate"] == GAME_ID and bench.memo["table"] == "room-1"
+
+
+def test_a_fresh_process_comes_back_to_its_table_at_the_same_count():
+    """The move that it logged before the crash is then given again."""
+    bench = Bench().turn()
+    before = bench.request()
+    fresh = Bench(memo=bench.memo)
+    fresh.log_in(m.Authenticate(bench.memo))
+    fresh.hear("message", message="reconnect_ask", message_info={"title": "-", "content": "-"})
+    out = fresh.hear("gamestate/guobiao/game_start", game_info=back_info())
+    assert told(out, m.Seated)[0].table == "room-1"
+    fresh.ask_hand(1, ["cut"], 4, deal_tile_type="deal_tile")
+    again = fresh.request()
+    assert (again.request_id, again.seq, again.hand) == (before.request_id, before.seq, before.hand)
+
+
+def test_trap_a_game_that_is_not_offered_again_is_aborted_not_lost():
+    bench = Bench().turn()
+    bench.lose()
+    bench.log_in(m.Resume(("room-1",), bench.memo))
+    out = bench.fire("settle")
+    assert [end.reason for end in told(out, m.TableEnded)] == ["aborted"]
+
+
+def contradict(bench):
+    """We are said to have discarded what we do not hold."""
+    return bench.do(["cut"], 1, 5, cut_tile=29, cut_class=False)
+
+
+def test_a_contradiction_is_met_by_asking_for_the_position():
+    out = contradict(Bench().turn())
+    assert told(out, m.Disconnected) and told(out, m.Notice)
+
+
+@pytest.mark.parametrize("others", ["robots", "offline"])
+def test_trap_all_people_offline_deletes_the_game_so_the_connection_is_kept(others):
+    bench = Bench()
+    users = [0, ME, 0, 2] if others == "robots" else None
+    bench.sit()
+    bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND, users=users))
+    bench.ask_hand(0, [], 1, opening_buhua_complete=True)
+    bench.do(["cut"], 0, 2, cut_tile=43, cut_class=False)
+    bench.do(["deal_tile"], 1, 3, deal_tile=14)
+    if others == "offline":
+        tags = {str(i): ["offline"] if i != 1 else [] for i in range(4)}
+        bench.hear("refresh_player_tag_list", refresh_player_tag_list_info={"player_to_tag_list": tags})
+        assert [p.online for p in told(bench.out, m.Presence)] == [False] * 3
+    out = contradict(bench)
+    assert not told(out, m.Disconnected) and not told(out, m.CloseSocket)
+    bench.hear("gamestate/guobiao/game_start", game_info=game_info(2, HAND, users=None, current_round=2))
+    assert told(bench.out, m.HandStarted)[-1].seat == 2, "the next hand is told whole"
+
+
+def test_the_host_is_told_the_position_again_without_breaking_the_connection():
+    bench = Bench().turn()
+    out = bench.feed(m.Resync("room-1"))
+    assert told(out, m.Snapshot) and told(out, m.ActionRequest) and not told(out, m.CloseSocket)
+
+
+def test_leaving_a_game_gives_it_up_for_good():
+    bench = Bench().turn()
+    out = bench.feed(m.Leave("room-1"))
+    assert [end.reason for end in told(out, m.TableEnded)] == ["left"]
+    bench.log_in(m.Resume(()))
+    out = bench.hear("message", message="reconnect_ask", message_info={"title": "-", "content": "-"})
+    assert said(out) == [{"type": "reconnect_response", "reconnect": False}]
+
+
+def test_trap_a_frame_without_a_type_ends_the_servers_loop_so_we_send_none():
+    bench = Bench().turn()
+    bench.act("play:W4")
+    bench.feed(m.Ping())
+    assert all(isinstance(frame, dict) and frame["type"] for frame in said(bench.out))
+
+
+def test_trap_the_dead_loops_socket_answers_protocol_pings_so_the_heartbeat_is_the_lobbys_own():
+    bench = Bench().turn()
+    assert said(bench.feed(m.Ping())) == [{"type": "ping", "client_ts": 1}]
+    assert bench.hear("pong", client_ts=1) == [m.Alive()]
