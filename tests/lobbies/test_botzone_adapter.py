@@ -4,89 +4,12 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bothost import messages as m
 from bothost.lobbies import botzone_protocol as wire
-from bothost.lobbies.base import Account
-from bothost.lobbies.botzone import Botzone, BotzoneOptions
+from bothost.lobbies.botzone import Botzone
 
-SECRET = "planted-5ecret"
-TOKEN = f"https://botzone.example/api/5f0000/{SECRET}/localai"
-A, B = "594553a2630d4c0758e2b2b1", "594553a2630d4c0758e2b2b2"
-BLACK = '{"x":-1,"y":-1}'
-
-
-class Line:
-    """An adapter with what it said: polls, other calls, timers and events."""
-
-    def __init__(self, memo=None, token=TOKEN, **options):
-        account = Account(name="ada", url="https://botzone.example", token=token)
-        self.adapter = Botzone(account, BotzoneOptions(**options))
-        self.calls, self.timers, self.events, self.memo = [], {}, [], memo or {}
-        self.do(m.Authenticate(self.memo))
-
-    def do(self, item):
-        """Feed; what came of it that is no effect."""
-        out = []
-        for output in self.adapter.feed(item):
-            match output:
-                case m.HttpRequest():
-                    self.calls.append(output)
-                case m.SetTimer():
-                    self.timers[output.name] = output.after_s
-                case m.CancelTimer():
-                    self.timers.pop(output.name, None)
-                case m.Remember():
-                    self.memo = {**self.memo, **output.memo}
-                case _:
-                    out.append(output)
-        self.events += out
-        return out
-
-    @property
-    def poll(self):
-        """The poll that stands."""
-        return next(call for call in reversed(self.calls) if call.url.endswith("/localai"))
-
-    @property
-    def polls(self):
-        return sum(call.url.endswith("/localai") for call in self.calls)
-
-    def answered(self, *requests, finished=(), status=200):
-        """The poll that stands is answered."""
-        lines = [f"{len(requests)} {len(finished)}", *(part for pair in requests for part in pair), *finished]
-        return self.do(m.HttpResult(self.poll.request, status, (), "\n".join(lines).encode()))
-
-    def failed(self, status, body=b""):
-        return self.do(m.HttpResult(self.poll.request, status, (), body))
-
-    def fire(self, name):
-        assert name in self.timers, self.timers
-        del self.timers[name]
-        return self.do(m.TimerFired(name))
-
-    def carried(self):
-        """Answers that the last poll carries."""
-        return {name.removeprefix("X-Match-"): text for name, text in self.poll.headers if name.startswith("X-Match-")}
-
-    def play(self, *words):
-        """Answer the last question."""
-        question = [event for event in self.events if isinstance(event, m.ActionRequest)][-1]
-        return self.do(m.Act(question.table, question.request_id, words))
-
-
-def kinds(events):
-    return [type(event).__name__ for event in events]
-
-
-def begun(**options):
-    """Logged in, and asked for the first move of a match of Reversi."""
-    line = Line(**options)
-    line.answered((A, BLACK))
-    return line
-
+from .botzone_bench import BLACK, SECRET, TOKEN, A, B, Line, begun, kinds
 
 # ------------------------------------------------------------------------------------------------------------ polls
 
@@ -467,48 +390,6 @@ def test_tables_of_which_nothing_is_remembered_are_aborted():
 def test_a_snapshot_is_ours_to_tell():
     line = begun()
     assert kinds(line.do(m.Resync(A))) == ["Snapshot", "ActionRequest"]
-
-
-# ----------------------------------------------------------------------------------------------------------- bodies
-
-
-def test_bodies_are_read_patiently():
-    polled = wire.polled(b"2 2\r\n" + f"{A}\r\n0 1 2\r\nbad id!\r\nx\r\n{B} 1 2 2 0\r\n{B} x".encode())
-    assert polled.requests == ((A, "0 1 2"),)
-    assert polled.finished == (wire.Finished(B, 1, (2.0, 0.0)),)
-    assert polled.odd == ("bad id! x", f"{B} x")
-    assert wire.polled(b"3 1\n").requests == ()
-
-
-@pytest.mark.parametrize("body", [b"", b"<html>", b"1", b"-1 0", b"9999999 0", b"\xff\xfe"])
-def test_bodies_that_are_none(body):
-    with pytest.raises(wire.BadAnswer):
-        wire.polled(body)
-
-
-def test_an_answer_that_cannot_be_a_header_is_refused():
-    for text in ("a\nX-Evil: 1", "牌"):
-        with pytest.raises(ValueError, match="ASCII"):
-            wire.answer_header(A, text)
-
-
-REQUESTS = st.one_of(
-    st.text(max_size=30),
-    st.sampled_from([BLACK, "0 1 2", "2 W3", "3 0 DRAW", "[]", "null", '"0 1 2"', '{"own":[1],"bid":[]}', "-1 -1"]),
-)
-
-
-@given(st.lists(st.tuples(st.sampled_from([A, B, "x", ""]), REQUESTS), max_size=6), st.binary(max_size=30))
-def test_whatever_comes_feed_returns(requests, tail):
-    line = Line()
-    for pair in requests:
-        lines = "\n".join(["1 1", *pair, "?"]).encode() + tail
-        line.do(m.HttpResult(line.poll.request, 200, (), lines))
-        for event in list(line.events):
-            if isinstance(event, m.ActionRequest):
-                line.do(m.Resync(event.table))
-        if "again" in line.timers:
-            line.fire("again")
 
 
 # ----------------------------------------------------------------------------------------------------- capabilities

@@ -1,193 +1,34 @@
 """The adapter of othello-platform, step by step: every trap of the real lobby, every capability."""
 
 import json
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bothost.rules as rules
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.lobbies import othello_protocol as wire
 from bothost.lobbies.base import Account, Capabilities
-from bothost.lobbies.othello_fold import START, Fold, notation, text
+from bothost.lobbies.othello_fold import START, text
 from bothost.lobbies.othello_platform import OthelloPlatform
 from bothost.lobbies.othello_session import OthelloPlatformOptions
 
-TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("othello_*.jsonl"))
-ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", password="planted-secret", user_agent="bot/1")
-START_BOARD = [0] * 27 + [2, 1] + [0] * 6 + [1, 2] + [0] * 27
-PROVEN = {}
-"""Capability → the test that proves it."""
-
-
-def proves(*names):
-    def mark(test):
-        PROVEN.update(dict.fromkeys(names, test.__name__))
-        return test
-
-    return mark
-
-
-def recorded(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def frame(kind, conn=1, **payload):
-    return m.Frame(conn, json.dumps({"type": kind, "payload": payload, "ts": 1}))
-
-
-def said(outputs):
-    return [json.loads(o.data) for o in outputs if isinstance(o, m.SendFrame)]
-
-
-def only(outputs, kind):
-    found = [o for o in outputs if isinstance(o, kind)]
-    assert len(found) == 1, outputs
-    return found[0]
-
-
-def calls(outputs):
-    return [o for o in outputs if isinstance(o, m.HttpRequest)]
-
-
-def reply(request, status, **body):
-    return m.HttpResult(request.request, status, (), json.dumps(body).encode())
-
-
-def refusal(request, status, code):
-    return reply(request, status, error={"code": code, "msg": "no"})
-
-
-def ready(memo=None, **options):
-    """Logged in as user 1."""
-    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(**options))
-    (login,) = calls(adapter.feed(m.Authenticate(memo or {})))
-    adapter.feed(reply(login, 200, token="jwt-1", refreshToken="r-1", user={"id": 1}))
-    adapter.feed(m.SocketOpened(1))
-    outputs = adapter.feed(frame("auth_ok", userId=1, username="ada"))
-    return adapter, outputs
-
-
-def seek(adapter, mode="match", **attributes):
-    return adapter.feed(m.Seek("s", m.Wish("othello", {}, {"mode": mode, **attributes})))
-
-
-def room(**changes):
-    state = {
-        "roomId": 7, "gameId": None, "blackId": 1, "whiteId": 2, "status": "waiting", "blackReady": False,
-        "whiteReady": False, "blackName": "ada", "whiteName": "bob", "ownerId": 1,
-    }  # fmt: skip
-    return frame("room_state", **{**state, **changes})
-
-
-def begin(black=1, white=2, game="g_1", **changes):
-    board = {"board": START_BOARD, "turn": "BLACK", "remainingMs": 30000}
-    return frame("game_start", gameId=game, blackId=black, whiteId=white, **{**board, **changes})
-
-
-def playing(seat=0):
-    """At game g_1; black is asked."""
-    adapter, _ = ready()
-    seek(adapter)
-    adapter.feed(room() if seat == 0 else room(blackId=2, whiteId=1))
-    outputs = adapter.feed(begin() if seat == 0 else begin(2, 1))
-    return adapter, outputs
-
-
-class Server:
-    """The truth of a game, as the lobby would tell it."""
-
-    def __init__(self):
-        self.state = rules.game("othello").new_state(0)
-        self.moves = []
-
-    def board(self):
-        return ["-XO".index(disc) for disc in self.state.view(0).to_json()["board"]]
-
-    def turn(self):
-        return None if self.state.terminal else ["BLACK", "WHITE"][self.state.to_act[0]]
-
-    def move(self, square, conn=1):
-        (seat,) = self.state.to_act
-        self.state.apply(seat, rules.game("othello").parse(square))
-        while not self.state.terminal and list(self.state.legal(self.state.to_act[0])) == [64]:
-            self.state.apply(self.state.to_act[0], 64)
-        pos = {"x": "abcdefgh".index(square[0]), "y": int(square[1]) - 1}
-        color = ["BLACK", "WHITE"][seat]
-        self.moves.append({"seq": len(self.moves) + 1, "color": color, "pos": pos, "isPass": False, "flipped": []})
-        return self.told(conn)
-
-    def told(self, conn=1):
-        last = self.moves[-1]
-        return frame("move", conn, gameId="g_1", board=self.board(), nextTurn=self.turn(), remainingMs=30000, **last)
-
-    def sync(self, conn=1, **changes):
-        told = {"gameId": "g_1", "blackId": 1, "whiteId": 2, "turn": self.turn(), "board": self.board()}
-        more = {"remainingMs": 21000, "status": "playing", "moves": self.moves}
-        return frame("state_sync", conn, **{**told, **more, **changes})
-
-
-# ------------------------------------------------------------------------------------------------------- transcripts
-
-
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_every_frame_of_the_real_lobby_is_understood(path):
-    for line in recorded(path):
-        if line["dir"] == "in":
-            wire.decode(json.dumps(line["data"]))
-
-
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
-def test_every_game_of_the_real_lobby_folds_to_the_boards_that_it_told(path):
-    folds = {}
-    for line in recorded(path):
-        if line["dir"] != "in":
-            continue
-        told = wire.decode(json.dumps(line["data"]))
-        if isinstance(told, wire.GameStart):
-            fold = folds[line["conn"]] = Fold(0)
-            fold.observe(START)
-            assert fold.board == text(told.board)
-        elif isinstance(told, wire.Moved):
-            fold = folds[line["conn"]]
-            assert fold.place(told.color, notation(told.pos)) is not None
-            assert (fold.board, fold.turn) == (text(told.board), told.next_turn)
-    assert len(TRANSCRIPTS) == 6
-
-
-def connections():
-    for path in TRANSCRIPTS:
-        lines = recorded(path)
-        for name in sorted({line["conn"] for line in lines if line["dir"] == "in"}):
-            frames = [line["data"] for line in lines if line["dir"] == "in" and line["conn"] == name]
-            if any(data["type"] == "auth_ok" for data in frames):
-                yield pytest.param(frames, id=f"{path.stem}-{name}")
-
-
-@pytest.mark.parametrize("frames", list(connections()))
-def test_a_whole_connection_gives_events_that_fold_without_a_gap(frames):
-    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
-    (login,) = calls(adapter.feed(m.Authenticate()))
-    adapter.feed(reply(login, 200, token="jwt"))
-    adapter.feed(m.SocketOpened(1))
-    view = None
-    for data in frames:
-        for output in adapter.feed(m.Frame(1, json.dumps(data))):
-            assert not isinstance(output, m.Unknown)
-            match output:
-                case m.HandStarted():
-                    view = rules.game("othello").new_view(output.seat)
-                case m.Delta():
-                    assert output.seq == view.seq
-                    view.observe_all(output.events)
-                case m.ActionRequest():
-                    assert view.asked and output.seq == view.seq and 64 not in view.legal()
-                case m.HandEnded(reason="normal"):
-                    assert view.terminal
-
+from .othello_platform_bench import (
+    ACCOUNT,
+    PROVEN,
+    START_BOARD,
+    Server,
+    calls,
+    frame,
+    only,
+    playing,
+    proves,
+    ready,
+    refusal,
+    reply,
+    room,
+    said,
+    seek,
+)
 
 # ----------------------------------------------------------------------------------------------------------- log in
 
@@ -627,40 +468,3 @@ def test_heartbeat():
 def test_every_capability_is_proven():
     assert set(Capabilities.__struct_fields__) == set(PROVEN)
     assert OthelloPlatform in bothost_lobbies()
-
-
-# --------------------------------------------------------------------------------------------------- hostile frames
-
-json_values = st.sampled_from(
-    [None, True, -1, 0, 2, 64, 1.5, "", "BLACK", "1", [], [0] * 64, {}, {"x": 8, "y": 0}, "g_1"]
-)
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.data())
-def test_whatever_arrives_feed_returns(data):
-    adapter, _ = playing()
-    server = Server()
-    known = [begin(game="g_2"), room(), server.move("d3"), server.sync(), frame("error", code="X")]
-    payload = json.loads(data.draw(st.sampled_from(known)).data)
-    kind, fields = payload["type"], payload["payload"]
-    for name in data.draw(st.sets(st.sampled_from(sorted(fields)))):
-        fields[name] = data.draw(json_values)
-    for output in adapter.feed(m.Frame(1, json.dumps({"type": kind, "payload": fields}))):
-        assert output is not None
-
-
-@pytest.mark.parametrize(
-    "raw", ["", "[]", "{", '{"type":1}', '{"type":"move"}', '{"type":"new_thing","payload":{}}', b"\xff"]
-)
-def test_what_is_not_understood_is_told_and_never_fatal(raw):
-    adapter, _ = playing()
-    (told,) = adapter.feed(m.Frame(1, raw))
-    assert isinstance(told, m.Unknown)
-
-
-def test_secrets_are_in_no_event():
-    outputs = ready()[1] + playing()[1]
-    events = [o for o in outputs if not isinstance(o, m.HttpRequest | m.SendFrame)]
-    assert "planted-secret" not in repr(events) and "jwt-1" not in repr(events)
-    assert "jwt-1" not in repr(wire.login(b'{"token":"jwt-1"}'))
