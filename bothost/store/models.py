@@ -157,7 +157,7 @@ decisions = sa.Table(
     _column("raw", sa.LargeBinary, null=True),
     _column("at_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role"),
-    sa.Index(None, "id", postgresql_using="brin", postgresql_with={"pages_per_range": 32, "autosummarize": "on"}),
+    sa.Index(None, "id"),  # on PostgreSQL BRIN; told here, that would import its dialect in every process
 )
 
 outcomes = sa.Table(
