@@ -362,12 +362,33 @@ class PlayMatch(Protocol):
     ) -> dict[str, Any]: ...
 
 
+class RecordGames(Protocol):
+    """Lets strategies play and writes their hands to a log, in the folder of the run, as a host does.
+
+    Hands that an earlier run has logged are not played again.
+    """
+
+    def __call__(
+        self,
+        game: str,
+        players: Mapping[str, Contestant],
+        *,
+        hands: int,
+        seed: int = 0,
+        rules: Mapping[str, Any] | None = None,
+        report: ReportProgress | None = None,
+    ) -> PlayerLog:
+        """``players``: name → who plays; each sits at equally many hands. All of them agree to be imitated."""
+        ...
+
+
 class ReproductionRun(msgspec.Struct, frozen=True, kw_only=True):
     """One reproduction, as the command line asks for it."""
 
     out: Path
     """Folder of everything that it writes; it exists, and may hold what an interrupted run left."""
     play: PlayMatch
+    record: RecordGames
     full: bool = False
     """At the source's size, not at one that fits two cores and some minutes."""
     seed: int = 0

@@ -45,7 +45,7 @@ def final_of(view: View) -> Json:
     return {key: value for key, value in view.to_json().items() if key not in ("history", "reveal", "events")}
 
 
-class _Hand:
+class HandInPlay:
     """One hand in progress, seen as the host sees it: each seat folds its own events."""
 
     def __init__(
@@ -56,26 +56,37 @@ class _Hand:
         self.lineup = lineup
         self.state: State = game.new_state(deal_seed(seed, deal))
         self.views = [game.new_view(seat) for seat in range(game.num_seats)]
-        self.players: list[Player] = [
-            strategies[who].player(
-                Table(
-                    lobby="arena",
-                    table=f"{deal}.{number}",
-                    game=game,
-                    seat=seat,
-                    seed=deal_seed(seed, deal) ^ (0x5DEECE66D * (1 + number * game.num_seats + seat)) & (2**63 - 1),
-                )
+        self.tables = [
+            Table(
+                lobby="arena",
+                table=f"{deal}.{number}",
+                game=game,
+                seat=seat,
+                seed=self.player_seed(seed, seat),
             )
-            for seat, who in enumerate(lineup)
+            for seat in range(len(lineup))
+        ]
+        self.players: list[Player] = [
+            strategies[who].player(table) for who, table in zip(lineup, self.tables, strict=True)
         ]
         self.decisions = [0] * len(strategies)
         self.seconds = [0.0] * len(strategies)
         self.illegal = [0] * len(strategies)
         self.fold()
 
+    def player_seed(self, seed: int, seat: int) -> int:
+        """Seed of the player of a seat, in a match of this seed."""
+        nth = 1 + self.number * len(self.views) + seat
+        return deal_seed(seed, self.deal) ^ (0x5DEECE66D * nth) & (2**63 - 1)
+
     def fold(self) -> None:
+        """Tell each seat what it may know of what has happened."""
         for seat, view in enumerate(self.views):
-            view.observe_all(self.state.events(seat, view.seq))
+            self.told(seat, self.state.events(seat, view.seq))
+
+    def told(self, seat: int, events: Sequence[str]) -> None:
+        """A seat receives events."""
+        self.views[seat].observe_all(events)
 
     def requests(self, budget: Budget) -> list[tuple[int, Request]]:
         """What is asked now: (seat, request), all the seats of a simultaneous decision at once."""
@@ -85,6 +96,7 @@ class _Hand:
         ]
 
     def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
+        """Do what a player decided; the first legal action where it may not."""
         who = self.lineup[seat]
         self.decisions[who] += 1
         self.seconds[who] += seconds
@@ -106,10 +118,10 @@ class _Hand:
         )
 
 
-def _decide(hands: Iterable[_Hand], strategies: Sequence[Strategy], ms: float) -> None:
+def decide(hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: float = math.inf) -> None:
     """One decision of every asked seat, one ``decide_many`` per contestant."""
     budget = Budget(deadline=time.monotonic() + ms / 1000.0 if math.isfinite(ms) else math.inf)
-    asked: list[list[tuple[_Hand, int, Request]]] = [[] for _ in strategies]
+    asked: list[list[tuple[HandInPlay, int, Request]]] = [[] for _ in strategies]
     for hand in hands:
         for seat, request in hand.requests(budget):
             asked[hand.lineup[seat]].append((hand, seat, request))
@@ -155,7 +167,7 @@ def play_deals(
     """
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}
-    hands: list[_Hand] = []
+    hands: list[HandInPlay] = []
     exhausted = False
     while True:
         while not exhausted and len(open_deals) < batch:
@@ -164,10 +176,10 @@ def play_deals(
                 exhausted = True
                 break
             open_deals[deal] = {}
-            hands += [_Hand(game, deal, number, lineup, strategies, seed) for number, lineup in enumerate(seats)]
+            hands += [HandInPlay(game, deal, number, lineup, strategies, seed) for number, lineup in enumerate(seats)]
         if not hands:
             return
-        _decide(hands, strategies, ms)
+        decide(hands, strategies, ms)
         running = []
         for hand in hands:
             if not hand.state.terminal:

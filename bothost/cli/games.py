@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from bothost.cli import generate, options, output
 from bothost.cli import hand_query as hands
-from bothost.cli import options, output
 from bothost.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True, help="The hands in the log.")
+app.command("generate")(generate.command)
 
 
 @app.command("list")

@@ -10,6 +10,7 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
+from bothost.cli.reasons import explanation
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def command(
         str | None, typer.Option(help="All hands since then: where --model disagrees most with what was decided.")
     ] = None,
     strategy: hands.StrategyName = None,
-    top: Annotated[int, typer.Option(min=1, help="How many disagreements to list.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many disagreements, or reasons of a decision, to list.")] = 10,
     option: Annotated[list[str] | None, typer.Option(help="Option of the strategy, KEY=VALUE.")] = None,
     config: options.Config = None,
     json: options.Json = False,
@@ -52,7 +53,7 @@ def command(
         try:
             if what is not None:
                 found = _of(registry.store, what, replayer, model)
-                output.emit([_plain(item) for item in found], json, _table(found, model))
+                output.emit([_plain(item) for item in found], json, _table(found, model) + _why(found, top))
                 exact = all(item.exact for item in found if item.again is not None)
                 if model is None and not exact:
                     raise typer.Exit(1)
@@ -131,3 +132,15 @@ def _table(found: list[Replayed], model: str | None) -> str:
         rows.append((item.id, place, item.phase, len(item.legal), item.logged.notation, again, said))
     header = ("DECISION", "EVENT", "PHASE", "LEGAL", "LOGGED", "AGAIN", "")
     return output.table(rows, header) if rows else "no decisions"
+
+
+def _why(found: list[Replayed], top: int) -> str:
+    """How one decision explains itself, as it was logged and as it was made again."""
+    if len(found) != 1:
+        return ""
+    lines: list[str] = []
+    for title, answer in (("logged", found[0].logged), ("again", found[0].again)):
+        said = [] if answer is None else explanation({"reasons": answer.reasons}, top)
+        if answer is not None and said and not (title == "again" and answer.reasons == found[0].logged.reasons):
+            lines += ["", f"{answer.notation} ({title})", *(f"  {line}" for line in said)]
+    return "".join(f"\n{line}" for line in lines)

@@ -9,12 +9,14 @@ import platform
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bothost.cli import options, output
+from bothost.cli.generate import Recordings
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,16 +47,18 @@ def command(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is no folder", advice="name another with --out")
     folder.mkdir(parents=True, exist_ok=True)
+    recordings = Recordings(plugins, folder / "games")
     run = ReproductionRun(
         out=folder,
         play=Matches(plugins, folder / "matches", workers, config),
+        record=recordings,
         full=full,
         seed=seed,
         workers=workers,
         command=_line(name, full, seed, option or []),
     )
     began = time.monotonic()
-    with output.progress(None, f"reproduce {name}") as advance:
+    with closing(recordings), output.progress(None, f"reproduce {name}") as advance:
         made = reproduction(settled).run(run, advance)
     record = _record(run, made, time.monotonic() - began)
     (folder / RESULTS).write_text(json.dumps(record, indent=2) + "\n")

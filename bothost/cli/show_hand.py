@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bothost.cli.output import printable
+from bothost.cli.reasons import explanation, remarks
 
 Json = dict[str, Any]
 
@@ -79,8 +80,10 @@ def _decision(decision: Json, out: Console, top: int) -> None:
         out.print(Text(f"         fallback: {printable(decision['fallback'])}", style="yellow"))
     if decision["legal"] > 1:
         _actions(decision["actions"], out, top)
-    if decision["stats"]:
-        out.print(Text(f"         {printable(_reasons(decision['stats']))}", style="italic"))
+    for line in explanation(decision["stats"], top):
+        out.print(Text(f"         {line}", style="italic"))
+    if said := remarks(decision["stats"] or {}):
+        out.print(Text(f"         {said}", style="italic"))
     for outcome in decision["outcomes"]:
         if outcome["kind"] not in ("sent", "acknowledged"):
             detail = f": {outcome['detail']}" if outcome["detail"] else ""
@@ -99,14 +102,6 @@ def _actions(actions: list[Json], out: Console, top: int) -> None:
         out.print(Text("  ".join(parts).rstrip(), style="dim" if not action["chosen"] else ""))
     if len(weighed) > len(shown):
         out.print(Text(f"           … {len(weighed) - len(shown)} more", style="dim"))
-
-
-def _reasons(stats: Any) -> str:
-    if not isinstance(stats, dict):
-        return str(stats)
-    return ", ".join(
-        f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in stats.items()
-    )
 
 
 def _tail(report: Json, out: Console) -> None:

@@ -40,6 +40,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     policy: tuple[float, ...] | None
     values: tuple[float, ...] | None
     value: float | None
+    reasons: Any = None
+    """``stats["reasons"]`` of the decision, where it explains itself."""
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,11 +211,16 @@ def _not_asked(row: DecisionRecord) -> str:
     return ""
 
 
+def _stats(row: DecisionRecord) -> Json:
+    stats = {} if row.stats is None else json.loads(row.stats)
+    return stats if isinstance(stats, dict) else {}
+
+
 def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
     legal = view.legal()
     grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
-    stats = {} if row.stats is None else json.loads(row.stats)
-    decision = player.replay(view.clone(), legal, stats) if isinstance(stats, dict) and stats else None
+    stats = _stats(row)
+    decision = player.replay(view.clone(), legal, stats) if stats else None
     if decision is None:
         decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
     action = int(decision.action)
@@ -223,6 +230,7 @@ def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
         policy=_floats(decision.policy),
         values=_floats(decision.values),
         value=None if decision.value is None else float(decision.value),
+        reasons=(decision.stats or {}).get("reasons"),
     )
 
 
@@ -235,6 +243,7 @@ def _compared(
         policy=_floats(None if row.policy is None else np.frombuffer(row.policy, "<f4")),
         values=_floats(None if row.action_values is None else np.frombuffer(row.action_values, "<f4")),
         value=row.value,
+        reasons=_stats(row).get("reasons"),
     )
     exact = folded is not None and folded.to_bytes() == row.view and folded.hash() == row.state_hash
     exact = exact and folded is not None and _same_encodings(game, view, folded)

@@ -155,6 +155,40 @@ def rhcp_choice(view: View) -> tuple[int, str]:
     return _native.doudizhu_rhcp_choice(_native_view(view))
 
 
+@cache
+def habits() -> tuple[str, ...]:
+    """Names of the habits that make a :class:`Style`; ``cpp/doudizhu/style.h`` says what each does."""
+    return tuple(_native.doudizhu_habits())
+
+
+@dataclass(frozen=True)
+class StyledChoice:
+    """What a player of a style does, and why."""
+
+    action: int
+    rule: int
+    """What the rule player would like best."""
+    habits: dict[str, float]
+    """What each habit adds to the action, in half points; those that say nothing are left out."""
+
+
+class Style:
+    """The rule player's judgement of moves, bent by habits: players that can be told apart.
+
+    ``options``: the weight of any of ``habits()``, in half points; ``bombs_from`` (cards of an enemy from which on
+    bombs are neither held back nor hurried, default 2), ``bid`` (added to the chance of winning by which it bids),
+    ``sees_wins`` (default true), ``temperature`` (half points; default 0: always what it likes best). Without any it
+    plays nearly as the rule player does. Raises ValueError.
+    """
+
+    def __init__(self, **options: float) -> None:
+        self._native = _native.DoudizhuStyle(options)
+
+    def choose(self, view: View, mood: int = 0) -> StyledChoice:
+        """The action of the seat that is asked; equal moods give equal actions. Raises ValueError where it is not."""
+        return StyledChoice(*self._native.choose(_native_view(view), mood))
+
+
 def _native_view(view: View) -> _native.View:
     if not isinstance(view, _native.View):
         raise TypeError("the view is not one of Dou Dizhu")

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bothost.rules import _native
 from bothost.rules._native import othello_perft as perft
 from bothost.rules.game import View
 
-__all__ = ["Found", "choose", "perft"]
+__all__ = ["WEIGHTS", "Found", "choose", "judge", "perft"]
+
+WEIGHTS = {
+    "mobility": 900,
+    "frontier": 500,
+    "corners": 800,
+    "stability": 250,
+    "danger": 350,
+    "edges": 0,
+    "greed": 0,
+}
+"""What the native player judges positions by, in hundredths of a disc; ``cpp/othello/search.h`` says what each does."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,26 @@ def choose(view: View, *, depth: int = 6, solve_from: int = 12, nodes: int = 120
     on any machine, at five to ten million a second; what was found until then stands. Releases the GIL. Raises
     ValueError unless the view's seat is asked, TypeError for another game's view.
     """
+    return Found(*_native.othello_choose(_native_view(view), depth, solve_from, nodes))
+
+
+def judge(
+    view: View,
+    *,
+    depth: int = 2,
+    solve_from: int = 6,
+    nodes: int = 20_000,
+    weights: Mapping[str, int] | None = None,
+) -> dict[int, float]:
+    """Action → discs ahead, about: every action judged for itself, ``depth`` plies ahead, by ``WEIGHTS`` where
+    ``weights`` does not name others. Exact from ``solve_from`` empty squares on; empty where only a pass is possible.
+
+    Deterministic; releases the GIL. Raises as ``choose`` does, and ValueError for a weight that does not exist.
+    """
+    return dict(_native.othello_judge(_native_view(view), depth, solve_from, nodes, dict(weights or {})))
+
+
+def _native_view(view: View) -> _native.View:
     if not isinstance(view, _native.View):
         raise TypeError("the view is not one of Othello")
-    return Found(*_native.othello_choose(view, depth, solve_from, nodes))
+    return view

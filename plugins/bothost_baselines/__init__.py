@@ -19,6 +19,8 @@ STRATEGIES = (
     ("othello", "RuleOthello"),
     ("pairing", "RulePairing"),
     ("search", "SearchPairing"),
+    ("styled_doudizhu", "StyledDoudizhu"),
+    ("styled_othello", "StyledOthello"),
 )
 """(module, class), imported only when the strategies are asked for."""
 

@@ -227,7 +227,7 @@ def test_the_reproduction_plays_every_row_and_goes_on_where_it_was(tmp_path: Pat
         return {**figures, "ms_per_move": {"A": 1.0, "B": 0.1}}
 
     options = msgspec.convert({"deals": 10, "ladder_deals": 3, "iterations": [10, 20]}, reproduction.Options)
-    run = ReproductionRun(out=tmp_path, play=play)  # type: ignore[arg-type]
+    run = ReproductionRun(out=tmp_path, play=play, record=None)  # type: ignore[arg-type]
     made = reproduction(options).run(run, lambda done, note="", total=None: None)
     assert (tmp_path / "win_rates.png").stat().st_size > 1000
     assert [step["more"] for step in made.figures["ladder"]] == [20]

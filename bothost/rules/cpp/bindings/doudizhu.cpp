@@ -7,12 +7,16 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/erased.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
 #include "doudizhu/rhcp.h"
+#include "doudizhu/style.h"
 
 namespace bothost::python {
 namespace {
@@ -44,13 +48,52 @@ nb::object abstract_map() {
   return nb::ndarray<nb::numpy, std::int16_t>(data, {n}, owner).cast();
 }
 
-template <Choice (*policy)(const Sight&)>
-nb::tuple choice_of(const AnyView& view) {
+const View& asked(const AnyView& view) {
   const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
   if (!own) throw nb::type_error("the view is not one of Dou Dizhu");
   if (!own->asked()) throw InvalidInput("this seat is not asked");
-  const auto choice = policy(Sight::of(own->native()));
+  return own->native();
+}
+
+template <Choice (*policy)(const Sight&)>
+nb::tuple choice_of(const AnyView& view) {
+  const auto choice = policy(Sight::of(asked(view)));
   return nb::make_tuple(choice.action, choice.reason);
+}
+
+/// Habits by their names, and the other members of Style by theirs.
+Style style_of(const Json& json) {
+  Style style;
+  for (const auto& [key, value] : json.object("style")) {
+    const auto habit = std::find(kHabitNames.begin(), kHabitNames.end(), key);
+    if (key == "bombs_from") {
+      style.bombs_from = static_cast<int>(value.integer(key, 0, 20));
+    } else if (key == "sees_wins") {
+      style.sees_wins = value.boolean(key);
+    } else {
+      const double number = value.number(key);
+      if (!(std::abs(number) <= 1000)) throw InvalidInput(key + " is not within -1000 .. 1000");
+      if (habit != kHabitNames.end())
+        style.habits[static_cast<std::size_t>(habit - kHabitNames.begin())] = number;
+      else if (key == "bid")
+        style.bid = number;
+      else if (key == "temperature" && number >= 0)
+        style.temperature = number;
+      else
+        throw InvalidInput(key + " is no part of a style, or negative");
+    }
+  }
+  return style;
+}
+
+/// (action, the rule player's favourite, {habit: half points that it adds to the action})
+nb::tuple styled_choice(const Style& style, const AnyView& view, nb::handle mood) {
+  const StyledChoice choice = choose_in_style(Sight::of(asked(view)), style, seed(mood));
+  nb::dict habits;
+  for (std::size_t i = 0; i < kHabitNames.size(); ++i)
+    if (choice.habits[i] != 0)
+      habits[nb::str(kHabitNames[i].data(), kHabitNames[i].size())] = choice.habits[i];
+  return nb::make_tuple(choice.action, choice.rule, habits);
 }
 
 double likelihood(const AnyView& view, const AnyState& deal) {
@@ -91,6 +134,12 @@ void bind_doudizhu(nb::module_& m) {
       [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); },
       nb::arg("cards"));
   m.def("doudizhu_rule_choice", &choice_of<choose>, nb::arg("view"));
+  nb::class_<Style>(m, "DoudizhuStyle", nb::is_final())
+      .def(
+          "__init__", [](Style* self, nb::dict options) { new (self) Style(style_of(json_from(options))); },
+          nb::arg("options"))
+      .def("choose", &styled_choice, nb::arg("view"), nb::arg("mood"));
+  m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
   m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"));
   m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
 }

@@ -1,6 +1,12 @@
 // The rule player of Othello.
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/erased.h"
@@ -10,26 +16,57 @@
 namespace nb = nanobind;
 
 namespace bothost::python {
+namespace {
+
+std::int64_t within(nb::handle value, const char* name, std::int64_t low, std::int64_t high) {
+  const std::int64_t number = integer(value);
+  if (number < low || number > high)
+    throw InvalidInput(std::string(name) + ": " + std::to_string(number) + " is not within " +
+                       std::to_string(low) + " .. " + std::to_string(high));
+  return number;
+}
+
+othello::SearchLimits limits_of(nb::handle depth, nb::handle solve_from, nb::handle nodes) {
+  othello::SearchLimits limits;
+  limits.depth = static_cast<int>(within(depth, "depth", 1, 30));
+  limits.solve_from = static_cast<int>(within(solve_from, "solve_from", 0, 60));
+  limits.nodes = static_cast<std::uint64_t>(within(nodes, "nodes", 1, std::int64_t{1} << 40));
+  return limits;
+}
+
+othello::Weights weights_of(const Json& json) {
+  othello::Weights weights;
+  const std::array<std::pair<std::string_view, int*>, 7> known{{{"mobility", &weights.mobility},
+                                                                {"frontier", &weights.frontier},
+                                                                {"corners", &weights.corners},
+                                                                {"stability", &weights.stability},
+                                                                {"danger", &weights.danger},
+                                                                {"edges", &weights.edges},
+                                                                {"greed", &weights.greed}}};
+  for (const auto& [key, value] : json.object("weights")) {
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
+    if (found == known.end()) throw InvalidInput(key + " is no weight");
+    *found->second = static_cast<int>(value.integer(key, -10'000, 10'000));
+  }
+  return weights;
+}
+
+othello::Board board_of(const AnyView& view) {
+  const auto* own = dynamic_cast<const erased::ViewOf<Othello>*>(&view);
+  if (!own) throw nb::type_error("the view is not one of Othello");
+  if (!own->asked()) throw InvalidInput("this seat is not asked");
+  return own->native().hand().now.board;
+}
+
+}  // namespace
 
 void bind_othello(nb::module_& m) {
   m.def(
       "othello_choose",
       [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes) {
-        const auto* own = dynamic_cast<const erased::ViewOf<Othello>*>(&view);
-        if (!own) throw nb::type_error("the view is not one of Othello");
-        if (!own->asked()) throw InvalidInput("this seat is not asked");
-        othello::SearchLimits limits;
-        const auto within = [](nb::handle value, const char* name, std::int64_t low, std::int64_t high) {
-          const std::int64_t number = integer(value);
-          if (number < low || number > high)
-            throw InvalidInput(std::string(name) + ": " + std::to_string(number) + " is not within " +
-                               std::to_string(low) + " .. " + std::to_string(high));
-          return number;
-        };
-        limits.depth = static_cast<int>(within(depth, "depth", 1, 30));
-        limits.solve_from = static_cast<int>(within(solve_from, "solve_from", 0, 60));
-        limits.nodes = static_cast<std::uint64_t>(within(nodes, "nodes", 1, std::int64_t{1} << 40));
-        const othello::Board board = own->native().hand().now.board;
+        const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
+        const othello::Board board = board_of(view);
         othello::SearchResult found;
         {
           nb::gil_scoped_release release;
@@ -40,6 +77,23 @@ void bind_othello(nb::module_& m) {
                               found.exact, found.nodes);
       },
       nb::arg("view"), nb::arg("depth") = 6, nb::arg("solve_from") = 12, nb::arg("nodes") = 120000);
+  m.def(
+      "othello_judge",
+      [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes, nb::dict weights) {
+        const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
+        const othello::Weights settled = weights_of(json_from(weights));
+        const othello::Board board = board_of(view);
+        std::vector<othello::RootMove> found;
+        {
+          nb::gil_scoped_release release;
+          found = othello::judge_moves(board, limits, settled);
+        }
+        nb::list out;
+        for (const auto& move : found)
+          out.append(nb::make_tuple(move.square, static_cast<double>(move.score) / othello::kDisc));
+        return out;
+      },
+      nb::arg("view"), nb::arg("depth"), nb::arg("solve_from"), nb::arg("nodes"), nb::arg("weights"));
 }
 
 }  // namespace bothost::python

@@ -43,8 +43,6 @@ bool may_be_one_play(Cards hand) {
 constexpr int kDepth = 5, kQuickDepth = 2;
 /// Most half points by which an erring playout misjudges a play.
 constexpr int kError = 16;
-/// Worth of plays that end the hand, and that win for certain.
-constexpr int kLastPlay = 2000, kCertainWin = 1000;
 /// Worth of leaving a trick to the partner where the rule player does.
 constexpr int kPartnersPlay = 60;
 
@@ -215,8 +213,10 @@ class Thinker {
   int most_ = 0, least_ = kDealSize + kBottomSize;
 };
 
-Choice call(const Sight& s, std::span<const Action> legal) {
-  const double p = landlord_win_probability(s.hand);
+}  // namespace
+
+Choice call(const Sight& s, std::span<const Action> legal, double eagerness) {
+  const double p = landlord_win_probability(s.hand) + eagerness;
   const Action first = Universe::get().first_call();
   if (s.rules.bidding == Bidding::grab)
     return p > 0.5 ? Choice{legal.back(), "a hand that wins"} : Choice{first, "weak"};
@@ -226,8 +226,6 @@ Choice call(const Sight& s, std::span<const Action> legal) {
   return {first, "weak for a higher bid"};
 }
 
-}  // namespace
-
 /// Logistic regression on 100,000 hands of this policy against itself (landlords won 42.3 % of them).
 double landlord_win_probability(Cards dealt) {
   const double x = -0.5457 + 0.01119 * hand_value(dealt) + 0.4086 * count_of(dealt, kTwo) +
@@ -236,9 +234,6 @@ double landlord_win_probability(Cards dealt) {
   return 1 / (1 + std::exp(-x));
 }
 
-namespace {
-
-/// The legal actions of the seat to act; they lie in scratch of this thread.
 std::span<const Action> legal_actions(const Sight& s) {
   thread_local std::vector<Action> legal(kMoveRoom);
   Action* end = legal.data();
@@ -252,8 +247,6 @@ std::span<const Action> legal_actions(const Sight& s) {
   }
   return {legal.data(), end};
 }
-
-}  // namespace
 
 Choice choose(const Sight& s) {
   const auto moves = legal_actions(s);

@@ -39,8 +39,17 @@ Choice choose(const Sight& sight);
 /// `noise` it errs by some points, so that a search does not count on it. A few microseconds.
 Action choose_quickly(const Sight& sight, Rng& rng, double noise);
 
+/// Likes of plays that end the hand, and what is added for those that win for certain.
+inline constexpr int kLastPlay = 2000, kCertainWin = 1000;
+
 /// How much the rule player likes each of its legal actions, in half points; `out` is aligned with `moves`.
 void preferences(const Sight& sight, std::span<const Action> moves, std::span<float> out);
+
+/// The rule player's call, were its chance to win as landlord larger by so much than it judges.
+Choice call(const Sight& sight, std::span<const Action> legal, double eagerness = 0);
+
+/// The legal actions of the seat to act; they lie in scratch of this thread.
+std::span<const Action> legal_actions(const Sight& sight);
 
 /// Estimated probability that a landlord with these 17 cards (before the bottom) wins among rule players.
 double landlord_win_probability(Cards dealt);

@@ -14,6 +14,7 @@ constexpr Squares kFileH = kFileA << 7;
 constexpr Squares kRow1 = 0xffULL;
 constexpr Squares kRow8 = kRow1 << 56;
 constexpr Squares kCorners = 0x8100000000000081ULL;
+constexpr Squares kEdges = kFileA | kFileH | kRow1 | kRow8;
 
 /// A corner with the squares beside it, which give it away while it is empty, and its two edges.
 struct Corner {
@@ -83,7 +84,7 @@ struct Ordered {
 
 class Searcher {
  public:
-  explicit Searcher(std::uint64_t most) : most_(most) {}
+  explicit Searcher(std::uint64_t most, const Weights& weights = {}) : weights_(weights), most_(most) {}
 
   std::uint64_t nodes() const { return nodes_; }
   bool stopped() const { return stopped_; }
@@ -97,7 +98,7 @@ class Searcher {
       const Board other = passed(board);
       return moves(other) ? -negamax(other, depth, -beta, -alpha) : final_discs(board) * kDisc;
     }
-    if (depth == 0) return evaluate(board);
+    if (depth == 0) return evaluate(board, weights_);
     return best(board, legal, alpha, beta,
                 [&](const Board& next, int a, int b) { return -negamax(next, depth - 1, -b, -a); });
   }
@@ -136,6 +137,7 @@ class Searcher {
     return value;
   }
 
+  Weights weights_;
   std::uint64_t most_;
   std::uint64_t nodes_ = 0;
   bool stopped_ = false;
@@ -168,19 +170,22 @@ int final_discs(const Board& board) {
   return own > enemy ? own - enemy + empty : own < enemy ? own - enemy - empty : 0;
 }
 
-int evaluate(const Board& board) {
+int evaluate(const Board& board, const Weights& weights) {
   const Squares empty = ~(board.own | board.enemy);
   const int left = count(empty);
-  int score = share(count(moves(board)) + 1, count(moves(passed(board))) + 1, 900);
+  int score = share(count(moves(board)) + 1, count(moves(passed(board))) + 1, weights.mobility);
   // discs beside empty squares are moves for the other side later on
   const Squares border = neighbours(empty);
-  score -= share(count(board.own & border), count(board.enemy & border), 500);
-  score += 800 * (count(board.own & kCorners) - count(board.enemy & kCorners));
-  score += 250 * (count(anchored(board.own)) - count(anchored(board.enemy)));
+  score -= share(count(board.own & border), count(board.enemy & border), weights.frontier);
+  score += weights.corners * (count(board.own & kCorners) - count(board.enemy & kCorners));
+  score += weights.stability * (count(anchored(board.own)) - count(anchored(board.enemy)));
+  if (weights.edges) score += weights.edges * (count(board.own & kEdges) - count(board.enemy & kEdges));
+  if (weights.greed) score += share(count(board.own), count(board.enemy), weights.greed);
+  const int beside = weights.danger * 12 / 35;
   for (const Corner& corner : kCornerList) {
     if (!(empty & corner.square)) continue;
-    score -= 350 * (count(board.own & corner.diagonal) - count(board.enemy & corner.diagonal));
-    score -= 120 * (count(board.own & corner.beside) - count(board.enemy & corner.beside));
+    score -= weights.danger * (count(board.own & corner.diagonal) - count(board.enemy & corner.diagonal));
+    score -= beside * (count(board.own & corner.beside) - count(board.enemy & corner.beside));
   }
   if (left <= 16) score += share(count(board.own), count(board.enemy), 100 * (17 - left));
   return score;
@@ -213,6 +218,24 @@ SearchResult choose(const Board& board, const SearchLimits& limits) {
   }
   result.nodes = searcher.nodes();
   return result;
+}
+
+std::vector<RootMove> judge_moves(const Board& board, const SearchLimits& limits, const Weights& weights) {
+  std::vector<RootMove> out;
+  for (Squares left = moves(board); left; left &= left - 1) out.push_back({std::countr_zero(left), 0});
+  if (out.empty()) return out;
+  const bool solving = count(~(board.own | board.enemy)) <= limits.solve_from;
+  Searcher searcher(limits.nodes, weights);
+  std::vector<RootMove> judged = out;
+  const auto judge = [&](auto&& value) {
+    for (RootMove& move : judged) move.score = value(placed(board, move.square));
+    if (!searcher.stopped()) out = judged;
+  };
+  for (int depth = 1; depth <= limits.depth && !searcher.stopped(); ++depth)
+    judge([&](const Board& next) { return -searcher.negamax(next, depth - 1, -kInfinite, kInfinite); });
+  if (solving && !searcher.stopped())
+    judge([&](const Board& next) { return -searcher.solve(next, -65, 65) * kDisc; });
+  return out;
 }
 
 }  // namespace bothost::othello

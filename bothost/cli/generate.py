@@ -1,0 +1,126 @@
+"""``bothost games generate``: hands between strategies, in the log as a host writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bothost.cli import options, output
+from bothost.config import StoreSettings, nearest
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.plugins import Plugins
+    from bothost.retrain.players import Players
+    from bothost.store import Store
+    from bothost.strategy import Contestant, ReportProgress
+
+
+def command(
+    game: Annotated[str, typer.Argument(help="Game, as in: doudizhu.")],
+    player: Annotated[
+        list[str], typer.Option("--player", help="NAME=ADDRESS, as in ada=styled-doudizhu; may be repeated.")
+    ],
+    hands: Annotated[int, typer.Option("--hands", "-n", min=1, help="How many, those of earlier calls included.")],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals, of who sits where, and of play.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="Option of a player, NAME.KEY=VALUE.")] = None,
+    rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
+    consents: Annotated[
+        bool, typer.Option("--consent/--no-consent", help="Whether the players agree to be imitated.")
+    ] = True,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Let strategies play without a lobby and log their hands as a host does: to try what learns from a log.
+
+    Each hand is logged from one seat, whose player is then an account of ours, at the lobby "generated".
+    """
+    from bothost.retrain.generate import LOBBY, Population, generate
+
+    settings, plugins = options.settings(config), options.plugins(config)
+    addresses = _players(player)
+    given = _options(options.nested(option or []), addresses)
+    resolved = {name: plugins.resolve(address, given[name]) for name, address in addresses.items()}
+    population = Population(_game(game, options.nested(rule or [])), resolved, seed)
+    with output.progress(hands, f"games of {game}") as advance:
+        spool = settings.host.data_dir / "spool"
+        played = generate(
+            settings.store, spool, population, hands, consents=consents, progress=lambda done, _: advance(done)
+        )
+    done = {"game": game, "lobby": LOBBY, "table": population.table, "hands": hands, "played": played}
+    output.emit(done, json, f"{played:,} hands played and logged: bothost games list --lobby {LOBBY}")
+
+
+class Recordings:
+    """Logs the games of a reproduction, each population in a database of its own in ``folder``."""
+
+    def __init__(self, plugins: Plugins, folder: Path) -> None:
+        self._plugins = plugins
+        self._folder = folder
+        self._stores: list[Store] = []
+
+    def __call__(
+        self,
+        game: str,
+        players: Mapping[str, Contestant],
+        *,
+        hands: int,
+        seed: int = 0,
+        rules: Mapping[str, Any] | None = None,
+        report: ReportProgress | None = None,
+    ) -> Players:
+        """See :class:`bothost.RecordGames`."""
+        from bothost import rules as known
+        from bothost.retrain.generate import Population, generate
+        from bothost.retrain.players import Players
+        from bothost.store import Store, schema
+
+        resolved = {name: self._plugins.resolve(one.address, one.options, one.weights) for name, one in players.items()}
+        population = Population(_game(game, rules or {}), resolved, seed)
+        settings = StoreSettings(url=f"sqlite:///{self._folder.absolute()}/{game}-{population.table}.db")
+        schema.upgrade(settings)
+
+        def tell(done: int, total: int) -> None:
+            if report is not None:
+                report(done, f"games of {game}", total)
+
+        generate(settings, self._folder / "spool", population, hands, progress=tell)
+        self._stores.append(Store.open(settings))
+        return Players(self._stores[-1], known.game)
+
+    def close(self) -> None:
+        """The logs are read no more."""
+        for store in self._stores:
+            store.close()
+
+
+def _game(name: str, rules: Mapping[str, Any]) -> Any:
+    from bothost import rules as known
+
+    try:
+        return known.game(name, **rules)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}", advice="see --rule KEY=VALUE") from error
+
+
+def _players(texts: Sequence[str]) -> dict[str, str]:
+    players: dict[str, str] = {}
+    for text in texts:
+        name, equals, address = text.partition("=")
+        if not equals or not name or not address or not name.isprintable():
+            raise UsageError(f"--player {text!r} is not NAME=ADDRESS", advice="as in ada=styled-doudizhu")
+        if name in players:
+            raise UsageError(f"two players are named {name!r}", advice="name each once")
+        players[name] = address
+    return players
+
+
+def _options(given: Mapping[str, Any], names: Collection[str]) -> dict[str, dict[str, Any]]:
+    for name, found in given.items():
+        if name not in names or not isinstance(found, dict):
+            advice = f"write NAME.KEY=VALUE; {nearest(name, sorted(names))}"
+            raise UsageError(f"--option {name} names no player's option", advice=advice)
+    return {name: dict(given.get(name, {})) for name in names}

@@ -1,0 +1,202 @@
+"""Hands between strategies, written to the log as a host writes them: a log to try things on, without a lobby.
+
+Each hand is logged from one of its seats in turn, whose player is then an account of ours; the others are people for
+all that the log knows. The rows are made by the host's own recorder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import sqlalchemy as sa
+
+from bothost.arena.lineup import Lineup
+from bothost.arena.match import HandInPlay, decide
+from bothost.config import StoreSettings
+from bothost.errors import StoreError, UsageError
+from bothost.host.plans import Loaded, Plan
+from bothost.host.recorder import Recorder, new_id
+from bothost.messages import PlayerInfo
+from bothost.plugins import Resolved
+from bothost.rules.game import Game
+from bothost.store.decision_log import DecisionLog
+from bothost.store.forget import delete_hands
+from bothost.store.models import game_ends, games
+from bothost.store.store import Store
+from bothost.strategy import Decision, Request, Strategy
+from bothost.tables.clock import ClockPolicy, window
+from bothost.tables.conduct import TableKey
+from bothost.tables.hand import Answer, Hand, HandClosed, Job
+
+LOBBY = "generated"
+BATCH = 64
+"""Hands under way at once."""
+
+Progress = Callable[[int, int], None]
+
+
+class Population:
+    """Who plays: name → strategy, and the hands that come of a seed."""
+
+    def __init__(self, game: Game, players: Mapping[str, Resolved], seed: int) -> None:
+        """Raises UsageError for nobody, or for a strategy that does not play the game."""
+        if not players:
+            raise UsageError("nobody plays", advice="name players, as in ada=styled-doudizhu")
+        for name, player in players.items():
+            if not player.strategy.supports(game):
+                raise UsageError(f"{name}: {player.address} does not play {game.name} under these rules")
+        self.game = game
+        self.names = tuple(players)
+        self.loaded = [Loaded(player) for player in players.values()]
+        self.seed = seed
+        identity = [game.name, game.rules, seed, [[name, *self._identity(one)] for name, one in players.items()]]
+        text = json.dumps(identity, sort_keys=True, default=str)
+        self.table = hashlib.sha256(text.encode()).hexdigest()[:16]
+        """The lobby's name of the table: another for other players, rules or seeds."""
+
+    @staticmethod
+    def _identity(player: Resolved) -> tuple[str, str, str | None]:
+        return player.address, repr(player.options), player.model.sha256 if player.model is not None else None
+
+    def lineup(self, number: int) -> Lineup:
+        """Who sits where at a hand: all equally often; nobody twice where there are players enough."""
+        draw = random.Random(f"{self.seed} {number}")
+        among = range(len(self.names))
+        seats = self.game.num_seats
+        if len(self.names) >= seats:
+            return tuple(draw.sample(among, seats))
+        return tuple(draw.sample(list(itertools.islice(itertools.cycle(among), seats)), seats))
+
+
+class _LoggedHand(HandInPlay):
+    """A hand of which one seat is logged."""
+
+    def __init__(
+        self,
+        population: Population,
+        strategies: Sequence[Strategy],
+        number: int,
+        recorder: Recorder,
+        consents: bool,
+    ) -> None:
+        game, lineup = population.game, population.lineup(number)
+        self.seat = number % game.num_seats
+        names = [population.names[who] for who in lineup]
+        infos = tuple(PlayerInfo(name, seat, name, True, consents) for seat, name in enumerate(names))
+        key = TableKey(LOBBY, names[self.seat], population.table)
+        self.log = Hand(SimpleNamespace(key=key), str(number), self.seat, infos, game.new_view(self.seat))
+        self.log.game_id = new_id()
+        self.log.plan = Plan(population.loaded[lineup[self.seat]], None, None)
+        self.recorder = recorder
+        super().__init__(game, number, 0, lineup, strategies, population.seed)
+        self.log.table = self.tables[self.seat]
+        recorder.hand_opened(self.log, {})
+
+    def player_seed(self, seed: int, seat: int) -> int:
+        return super().player_seed(seed, seat) & (2**63 - 1)  # as hosts draw them, and the log holds them
+
+    def told(self, seat: int, events: Sequence[str]) -> None:
+        super().told(seat, events)
+        if seat == self.seat:
+            self.log.unlogged += events
+
+    def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
+        if seat == self.seat:
+            view = request.view
+            job = Job(self.log, f"{self.deal}-{view.seq}", view, request.legal, _UNTIMED, view.seq, 0)
+            job.decision, job.elapsed_s = decision, seconds
+            if not view.is_legal(int(decision.action)):
+                job.decision = Decision(action=int(request.legal[0]))
+                job.decided_by, job.reason = "first-legal", "illegal"
+            action = view.notation(int(job.decision.action))
+            self.recorder.answer(Answer(self.log, job.request_id, view.seq, 0, (action,), (job,)))
+        super().answer(seat, request, decision, seconds)
+
+    def close(self) -> None:
+        """The hand is over."""
+        for player in self.players:
+            player.close()
+        self.recorder.hand_closed(HandClosed(self.log, "normal", tuple(self.state.returns)))
+
+
+_UNTIMED = window(ClockPolicy(), 0.0, None)
+
+
+def generate(
+    settings: StoreSettings,
+    spool: Path,
+    population: Population,
+    hands: int,
+    *,
+    consents: bool = True,
+    progress: Progress = lambda done, total: None,
+) -> int:
+    """Play and log the hands of numbers 0 … ``hands`` - 1 that are not logged yet; returns how many these were.
+
+    ``consents``: whether the players agree to be imitated. What an earlier, interrupted call left unfinished is deleted
+    and played again. Raises as ``DecisionLog.open`` does.
+    """
+    with Store.open(settings) as store:
+        done = _logged(store, population.table)
+    todo = [number for number in range(hands) if number not in done]
+    asyncio.run(_play(settings, spool, population, todo, consents, lambda n: progress(hands - len(todo) + n, hands)))
+    return len(todo)
+
+
+def _logged(store: Store, table: str) -> set[int]:
+    """Numbers of the hands that are in the log; those that did not end are deleted from it."""
+    ended = sa.exists().where(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
+    query = sa.select(games.c.game_id, games.c.hand, ended.label("ended")).where(
+        games.c.lobby == LOBBY, games.c.table == table
+    )
+    with store.begin() as connection:
+        rows = connection.execute(query).all()
+    delete_hands(store, (row.game_id for row in rows if not row.ended))
+    return {int(row.hand) for row in rows if row.ended}
+
+
+async def _play(
+    settings: StoreSettings,
+    spool: Path,
+    population: Population,
+    numbers: Collection[int],
+    consents: bool,
+    progress: Callable[[int], None],
+) -> None:
+    log = DecisionLog.open(settings, LOBBY, spool)
+    recorder = Recorder(log, host=LOBBY, config_hash=population.table, before_send=False)
+    strategies = [loaded.resolved.make() for loaded in population.loaded]
+    waiting: Iterator[int] = iter(numbers)
+    running: list[_LoggedHand] = []
+    ended = 0
+    try:
+        while True:
+            for number in itertools.islice(waiting, BATCH - len(running)):
+                running.append(_LoggedHand(population, strategies, number, recorder, consents))
+            if not running:
+                break
+            decide(running, strategies)
+            for hand in running:
+                if hand.state.terminal:
+                    hand.close()
+                    ended += 1
+            running = [hand for hand in running if not hand.state.terminal]
+            progress(ended)
+            await asyncio.sleep(0)  # rows leave in the turns of the event loop
+            await log.room()
+    finally:
+        recorder.close()
+        for strategy in strategies:
+            strategy.close()
+        await log.aclose()
+    if log.stats.rejected:
+        raise StoreError(
+            f"{log.stats.rejected} rows were refused by the database", advice="see rejected.log in the spool"
+        )

@@ -1,0 +1,121 @@
+"""Players of Dou Dizhu with a style: the rule player's judgement, bent by habits that a person might have.
+
+They differ measurably and play fast: somebody to imitate, where no people's games are at hand, and opponents that are
+not all alike. Habits are native (``cpp/doudizhu/style.h``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from bothost import Budget, Decision, Player, Strategy, Table
+from bothost.rules import ActionArray, Game, View, doudizhu
+
+STYLES: Mapping[str, Mapping[str, Any]] = {
+    "steady": {},
+    "bold": {"aggression": 12, "bombs": 8, "control": 3, "bid": 0.08},
+    "cautious": {"aggression": -10, "bombs": -8, "control": -4, "bid": -0.06},
+    "bomber": {"bombs": 40, "bombs_from": 0},
+    "hoarder": {"bombs": -60, "bombs_from": 1, "control": -7},
+    "pairs-first": {"pairs": 16, "chains": -8},
+    "long-first": {"length": 5, "chains": 8},
+    "short-first": {"length": -5, "ranks": -1.5, "kickers": -8},
+    "helper": {"help": 40, "feed": 60},
+    "loner": {"help": -80, "feed": -40, "length": -3},
+    "flashy": {"ranks": 3, "control": 6},
+    "blocker": {"block": 12, "aggression": 10, "ranks": 1.5},
+    "novice": {"sees_wins": False, "kickers": -10, "temperature": 6},
+}
+"""Name → the habits in which it differs from the rule player, ``steady``."""
+
+Weight = Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A style, and habits in which this player differs from it. Habits are in half points: a play of the hand costs 14,
+    and a rank is worth 2."""
+
+    style: str = "steady"
+    """One of ``STYLES``."""
+    aggression: Weight = None
+    """For any play that answers an enemy, against passing."""
+    bombs: Weight = None
+    """For a bomb or rocket, while no enemy is down to ``bombs_from`` cards; negative holds them back."""
+    length: Weight = None
+    """Per card of a lead."""
+    ranks: Weight = None
+    """Per rank of a lead; negative leads low cards first."""
+    pairs: Weight = None
+    """For leading pairs and chains of pairs."""
+    chains: Weight = None
+    """For leading chains of singles."""
+    kickers: Weight = None
+    """For plays with kickers."""
+    control: Weight = None
+    """Per ace, two and joker that a play spends."""
+    help: Weight = None
+    """For leaving a trick to the partner."""
+    feed: Weight = None
+    """For leading low what a partner with one or two cards may go out on."""
+    block: Weight = None
+    """Per rank above 9 of a lead that an enemy with one or two cards may go out on."""
+    bombs_from: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+    bid: Annotated[float, msgspec.Meta(ge=-1, le=1)] | None = None
+    """Added to the chance of winning by which it bids."""
+    sees_wins: bool | None = None
+    """Whether it sees plays that win for certain."""
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=1000)] | None = None
+    """Of its moods: it draws from the softmax of its likes over this many half points; 0: always what it likes best."""
+
+    def __post_init__(self) -> None:
+        if self.style not in STYLES:
+            raise ValueError(f"there is no style {self.style!r}: {', '.join(STYLES)}")
+
+    def habits(self) -> dict[str, Any]:
+        """What ``doudizhu.Style`` takes."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "style"}
+        return {**STYLES[self.style], **{name: value for name, value in given.items() if value is not None}}
+
+
+class StyledDoudizhuPlayer(Player):
+    """Keeps nothing between decisions: what it does depends on the table's seed and the view alone, and so replays."""
+
+    def __init__(self, style: doudizhu.Style, game: Game, seed: int) -> None:
+        self.style = style
+        self.game = game
+        self.seed = seed
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        choice = self.style.choose(view, self.seed ^ view.hash())
+        if choice.action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
+        if choice.action == choice.rule:
+            return Decision(action=choice.action, stats={"reason": "as the rule player likes it"})
+        habit = max(choice.habits, key=lambda name: choice.habits[name], default="")
+        reason = (
+            f"{habit}, worth {choice.habits[habit] / 2:g} points" if habit and choice.habits[habit] > 0 else "habits"
+        )
+        return Decision(action=choice.action, stats={"reason": reason, "rule_player": self.game.notation(choice.rule)})
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        action = self.style.choose(view, self.seed ^ view.hash()).action
+        return Decision(action=action if action in legal else int(legal[0]))
+
+
+class StyledDoudizhu(Strategy):
+    """One of many players that can be told apart."""
+
+    name = "styled-doudizhu"
+    version = "1"
+    games = ("doudizhu",)
+    Options: ClassVar[type[msgspec.Struct]] = Options
+
+    def __init__(self, options: Any, model: Any = None) -> None:
+        super().__init__(options, model)
+        self.style = doudizhu.Style(**options.habits())
+
+    def player(self, table: Table) -> StyledDoudizhuPlayer:
+        return StyledDoudizhuPlayer(self.style, table.game, table.seed)

@@ -1,0 +1,168 @@
+"""Hands between strategies, logged without a lobby: the rows of a host, once each, whatever interrupts it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bothost import rules
+from bothost.cli import main
+from bothost.cli.generate import Recordings
+from bothost.config import StoreSettings
+from bothost.errors import UsageError
+from bothost.plugins import Plugins
+from bothost.retrain import generate as module
+from bothost.retrain.generate import Population, generate
+from bothost.retrain.players import Players
+from bothost.store import Store, schema
+from bothost.store.hand_report import report
+from bothost.store.reader import counts, iter_hands, iter_timelines
+from bothost.strategy import Contestant
+
+NAMES = ("ada", "bob", "cyd", "dan")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    made = StoreSettings(url=f"sqlite:///{tmp_path}/log.db")
+    schema.upgrade(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def plugins():
+    return Plugins.load()
+
+
+def population(plugins, name="doudizhu", players=4, seed=1):
+    who = {player: plugins.resolve(f"styled-{name}", {"temperature": 1.0}) for player in NAMES[:players]}
+    return Population(rules.game(name), who, seed)
+
+
+@pytest.mark.parametrize(("name", "players"), [("doudizhu", 4), ("doudizhu", 2), ("othello", 3)])
+def test_hands_are_logged_whole_and_are_those_that_were_played(settings, plugins, tmp_path, name, players):
+    assert generate(settings, tmp_path / "spool", population(plugins, name, players), 12) == 12
+    with Store.open(settings) as store:
+        timelines = list(iter_timelines(store, iter_hands(store)))
+        assert sorted(int(timeline.hand.game.hand) for timeline in timelines) == list(range(12))
+        assert {timeline.hand.game.seat for timeline in timelines} == set(range(rules.game(name).num_seats))
+        for timeline in timelines:
+            told = report(timeline, rules.game)
+            assert told["problems"] == [] and told["deal"] and told["state"] == "normal"
+            assert len(told["scores"]) == rules.game(name).num_seats
+            assert told["strategy"] == f"styled-{name}" and not any(d["fallback"] for d in told["decisions"])
+        log = Players(store, rules.game)
+        moves = list(log.moves(name))
+        assert {move.player for move in moves} == set(NAMES[:players])
+        assert log.lineage()["read"][0]["left_out"] == {}
+
+
+def test_the_same_seed_gives_the_same_hands_however_they_are_cut(settings, plugins, tmp_path, monkeypatch):
+    def played(store):
+        return [(m.player, m.seat, m.action, m.view.hash()) for m in Players(store, rules.game).moves("doudizhu")]
+
+    generate(settings, tmp_path / "spool", population(plugins), 10)
+    other = StoreSettings(url=f"sqlite:///{tmp_path}/other.db")
+    schema.upgrade(other)
+    monkeypatch.setattr(module, "BATCH", 1)
+    assert generate(other, tmp_path / "spool", population(plugins), 4) == 4
+    assert generate(other, tmp_path / "spool", population(plugins), 10) == 6
+    assert generate(other, tmp_path / "spool", population(plugins), 10) == 0
+    with Store.open(settings) as one, Store.open(other) as two:
+        assert sorted(played(one)) == sorted(played(two))
+    assert population(plugins, seed=2).table != population(plugins).table != population(plugins, players=3).table
+
+
+def test_hands_that_were_cut_off_are_played_again(settings, plugins, tmp_path, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        if done >= 2:
+            raise Stop
+
+    monkeypatch.setattr(module, "BATCH", 5)
+    with pytest.raises(Stop):
+        generate(settings, tmp_path / "spool", population(plugins), 8, progress=stop)
+    with Store.open(settings) as store:
+        ended = [hand.end is not None for hand in iter_hands(store)]
+        assert 2 <= sum(ended) < len(ended)
+    assert generate(settings, tmp_path / "spool", population(plugins), 8) == 8 - sum(ended)
+    with Store.open(settings) as store:
+        assert sorted(int(hand.game.hand) for hand in iter_hands(store) if hand.end is not None) == list(range(8))
+        assert counts(store)["games"] == counts(store)["game_ends"] == 8
+
+
+def test_everybody_sits_equally_often_and_nobody_against_themselves(plugins):
+    many = population(plugins)
+    seats = [many.lineup(number) for number in range(600)]
+    assert all(len(set(lineup)) == 3 for lineup in seats)
+    sat = [sum(lineup.count(who) for lineup in seats) for who in range(4)]
+    assert sum(sat) == 1800 and all(abs(count - 450) < 60 for count in sat)
+    few = population(plugins, players=2)
+    assert all(set(few.lineup(number)) == {0, 1} for number in range(20))
+
+
+def test_a_strategy_must_play_the_game(plugins):
+    with pytest.raises(UsageError, match="ada: styled-othello does not play doudizhu"):
+        Population(rules.game("doudizhu"), {"ada": plugins.resolve("styled-othello")}, 1)
+    with pytest.raises(UsageError, match="nobody plays"):
+        Population(rules.game("doudizhu"), {}, 1)
+
+
+def test_a_reproduction_gets_a_log_of_its_own(plugins, tmp_path):
+    record = Recordings(plugins, tmp_path / "games")
+    who = {
+        name: Contestant("styled-othello", {"style": style}) for name, style in (("ada", "greedy"), ("bob", "mobile"))
+    }
+    log = record("othello", who, hands=6, seed=3)
+    assert set(log.players("othello")) == {"ada", "bob"} and sum(log.players("othello").values()) == 12
+    more = record("othello", who, hands=8, seed=3)
+    assert sum(more.players("othello").values()) == 16
+    other = record("othello", who, hands=2, seed=4)
+    assert sum(other.players("othello").values()) == 4
+    record.close()
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+    Path("config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    assert main(["db", "upgrade"]) == 0
+
+
+def test_the_command_line_generates_and_says_what(config, capsys):
+    capsys.readouterr()
+    words = ["games", "generate", "doudizhu", "--player", "ada=styled-doudizhu", "--player", "bob=random"]
+    words += ["--option", "ada.style=bold", "--rule", "preset=bidding", "--seed", "7", "--json", "--hands"]
+    assert main([*words, "4"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["played"] == 4 and made["lobby"] == "generated"
+    assert main([*words, "6", "--no-consent"]) == 0
+    assert json.loads(capsys.readouterr().out)["played"] == 2
+    assert main(["games", "list", "--lobby", "generated", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed) == 6 and {hand["strategy"] for hand in listed} <= {"styled-doudizhu", "random"}
+    with Store.open(StoreSettings(url="sqlite:///log.db")) as store:
+        log = Players(store, rules.game)
+        assert len({move.game_id for move in log.moves("doudizhu", ["ada"])}) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["doudizhu", "--player", "ada"], "NAME=ADDRESS"),
+        (["doudizhu", "--player", "ada=styled-dodizhu"], "styled-doudizhu"),
+        (["doudizhu", "--player", "ada=random", "--player", "ada=random"], "two players"),
+        (["doudizhu", "--player", "ada=random", "--option", "bob.x=1"], "ada"),
+        (["doudizhu", "--player", "ada=styled-doudizhu", "--option", "ada.styl=bold"], "style"),
+        (["dodizhu", "--player", "ada=random"], "doudizhu"),
+        (["doudizhu", "--player", "ada=random", "--rule", "preset=none"], "preset"),
+        (["doudizhu", "--player", "ada=styled-othello"], "does not play"),
+    ],
+)
+def test_what_cannot_be_generated_is_refused_with_the_fix(config, capsys, words, told):
+    assert main(["games", "generate", *words, "--hands", "1"]) in (2, 78)
+    err = capsys.readouterr().err
+    assert told in err and "is a bug" not in err
