@@ -20,12 +20,15 @@ class Kit(Hosting):
         super().__init__(folder)
         self.url = ""
 
-    def settings(self, wishes=("doudizhu",), accounts=3, tables=1, routes=None, durability="before_send", **lobby):
+    def settings(
+        self, wishes=("doudizhu",), accounts=3, tables=1, routes=None, durability="before_send", consents=(), **lobby
+    ):
         made = [
             AccountSettings(
                 name=name,
                 token=Secret(name * 3, "test"),
                 tables=tables,
+                consents=name in consents,
                 wishes=tuple(wish if isinstance(wish, WishSettings) else WishSettings(game=wish) for wish in wishes),
             )
             for name in NAMES[:accounts]
