@@ -91,6 +91,22 @@ def _in_processes(build: Build, spec: MatchSpec, deals: Sequence[int]) -> Genera
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _stream(
+    build: Build,
+    spec: MatchSpec,
+    game: Game,
+    strategies: Sequence[Strategy],
+    seats: Sequence[Lineup],
+    deals: Sequence[int],
+) -> Generator[DealResult, None, None]:
+    """The deals as they finish."""
+    if spec.workers <= 1:
+        return _play(spec, game, strategies, seats, deals)
+    for strategy in strategies:  # the workers make their own
+        strategy.close()
+    return _in_processes(build, spec, deals)
+
+
 class _Sequence:
     """Feeds deals to the two one-sided tests in the order of their numbers, whatever order they finish in, so that the
     verdict does not depend on which hands were short."""
@@ -117,6 +133,11 @@ class _Sequence:
     @property
     def verdict(self) -> str | None:
         return "A" if self.better.rejected else "B" if self.worse.rejected else None
+
+    def figures(self, alpha: float) -> Json:
+        """The verdict and both p-values."""
+        p_values = {"p_a_better": self.better.p_value, "p_b_better": self.worse.p_value}
+        return {"verdict": self.verdict, "alpha": alpha, **p_values}
 
 
 def run_match(
@@ -153,12 +174,7 @@ def run_match(
         total = sum(score(result, seats) for result in results.values())
         todo = [deal for deal in range(spec.deals) if deal not in results]
         if not (spec.sequential and sequence.verdict):
-            if spec.workers > 1:
-                for strategy in strategies:  # the workers make their own
-                    strategy.close()
-                stream = _in_processes(build, spec, todo)
-            else:
-                stream = _play(spec, game, strategies, seats, todo)
+            stream = _stream(build, spec, game, strategies, seats, todo)
             for result in stream:
                 results[result.deal] = result
                 book.append(result)
@@ -174,12 +190,7 @@ def run_match(
     counted = sequence.counted if spec.sequential else [results[deal] for deal in sorted(results)]
     out = {"game": game.name, "contestants": list(spec.contestants), "seed": spec.seed, **figures(counted, seats)}
     if len(spec.contestants) == 2:
-        out["sequential"] = {
-            "verdict": sequence.verdict,
-            "alpha": spec.alpha,
-            "p_a_better": sequence.better.p_value,
-            "p_b_better": sequence.worse.p_value,
-        }
+        out["sequential"] = sequence.figures(spec.alpha)
     return out
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from bothost.errors import UsageError
 from bothost.rules import _native
 from bothost.rules._native import Oracle, Search, othello_perft
+from bothost.rules._native import View as NativeView
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Game",
     "GameFactory",
     "Json",
+    "NativeView",
     "Oracle",
     "Search",
     "State",

@@ -52,7 +52,8 @@ class _Misbehaving(Strategy):
         return _Player(self)
 
     def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
-        raise NotImplementedError
+        """What ``decide`` returns in place of a good decision; those that misbehave elsewhere keep to it."""
+        return good
 
 
 class Hang(_Misbehaving):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
-from bothost.rules import ActionArray, FloatArray, Game, Search, View, _native, doudizhu, search
+from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
@@ -161,7 +161,7 @@ class DoudizhuMctsPlayer(Player):
 
     def _think_of(self, view: View, known: dict[str, Any]) -> tuple[Thought, int]:
         """The search with its root at this view, and how many visits it brings along."""
-        native = cast(_native.View, view)
+        native = cast(NativeView, view)
         options = self.options.of_search(view.game, view.phase)
         history: Sequence[tuple[int, str]] = known["history"]
         old = self.thought
