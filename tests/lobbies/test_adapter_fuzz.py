@@ -12,21 +12,25 @@ import pytest
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.botzone import Botzone
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.othello_platform import OthelloPlatform
+from bothost.testing.botzone_judges import JUDGES, read, written
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", token="planted-token", password="planted-word")
+BOTZONE = Account(name="ada", url="https://botzone.example", token="https://botzone.example/api/5f/planted/localai")
 WISHES = {
+    "botzone": m.Wish("othello"),
     "embedded": m.Wish("claims"),
     "mailgyc": m.Wish("doudizhu"),
     "open_mahjong": m.Wish("mahjong"),
     "othello_platform": m.Wish("othello", {}, {"mode": "match"}),
 }
-MOVES = {"embedded": "pass", "mailgyc": "pass", "open_mahjong": "pass", "othello_platform": "d3"}
+MOVES = {"botzone": "pass", "embedded": "pass", "mailgyc": "pass", "open_mahjong": "pass", "othello_platform": "d3"}
 JUNK = (
     "",
     "{",
@@ -56,6 +60,8 @@ def sessions_of(name):
             clients[0].shell.drop()
             clients[0].resume()
         return [(0, [text for way, text in client.shell.frames if way == "in"]) for client in clients]
+    if name == "botzone":
+        return [(1, list(Match(game, seed).polls())) for game in JUDGES for seed in range(4)]
     found = []
     for path in sorted(TRANSCRIPTS.glob(f"{name.removesuffix('_platform')}_*.jsonl")):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -67,6 +73,42 @@ def sessions_of(name):
                 user = users[0] if users else 1
                 found.append((user, [data if isinstance(data, str) else json.dumps(data) for data in frames]))
     return found
+
+
+class Match:
+    """A match at Botzone between its judge and an adapter, which moves at random."""
+
+    def __init__(self, game, seed):
+        rng = random.Random(seed)
+        self.judge = JUDGES[game](seed % JUDGES[game].players, seed, rng)
+        self.id, self.rng = f"{rng.getrandbits(96):024x}", rng
+        self.adapter, self.poll, self.timers = Botzone(BOTZONE, Botzone.Options()), None, []
+
+    def feed(self, item):
+        for output in self.adapter.feed(item):
+            match output:
+                case m.HttpRequest():
+                    self.poll = output
+                case m.SetTimer():
+                    self.timers.append(output.name)
+                case m.ActionRequest():
+                    state = self.judge.state
+                    words = map(state.game.notation, state.legal(self.judge.me).tolist())
+                    word = self.rng.choice([w for w in words if not w.startswith(("chi", "peng"))])  # those take two
+                    self.feed(m.Act(output.table, output.request_id, (word,)))
+
+    def polls(self):
+        """What its polls brought."""
+        self.feed(m.Authenticate({}))
+        while self.judge.request is not None:
+            body = f"1 0\n{self.id}\n{written(self.judge.request, False)}"
+            yield body
+            self.feed(m.HttpResult(self.poll.request, 200, (), body.encode()))
+            while not (said := dict(self.poll.headers).get(f"X-Match-{self.id}")):
+                self.feed(m.TimerFired(self.timers.pop(0)))
+            self.judge.answer(read(said, self.judge.request, False))
+        scores = " ".join(f"{score:g}" for score in self.judge.scores)
+        yield f"0 1\n{self.id} {self.judge.me} {len(self.judge.scores)} {scores}"
 
 
 def user_of(body):
@@ -98,7 +140,7 @@ class Shell:
     def __init__(self, adapter, rng, user):
         self.adapter, self.rng, self.user = adapter, rng, user
         self.inputs = deque([m.Authenticate({})])
-        self.conn, self.memo, self.timers, self.tables = 0, {}, {}, set()
+        self.conn, self.memo, self.timers, self.tables, self.poll = 0, {}, {}, set(), None
         self.asked, self.ended = 0, False
 
     def run(self):
@@ -109,7 +151,14 @@ class Shell:
                 self.perform(output)
 
     def hear(self, data):
-        self.inputs.append(m.Frame(self.conn, data))
+        if self.adapter.name != "botzone":
+            self.inputs.append(m.Frame(self.conn, data))
+        elif self.poll is None:
+            self.disturb()
+        else:
+            body = data if isinstance(data, bytes) else data.encode(errors="replace")
+            self.inputs.append(m.HttpResult(self.poll, 200, (), body))
+            self.poll = None
         self.run()
 
     def perform(self, output):
@@ -120,6 +169,8 @@ class Shell:
                 self.inputs.append(m.SocketOpened(output.conn))
             case m.CloseSocket():
                 self.inputs.append(m.SocketClosed(output.conn, 1000))
+            case m.HttpRequest() if output.url.endswith("/localai"):
+                self.poll = output.request  # it stands until the next session's frame answers it
             case m.HttpRequest():
                 self.inputs.append(m.HttpResult(output.request, *http_answer(self.adapter.name, self.rng, self.user)))
             case m.SetTimer():
@@ -213,14 +264,15 @@ def size_of(thing, seen):
 def fuzz(adapter_class, count, seed):
     """Feed so many frames; returns how often somebody was asked to move."""
     rng, name = random.Random(seed), adapter_class.name
+    account = BOTZONE if name == "botzone" else ACCOUNT
     sessions, asked, heard = sessions_of(name), 0, 0
-    shell = Shell(adapter_class(ACCOUNT, adapter_class.Options()), rng, sessions[0][0])
+    shell = Shell(adapter_class(account, adapter_class.Options()), rng, sessions[0][0])
     shell.run()
     while heard < count:
         user, frames = rng.choice(sessions)
         if shell.ended or rng.random() < 0.3:  # all others go on with an adapter that has seen much
             asked += shell.asked
-            shell = Shell(adapter_class(ACCOUNT, adapter_class.Options()), rng, user)
+            shell = Shell(adapter_class(account, adapter_class.Options()), rng, user)
             shell.run()
         for text in frames:
             match rng.random():
@@ -246,7 +298,7 @@ def fuzz(adapter_class, count, seed):
     return asked + shell.asked
 
 
-ADAPTERS = [EmbeddedLobby, MailgycLobby, OpenMahjong, OthelloPlatform]
+ADAPTERS = [Botzone, EmbeddedLobby, MailgycLobby, OpenMahjong, OthelloPlatform]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
