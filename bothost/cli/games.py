@@ -163,7 +163,7 @@ def forget(
                 if folder in datasets and rows[str(folder)]:
                     shutil.rmtree(folder.parent / "encoded", ignore_errors=True)
             delete_hands(store, ids)
-            consent.forget(store, player)
+            consent.forget(store, consent.names_of(player, (hand.game for hand in found)))
     done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows}
     lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: --yes does it")]
     lines += [f"  {folder}: {count:,} rows taken out" for folder, count in rows.items()]

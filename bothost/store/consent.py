@@ -65,10 +65,10 @@ def recorded(store: Store) -> dict[tuple[str, str], Consent]:
         return {(row.lobby, row.player): Consent(**row._mapping) for row in connection.execute(query)}
 
 
-def forget(store: Store, player: str) -> int:
-    """Delete all that was recorded of a player, at every lobby; returns how many rows these were."""
+def forget(store: Store, names: Iterable[str]) -> int:
+    """Delete all that was recorded of players of these names, at every lobby; returns how many rows these were."""
     with store.begin() as connection:
-        return connection.execute(consents.delete().where(consents.c.player == player)).rowcount
+        return connection.execute(consents.delete().where(consents.c.player.in_(sorted(names)))).rowcount
 
 
 class Sitter(msgspec.Struct, frozen=True):
@@ -95,6 +95,16 @@ def sitters(game: GameRecord, words: Mapping[tuple[str, str], Consent]) -> list[
         own = (game.account,)
         found[game.seat] = Sitter(game.seat, own, "", _given(game.lobby, own, False, words))
     return [found[seat] for seat in sorted(found)]
+
+
+def names_of(player: str, hands: Iterable[GameRecord]) -> set[str]:
+    """By what names a player is known, who is named by id, by account, or by what the lobby shows, at these hands."""
+    found = {player}
+    for game in hands:
+        for sitter in sitters(game, {}):
+            if player in (*sitter.names, sitter.shown):
+                found.update(sitter.names)
+    return found
 
 
 def _given(lobby: str, names: Iterable[str], marked: bool, words: Mapping[tuple[str, str], Consent]) -> bool:
