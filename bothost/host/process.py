@@ -17,7 +17,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import structlog
@@ -145,13 +144,20 @@ class ProcessStrategy(Strategy):
         if connection is not None:
             connection.close()
 
-    def ask(self, ask: Ask, table: dict[str, Any] | None) -> Decision:
-        """Have it decide. Raises ProcessLate and ProcessFailed; then the process is gone, unless the plugin raised."""
-        if time.monotonic() >= ask.deadline:
+    def await_ready(self, deadline: float) -> None:
+        """Have a process that is ready to be asked. Raises ProcessLate and ProcessFailed: then it was told nothing."""
+        self.revive()
+        if time.monotonic() >= deadline:
             raise ProcessLate("other tables took all the time")
-        self._await_ready(ask.deadline)
+        self._await_ready(deadline)
+
+    def ask(self, ask: Ask) -> Decision:
+        """Have the process, which is ready, decide.
+
+        Raises ProcessLate and ProcessFailed; then the process is gone, unless the plugin raised.
+        """
         try:
-            self._send(frame(msgspec.structs.replace(ask, table=table)), ask.deadline)
+            self._send(frame(ask), ask.deadline)
             answer = decode_answer(self._read(ask.deadline))
         except TimeoutError:
             self._replace()
@@ -265,11 +271,14 @@ class _Player(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         strategy = self._strategy
-        strategy.revive()
+        strategy.await_ready(budget.deadline)
+        # Only from here on does the process hear of the table and its events.
         events, self._events = self._events, []
-        known, self._known_since = self._known_since == strategy.starts, strategy.starts
-        ask = Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, events)
-        return strategy.ask(ask, None if known else self._table)
+        table = None if self._known_since == strategy.starts else self._table
+        self._known_since = strategy.starts
+        return strategy.ask(
+            Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, events, table)
+        )
 
     def close(self) -> None:
         if self._known_since == self._strategy.starts:

@@ -76,6 +76,36 @@ def test_a_process_that_holds_the_gil_is_killed_at_the_deadline_and_replaced(rem
     assert strategy.starts == 2
 
 
+def test_a_request_that_never_reached_the_process_costs_one_decision(remote):
+    """Other tables took its time: the process has not heard of this one yet, nor of its events."""
+    table, view = position()
+    strategy = remote("random")
+    player = strategy.player(table)
+    player.observe(["first"])
+    with pytest.raises(ProcessLate, match="other tables"):
+        decide(player, view, -1.0)
+    asked = []
+    ask = strategy.ask
+    strategy.ask = lambda what: asked.append(what) or ask(what)
+    player.observe(["second"])
+    assert decide(player, view).action in view.legal()
+    assert decide(player, view).action in view.legal()
+    assert strategy.starts == 1
+    assert [(what.events, what.table is not None) for what in asked] == [(["first", "second"], True), ([], False)]
+
+
+def test_a_process_that_is_still_starting_costs_one_decision():
+    table, view = position()
+    strategy = ProcessStrategy(found.resolve("random", {}), ProcessLimits(), wait=False)
+    try:
+        player = strategy.player(table)
+        with pytest.raises(ProcessLate, match="still starting"):
+            decide(player, view, 0.01)
+        assert decide(player, view, 30.0).action in view.legal()
+    finally:
+        strategy.close()
+
+
 def test_a_process_that_dies_costs_one_decision(remote):
     table, view = position()
     strategy = remote("misbehaving-dies", {"after": 1})
