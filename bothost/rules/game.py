@@ -258,3 +258,10 @@ class VecEnv(Protocol):
     def deal(self, index: int) -> Json:
         """The deal that environment ``index`` plays now, as ``Game.state_from_deal`` takes it."""
         ...
+
+    def rule_actions(self, indices: npt.NDArray[np.int64]) -> ActionArray:
+        """What the game's own rule player would do in the environments ``indices`` (k,), int32 (k,).
+
+        Raises ValueError where the game has none (``pairing`` has), or where an index is not of an environment.
+        """
+        ...

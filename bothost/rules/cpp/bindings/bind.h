@@ -12,6 +12,8 @@ void bind_search(nanobind::module_& m);
 void bind_doudizhu(nanobind::module_& m);
 /// The rule player of Othello, as othello_choose; bothost/rules/othello.py is its face.
 void bind_othello(nanobind::module_& m);
+/// The rule player of the pairing game; bothost/rules/pairing.py is its face.
+void bind_pairing(nanobind::module_& m);
 /// The policy network of trainers, as class Mlp; bothost/training/fused.py is its face.
 void bind_network(nanobind::module_& m);
 /// Factorization machines; bothost/training/factorization.py is their face.

@@ -53,6 +53,7 @@ NB_MODULE(_native, m) {
   bind_doudizhu(m);
   bind_mahjong(m);
   bind_othello(m);
+  bind_pairing(m);
   bind_network(m);
   bind_fm(m);
   bind_sqlite(m);

@@ -90,6 +90,18 @@ nb::object deal(VecEnv& self, nb::handle index) {
   return json_to(self.env().deal(integer(index)));
 }
 
+using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::object rule_actions(VecEnv& self, const Indices& indices) {
+  const auto held = self.hold();
+  ActionList actions(indices.shape(0));
+  {
+    nb::gil_scoped_release release;
+    self.env().rule_actions({indices.data(), actions.size()}, actions.data());
+  }
+  return actions_to(actions);
+}
+
 }  // namespace
 
 void bind_vec_env(nb::module_& m) {
@@ -132,7 +144,8 @@ void bind_vec_env(nb::module_& m) {
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"))
       .def("encode_oracle", &encode<Block::Of::oracle>, nb::arg("block"), nb::arg("out"))
       .def("legal_mask", &legal_mask, nb::arg("out").noconvert())
-      .def("deal", &deal, nb::arg("index"));
+      .def("deal", &deal, nb::arg("index"))
+      .def("rule_actions", &rule_actions, nb::arg("indices").noconvert());
 }
 
 }  // namespace bothost::python

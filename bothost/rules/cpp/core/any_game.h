@@ -113,6 +113,9 @@ class AnyVecEnv {
   /// (n, num_actions), row by row.
   virtual void legal_mask(bool* out) const = 0;
   virtual Json deal(std::int64_t index) const = 0;
+  /// What the game's rule player would do in these environments. Throws InvalidInput where the game has none
+  /// or an index is not of an environment.
+  virtual void rule_actions(std::span<const std::int64_t> indices, Action* out) const = 0;
 
   // Addresses of the first three, and their sizes, stay the same for life.
   const std::vector<Seat>& seats() const { return seat_; }

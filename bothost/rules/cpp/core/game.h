@@ -147,4 +147,10 @@ concept Game = requires(
   { G::encode_oracle(state, seat, block, out) };
 };
 
+/// A rule player of the game's own, which batch environments offer as an opponent. The view is asked.
+template <class G>
+concept HasRulePlayer = requires(const typename G::View& view) {
+  { G::rule_action(view) } -> std::same_as<Action>;
+};
+
 }  // namespace bothost

@@ -89,14 +89,28 @@ class VecEnvOf final : public AnyVecEnv {
       for (const Action action : legal(i)) out[i * width + static_cast<std::size_t>(action)] = true;
   }
 
-  Json deal(std::int64_t index) const override {
-    if (index < 0 || index >= static_cast<std::int64_t>(states_.size()))
-      throw InvalidInput("environment " + std::to_string(index) + " is not within 0 .. " +
-                         std::to_string(states_.size() - 1));
-    return states_[static_cast<std::size_t>(index)].deal();
+  Json deal(std::int64_t index) const override { return states_[checked(index)].deal(); }
+
+  void rule_actions(std::span<const std::int64_t> indices, Action* out) const override {
+    if constexpr (HasRulePlayer<G>) {
+      for (const auto index : indices) checked(index);
+      for (const auto index : indices) {
+        const auto i = static_cast<std::size_t>(index);
+        *out++ = G::rule_action(states_[i].view(seat_[i]));
+      }
+    } else {
+      throw InvalidInput(std::string(G::kName) + " has no rule player");
+    }
   }
 
  private:
+  std::size_t checked(std::int64_t index) const {
+    if (index < 0 || index >= static_cast<std::int64_t>(states_.size()))
+      throw InvalidInput("environment " + std::to_string(index) + " is not within 0 .. " +
+                         std::to_string(states_.size() - 1));
+    return static_cast<std::size_t>(index);
+  }
+
   std::span<const Action> legal(std::size_t i) const {
     return {ids_.get() + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])};
   }

@@ -229,6 +229,8 @@ struct Pairing {
   static void encode(const View& view, int block, float* out);
   static void encode_actions(const View& view, int block, std::span<const Action> actions, float* out);
   static void encode_oracle(const State& state, Seat seat, int block, float* out);
+  /// Of the rule player with its usual weights.
+  static Action rule_action(const View& view);
 };
 
 template <class Sink>
