@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 import safetensors.torch
@@ -5,7 +7,8 @@ import torch
 
 from bothost import Budget, ModelError, Request, Table, rules
 from bothost.plugins import weights
-from bothost_phase_ppo.decide import PhasePpo, PlayOptions
+from bothost.rules.pairing import rule_returns
+from bothost_phase_ppo.decide import PhasePpo, PlayOptions, improved
 from bothost_phase_ppo.encode import Symmetries, encode, masks
 from bothost_phase_ppo.model import PhaseNet
 
@@ -114,11 +117,46 @@ class Renamed:
         out[:] = self.view.encode(block)[self.features]
 
 
+def test_playouts_take_what_is_surely_better_than_the_first_choice():
+    same = np.array([[1.0, 1.0, 1.0], [-2.0, -2.0, -2.0]], np.float32)
+    assert improved(same, first=1) == 1
+    better = np.array([[1.0, 3.0, 9.0], [1.0, 3.0, -30.0]], np.float32)
+    assert improved(better, first=0) == 1, "the mean of the last is worse"
+    lucky = np.array([[0.5, 20.0], [0.5, -9.0], [0.5, -9.0]], np.float32)
+    assert improved(lucky, first=0) == 0, "by less than the standard error"
+    wins = np.array([[-1.0, 1.0], [30.0, 28.0]], np.float32)
+    assert improved(wins, first=0) == 1, "a win is worth more than its points"
+
+
+def test_with_playouts_the_network_decides_where_time_is_short_and_logged_decisions_replay():
+    strategy = PhasePpo(PlayOptions(playouts=16), weights.find(PhasePpo, "level-1"))
+    plain = PhasePpo(PlayOptions(), weights.find(PhasePpo, "level-1"))
+    hurry = Budget(deadline=time.monotonic() + 0.002)
+    changed = 0
+    for view in positions(1):
+        legal, player = view.legal(), strategy.player(table(view.seat))
+        alone = plain.player(table(view.seat)).decide(view, legal, FOREVER)
+        slow, fast = player.decide(view, legal, FOREVER), player.decide(view, legal, hurry)
+        assert player.quick(view, legal).action == fast.action == alone.action
+        assert strategy.decide_many([Request(player, view, legal, FOREVER)]) == [slow]
+        changed += slow.action != alone.action
+        for decision in (slow, fast):
+            assert decision.policy == alone.policy
+            assert player.replay(view, legal, decision.stats or {}) == decision
+        if len(legal) > 1:
+            assert (slow.stats["playouts"], fast.stats["playouts"]) == (16, 0)
+            leads = rule_returns(view, deals=16, seed=(1 ^ view.hash()) % 2**64)
+            assert slow.values == leads.mean(axis=0).tolist()
+    assert changed > 3, "level 1 has much to improve"
+
+
 def test_it_refuses_to_play_without_a_model_or_with_nonsense():
     with pytest.raises(ModelError, match="there is none"):
         PhasePpo(PlayOptions())
-    for wrong in ({"temperature": -1.0}, {"symmetries": 0}, {"symmetries": 25}):
+    for wrong in ({"temperature": -1.0}, {"symmetries": 0}, {"symmetries": 25}, {"playouts": -1}):
         with pytest.raises(ValueError, match="must be within"):
             PlayOptions(**wrong)
+    with pytest.raises(ValueError, match="exclude each other"):
+        PlayOptions(temperature=1.0, playouts=8)
     assert not PhasePpo.supports(rules.game("othello"))
     assert PhasePpo.supports(rules.game("pairing", preset="four-phase"))
