@@ -76,7 +76,9 @@ def load_model(file: Path, model: torch.nn.Module) -> None:
     try:
         model.load_state_dict(safetensors.torch.load_file(file))
     except (OSError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
-        raise ModelError(f"{file} is no model to begin with: {error}", advice="begin from nothing: --fresh") from error
+        raise ModelError(
+            f"{file} is no model to begin with: {error}", advice="begin from nothing, or with another file"
+        ) from error
 
 
 def _checkpoints(folder: Path) -> list[Path]:

@@ -12,19 +12,19 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import safetensors.torch
-import torch
 
 from bothost.errors import BothostError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
-from bothost.training import checkpoint, loop, roles
+from bothost.training import loop, roles
 from bothost.training.checkpoint import Progress
 from bothost.training.distributed import shares
-from bothost.training.loop import PLOTTED, Build, SelfPlayOptions
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.loop import Build, SelfPlayOptions
 from bothost.training.model_pool import ModelPool
 from bothost.training.processes import Answer, LocalProcesses, Lost, Process, Processes
 from bothost.training.roles import Device, Played, Setup, Updated
@@ -62,23 +62,29 @@ class Order(NamedTuple):
 
 
 def train(
-    options: FleetOptions, task: Task, build: Build, run: TrainingRun, encoder_version: int, report: ReportProgress
+    options: FleetOptions,
+    task: Task,
+    build: Build,
+    run: TrainingRun,
+    encoder_version: int,
+    report: ReportProgress,
+    *,
+    start: Path | None = None,
 ) -> Progress:
     """Train as ``loop.train`` does, in as many processes as the options say.
 
     With workers the result depends on their number, and not on the number of trainers but for rounding.
     """
     if options.runner == "local" and options.workers == 0:
-        return loop.train(options, task, build, run, encoder_version, report)
+        return loop.train(options, task, build, run, encoder_version, report, start=start)
     _check(options, run)
     setup = Setup.of(task, build, options, options.device, options.timeout_s)
     with _processes(options) as processes:
-        return Coordinator(options, setup, run, processes).train(encoder_version, report)
+        return Coordinator(options, setup, run, processes).train(encoder_version, report, start)
 
 
 def _check(options: FleetOptions, run: TrainingRun) -> None:
-    if options.iterations is None and run.minutes is None:
-        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
+    loop.check_end(options, run)
     if options.workers < 1:
         raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
     if not 1 <= options.trainers <= options.workers:
@@ -110,36 +116,17 @@ class Coordinator:
         self._published: OrderedDict[int, Answer] = OrderedDict()
         self._formed = False  # whether the trainers are a group, in the state of ``_model``
 
-    def train(self, encoder_version: int, report: ReportProgress) -> Progress:
+    def train(self, encoder_version: int, report: ReportProgress, start: Path | None = None) -> Progress:
         """Train until it is over; see ``loop.train``."""
         options, run = self.options, self.run
-        torch.set_num_threads(1)
-        torch.manual_seed(run.seed)
-        self._model = self.setup.build()
-        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
-        progress = loop.begin(options, run, encoder_version, self._model, self._optimizer)
-        self._versions = ModelPool(run.out / "pool")
-        self._versions.forget_after(progress.iteration)
-        if progress.iteration == 0:
-            self._versions.add(0, self._model)
-        before, started = progress.seconds, time.monotonic()
-        with Metrics(run.out, after=progress.iteration) as metrics:
-            while (done := loop.part_done(progress, options, run)) < 1.0:
-                progress.iteration += 1
-                figures = self._again(lambda: self._iterate(progress.iteration, done))
-                progress.samples += int(figures.pop("batch"))
-                progress.seconds = before + time.monotonic() - started
-                figures |= {"samples": progress.samples, "seconds": round(progress.seconds, 2)}
-                metrics.write(progress.iteration, figures)
-                over = loop.part_done(progress, options, run) >= 1.0
-                if over or progress.iteration % options.pool_every == 0:
-                    self._versions.add(progress.iteration, self._model)
-                if over or progress.iteration % options.checkpoint_every == 0:
-                    checkpoint.save(run.out, progress, self._model, self._optimizer)
-                loop.tell(report, progress, options, run, figures)
-        if records := read(metrics.path):
-            plot(records, PLOTTED, run.out / "training.png")
-        return progress
+        self._model, self._optimizer = loop.prepare(options, self.setup.build, run)
+        made = (self._model, self._optimizer)
+        with loop.Course(options, run, encoder_version, *made, report, start=start) as course:
+            self._versions = course.pool
+            for part_done in course.updates():
+                figures = self._again(partial(self._iterate, course.progress.iteration, part_done))
+                course.record(figures, samples=int(figures.pop("batch")))
+        return course.progress
 
     def _iterate(self, iteration: int, part_done: float) -> dict[str, float]:
         """One update of the model; on failure nothing has changed."""

@@ -7,9 +7,10 @@ interrupted and resumes gives the same models as one that was not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Self
 
 import msgspec
 import numpy as np
@@ -68,35 +69,18 @@ def train(
     """Train until ``options.iterations`` or ``run.minutes`` are over, whichever comes first; returns how far it came.
 
     ``start``: parameters to begin with, a safetensors file; None: fresh ones. ``more``: what each update learns from
-    beside self-play.
-
-    Writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/`` and ``training.png``.
-
-    Raises UsageError where there is a training in ``run.out`` and it is not to be resumed, or none and it is.
+    beside self-play. What it writes, and when it raises UsageError: see ``Course``.
     """
-    if options.iterations is None and run.minutes is None:
-        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
-    torch.set_num_threads(1)
-    torch.manual_seed(run.seed)
-    model, opponent = build(), build()
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
-    progress = begin(options, run, encoder_version, model, optimizer)
-    pool = ModelPool(run.out / "pool")
-    pool.forget_after(progress.iteration)
-    if progress.iteration == 0:
-        if start is not None:
-            checkpoint.load_model(start, model)
-        pool.add(0, model)
-    play = SelfPlay(task, options.environments, options.horizon)
-    before, started = progress.seconds, time.monotonic()
-
-    with Metrics(run.out, after=progress.iteration) as metrics:
-        while (done := part_done(progress, options, run)) < 1.0:
-            progress.iteration += 1
-            rng = np.random.default_rng([run.seed, progress.iteration])
-            version = pool.draw(rng, options.newest_share)
-            pool.load(version, opponent)
-            anneal(optimizer, options.learning_rate, done)
+    check_end(options, run)
+    model, optimizer = prepare(options, build, run)
+    opponent = build()
+    with Course(options, run, encoder_version, model, optimizer, report, start=start) as course:
+        play = SelfPlay(task, options.environments, options.horizon)
+        for part_done in course.updates():
+            rng = np.random.default_rng([run.seed, course.progress.iteration])
+            version = course.pool.draw(rng, options.newest_share)
+            course.pool.load(version, opponent)
+            anneal(optimizer, options.learning_rate, part_done)
 
             clock = time.monotonic()
             with ppo.precision(options.ppo.bf16):
@@ -108,38 +92,119 @@ def train(
                 batch = ppo.joined(batch, more(model, rng))
             figures = ppo.update(model, optimizer, batch, options.ppo, generator)
 
-            progress.samples += rollout.actions.size
-            progress.seconds = before + time.monotonic() - started
-            figures |= rollout_figures(rollout.final_leads, rollout.steps / played)
-            figures |= {"samples": progress.samples, "seconds": round(progress.seconds, 2), "opponent": version}
-            metrics.write(progress.iteration, figures)
-            over = part_done(progress, options, run) >= 1.0
-            if over or progress.iteration % options.pool_every == 0:
-                pool.add(progress.iteration, model)
-            if over or progress.iteration % options.checkpoint_every == 0:
-                checkpoint.save(run.out, progress, model, optimizer)
-            tell(report, progress, options, run, figures)
-
-    records = read(metrics.path)
-    if records:
-        plot(records, PLOTTED, run.out / "training.png")
-    return progress
+            figures |= rollout_figures(rollout.final_leads, rollout.steps / played) | {"opponent": version}
+            course.record(figures, samples=rollout.actions.size)
+    return course.progress
 
 
-def begin(
-    options: SelfPlayOptions,
-    run: TrainingRun,
-    encoder_version: int,
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
+def check_end(options: SelfPlayOptions, run: TrainingRun) -> None:
+    """Raises UsageError where nothing says when the training is over."""
+    if options.iterations is None and run.minutes is None:
+        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
+
+
+def prepare(options: SelfPlayOptions, build: Build, run: TrainingRun) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    """A fresh model, by the seed of the run, and its optimizer."""
+    torch.set_num_threads(1)
+    torch.manual_seed(run.seed)
+    model = build()
+    return model, torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
+
+
+class Course:
+    """A training under way: how far it is, when it is over, and what it leaves in its folder.
+
+    To be entered. Writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/``, and in the end
+    ``training.png``.
+    """
+
+    def __init__(
+        self,
+        options: SelfPlayOptions,
+        run: TrainingRun,
+        encoder_version: int,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        report: ReportProgress,
+        *,
+        start: Path | None = None,
+    ) -> None:
+        """Begin, with the parameters in the safetensors file ``start`` or those that ``model`` has, or bring model and
+        optimizer to where the training in ``run.out`` was left.
+
+        Raises UsageError where there is a training in ``run.out`` and it is not to be resumed, or none and it is.
+        """
+        self._options, self._run, self._report = options, run, report
+        self._model, self._optimizer = model, optimizer
+        self.progress = resumed(run, encoder_version, model, optimizer) if run.resume else begun(run, encoder_version)
+        self.progress.options = msgspec.to_builtins(options)
+        self.pool = ModelPool(run.out / "pool")
+        self.pool.forget_after(self.progress.iteration)
+        if self.progress.iteration == 0:
+            if start is not None:
+                checkpoint.load_model(start, model)
+            self.pool.add(0, model)
+        self._metrics = Metrics(run.out, after=self.progress.iteration)
+        self._began = time.monotonic() - self.progress.seconds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._metrics.close()
+        if error is None and (records := read(self._metrics.path)):
+            plot(records, PLOTTED, self._run.out / "training.png")
+
+    @property
+    def part_done(self) -> float:
+        """How much of the training is over, of 1."""
+        progress, options, run = self.progress, self._options, self._run
+        updates = progress.iteration / options.iterations if options.iterations else 0.0
+        return max(updates, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
+
+    def updates(self) -> Iterator[float]:
+        """Counts the updates in ``progress``, until the training is over; what part of it was over before each."""
+        while (part_done := self.part_done) < 1.0:
+            self.progress.iteration += 1
+            yield part_done
+
+    def record(self, figures: dict[str, float], samples: int) -> None:
+        """An update from so many samples is made, and the model is what it left."""
+        progress, options = self.progress, self._options
+        progress.samples += samples
+        progress.seconds = time.monotonic() - self._began
+        figures = {**figures, "samples": progress.samples, "seconds": round(progress.seconds, 2)}
+        self._metrics.write(progress.iteration, figures)
+        over = self.part_done >= 1.0
+        if over or progress.iteration % options.pool_every == 0:
+            self.pool.add(progress.iteration, self._model)
+        if over or progress.iteration % options.checkpoint_every == 0:
+            checkpoint.save(self._run.out, progress, self._model, self._optimizer)
+        self._tell(figures)
+
+    def _tell(self, figures: dict[str, float]) -> None:
+        progress, options = self.progress, self._options
+        note = f"{progress.samples:,} samples, lead {figures['mean_lead']:+.1f} over version {figures['opponent']:.0f}"
+        if options.iterations is not None:
+            self._report(progress.iteration, note, options.iterations)
+        elif self._run.minutes is not None:
+            self._report(int(progress.seconds), note, int(60 * self._run.minutes))
+
+
+def begun(run: TrainingRun, encoder_version: int) -> Progress:
+    """The beginning of a training in an empty folder. Raises UsageError where it is not empty."""
+    if run.out.is_dir() and any(run.out.iterdir()):
+        raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+    return Progress(seed=run.seed, encoder_version=encoder_version)
+
+
+def resumed(
+    run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Progress, model and optimizer at the beginning of a training, or where the one in ``run.out`` was left."""
+    """How far the training in the folder is, and model and optimizer as they were then."""
     last = checkpoint.latest(run.out)
-    settled: dict[str, Any] = msgspec.to_builtins(options)
-    if not run.resume:
-        if run.out.is_dir() and any(run.out.iterdir()):
-            raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
-        return Progress(seed=run.seed, encoder_version=encoder_version, options=settled)
     if last is None:
         raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")
     progress = checkpoint.load(last, model, optimizer)
@@ -150,14 +215,7 @@ def begin(
         )
     if progress.seed != run.seed:
         raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"resume it with --seed {progress.seed}")
-    progress.options = settled
     return progress
-
-
-def part_done(progress: Progress, options: SelfPlayOptions, run: TrainingRun) -> float:
-    """How much of the training is over, of 1."""
-    updates = progress.iteration / options.iterations if options.iterations else 0.0
-    return max(updates, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
 
 
 def anneal(optimizer: torch.optim.Optimizer, rate: float, part_done: float) -> None:
@@ -174,17 +232,6 @@ def rollout_figures(leads: Float, steps_per_s: float) -> dict[str, float]:
         "hands": len(leads),
         "rollout_steps_per_s": round(steps_per_s),
     }
-
-
-def tell(
-    report: ReportProgress, progress: Progress, options: SelfPlayOptions, run: TrainingRun, figures: dict[str, float]
-) -> None:
-    """Report what came of an update."""
-    note = f"{progress.samples:,} samples, lead {figures['mean_lead']:+.1f} over version {figures['opponent']:.0f}"
-    if options.iterations is not None:
-        report(progress.iteration, note, options.iterations)
-    elif run.minutes is not None:
-        report(int(progress.seconds), note, int(60 * run.minutes))
 
 
 def version_at(out: Path, samples: float) -> tuple[int, Progress]:

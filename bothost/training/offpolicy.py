@@ -204,5 +204,6 @@ def _rows(task: Task, hand: Trajectory) -> tuple[Float, Bool, Float]:
         rest[i, :2] = step.action, behaviour(step)
     mine, other = hand.scores[hand.seat], hand.scores[1 - hand.seat]
     final = mine if mine + other == 0.0 else mine - other  # some lobbies tell leads, others each seat's points
-    rest[:, 2] = rewards_of(scores[:, 0] - scores[:, 1], observations[:, task.turns], final, task.reward_scale)
+    counts = float(task.final(np.array([final], np.float32))[0])
+    rest[:, 2] = rewards_of(scores[:, 0] - scores[:, 1], observations[:, task.turns], counts, task.reward_scale)
     return observations, masks, rest

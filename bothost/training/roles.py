@@ -40,6 +40,8 @@ class Setup(msgspec.Struct, frozen=True):
     turns: int
     scores: str
     reward_scale: float
+    win_points: float
+    rule_share: float
     build: Callable[[], torch.nn.Module]
     """Importable by name: other processes call it, too."""
     environments: int
@@ -67,6 +69,8 @@ class Setup(msgspec.Struct, frozen=True):
             task.turns,
             task.scores,
             task.reward_scale,
+            task.win_points,
+            task.rule_share,
             build,
             options.environments,
             options.horizon,
@@ -79,7 +83,15 @@ class Setup(msgspec.Struct, frozen=True):
     @property
     def task(self) -> Task:
         """The task, made anew."""
-        return Task(game(self.game, **self.rules), self.observation, self.turns, self.scores, self.reward_scale)
+        return Task(
+            game(self.game, **self.rules),
+            self.observation,
+            self.turns,
+            self.scores,
+            self.reward_scale,
+            self.win_points,
+            self.rule_share,
+        )
 
 
 class State(NamedTuple):

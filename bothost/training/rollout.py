@@ -30,11 +30,19 @@ class Task(msgspec.Struct, frozen=True):
     """View block of two numbers: own score and the other's."""
     reward_scale: float = 1.0
     """What one point of the score lead is worth in rewards."""
+    win_points: float = 0.0
+    """Points that a hand won counts for in rewards beside its lead, and a hand lost counts against."""
+    rule_share: float = 0.0
+    """Share of the environments whose other seat the game's own rule player has, in place of the opponent."""
 
     @property
     def observation_size(self) -> int:
         """Length of the observation."""
         return int(np.prod(self.game.blocks[self.observation].shape))
+
+    def final(self, leads: Float) -> Float:
+        """What leads (n,) at the end of hands count for in rewards, in points."""
+        return (leads + self.win_points * np.sign(leads)).astype(np.float32)
 
 
 class Rollout(NamedTuple):
@@ -105,6 +113,7 @@ class SelfPlay:
         observations = np.empty((n, task.observation_size), np.float32)
         masks = np.empty((n, task.game.num_actions), np.bool_)
         scores = np.empty((n, 2), np.float32)
+        by_rule = np.arange(n) < round(task.rule_share * n)
         steps = 0
         while True:
             env.encode(task.observation, observations)
@@ -124,11 +133,14 @@ class SelfPlay:
                 self._actions[at, own], actions[own] = choice.actions, choice.actions
                 self._log_probs[at, own], self._values[at, own] = choice.log_probs, choice.values
                 ledger.decided(own)
-            if len(other):
-                actions[other] = choose(opponent, observations[other], masks[other], rng).actions
+            if len(others := other[~by_rule[other]]):
+                actions[others] = choose(opponent, observations[others], masks[others], rng).actions
+            if len(others := other[by_rule[other]]):
+                actions[others] = env.rule_actions(others)
             env.step(actions)
             ended = np.flatnonzero(env.done)
-            ledger.ended(ended, env.returns[ended, seats[ended]])
+            leads = env.returns[ended, seats[ended]]
+            ledger.ended(ended, leads, task.final(leads))
             steps += len(own) + len(other)
         return Rollout(
             self._observations,
@@ -172,11 +184,11 @@ class Ledger:
         self.taken[rows] += 1
         self._open[rows] = True
 
-    def ended(self, rows: np.ndarray, lead: Float) -> None:
-        """Hands ended in ``rows``; ``lead`` (len(rows),) is the learner's final one."""
+    def ended(self, rows: np.ndarray, lead: Float, counts: Float) -> None:
+        """Hands ended in ``rows``; ``lead`` (len(rows),) is the learner's final one, which counts for ``counts``."""
         finished = rows[self._open[rows]]
         self.dones[self.taken[finished] - 1, finished] = True
-        self._settle(rows, lead)
+        self._settle(rows, counts)
         self._turn[rows], self._lead[rows] = -1.0, 0.0
         self.final_leads += lead.tolist()
 

@@ -38,6 +38,12 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples: these lie about equally far apart
     in strength after 22 million."""
+    start: str | None = None
+    """Parameters to begin with, a safetensors file; None: fresh ones."""
+    rule_share: float = 0.0
+    """Share of the hands whose other seat the rule player has; the opponents of the others are past versions."""
+    win_points: float = 0.0
+    """What a hand won counts for in rewards beside its lead, in points, and a hand lost against."""
     logged_share: float = 0.25
     """When retraining: logged samples beside those of self-play, as a part of these."""
 
@@ -51,8 +57,8 @@ class PhasePpoTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        task = Task(game("pairing", preset=self.options.preset), BLOCK, TURNS, reward_scale=REWARD_SCALE)
-        progress = fleet.train(self.options, task, PhaseNet, run, VERSION, report)
+        start = None if self.options.start is None else Path(self.options.start)
+        progress = fleet.train(self.options, self._task(), PhaseNet, run, VERSION, report, start=start)
         levels = publish(run.out, progress, self.options.levels, run)
         return {
             "out": str(run.out),
@@ -61,6 +67,17 @@ class PhasePpoTrainer(Trainer):
             "minutes": round(progress.seconds / 60, 2),
             "levels": levels,
         }
+
+    def _task(self) -> Task:
+        options = self.options
+        return Task(
+            game("pairing", preset=options.preset),
+            BLOCK,
+            TURNS,
+            reward_scale=REWARD_SCALE,
+            win_points=options.win_points,
+            rule_share=options.rule_share,
+        )
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -71,7 +88,7 @@ class PhasePpoTrainer(Trainer):
             raise UsageError("retraining runs in one process", advice="leave out --workers and --runner")
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        task = Task(game("pairing", preset=self.options.preset), BLOCK, TURNS, reward_scale=REWARD_SCALE)
+        task = self._task()
         beside = run.out.parent / "encoded"
         hands = {
             split: LoggedHands.encoded(beside / split, task, games.trajectories(split)) for split in ("train", "val")

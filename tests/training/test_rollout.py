@@ -1,3 +1,4 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -23,8 +24,8 @@ class Linear(torch.nn.Module):
         return out[:, :58], out[:, 58]
 
 
-def collect(seed=3, learner=0, opponent=1, horizon=T):
-    return SelfPlay(TASK, N, horizon).collect(Linear(learner), Linear(opponent), seed)
+def collect(seed=3, learner=0, opponent=1, horizon=T, task=TASK):
+    return SelfPlay(task, N, horizon).collect(Linear(learner), Linear(opponent), seed)
 
 
 def retrace(played, environment, seed):
@@ -88,10 +89,38 @@ def test_the_example_of_the_source_ahead_by_six_then_behind_by_two_is_minus_eigh
     ledger.decided(row)
     ledger.asked(row, np.array([-2.0], "f"), np.array([0.2], "f"))
     ledger.decided(row)
-    ledger.ended(row, np.array([5.0], "f"))
+    ledger.ended(row, np.array([5.0], "f"), np.array([5.0], "f"))
     assert ledger.rewards[:, 0].tolist() == [0.0, -8.0, 7.0, 0.0]
     assert ledger.dones[:, 0].tolist() == [False, False, True, False]
     assert ledger.final_leads == [5.0]
+
+
+def test_a_win_counts_for_its_points_beside_the_lead():
+    plain, bonus = collect(), collect(task=msgspec.structs.replace(TASK, win_points=10.0))
+    assert np.array_equal(plain.actions, bonus.actions)
+    more = (bonus.rewards - plain.rewards).reshape(-1)
+    ends = plain.dones.reshape(-1)
+    assert not more[~ends].any(), "only the last decision of a hand is rewarded differently"
+    assert np.array_equal(plain.final_leads, bonus.final_leads)
+    results = sorted(np.sign(plain.final_leads))
+    assert sorted(np.rint(more[ends] / 5.0)) == results
+    assert {-1.0, 1.0} <= set(results)
+
+
+@pytest.mark.parametrize(("share", "others"), [(0.0, 6), (0.5, 3), (1.0, 0)])
+def test_the_rule_player_has_the_other_seat_of_its_share(share, others):
+    asked = []
+
+    class Opponent(Linear):
+        def forward(self, x):
+            asked.append(len(x))
+            return super().forward(x)
+
+    task = msgspec.structs.replace(TASK, rule_share=share)
+    played = SelfPlay(task, N, T).collect(Linear(0), Opponent(1), seed=3)
+    assert max(asked, default=0) == others
+    if share == 1.0:
+        assert played.final_leads.mean() < -8.0, "a network of random parameters loses to it by far"
 
 
 def test_what_is_recorded_is_what_the_policy_saw_and_did():
