@@ -79,6 +79,13 @@ class Processes(Protocol):
         ...
 
 
+def join(trainers: list[Process], meeting: Path | tuple[str, int]) -> None:
+    """Let the trainers meet, all at once: see ``roles.Trainer.join``."""
+    answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
+    for answer in answers:
+        answer.receive()
+
+
 class LocalAnswer:
     """An answer through a pipe."""
 
@@ -171,10 +178,7 @@ class LocalProcesses:
     def meet(self, trainers: list[Process]) -> None:
         """See ``Processes``."""
         self._meetings += 1
-        meeting = Path(self._folder.name) / str(self._meetings)
-        answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
-        for answer in answers:
-            answer.receive()
+        join(trainers, Path(self._folder.name) / str(self._meetings))
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bothost.errors import UsageError
-from bothost.training.processes import Lost, Process, Role
+from bothost.training.processes import Lost, Process, Role, join
 from bothost.training.roles import Device, Pool, Setup, Trainer
 
 LOOPBACK = "127.0.0.1"
@@ -173,10 +173,7 @@ class RayProcesses:
             return
         first = trainers[0]
         assert isinstance(first, RayProcess)
-        meeting = first.ask("host", first.address).receive()
-        answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
-        for answer in answers:
-            answer.receive()
+        join(trainers, first.ask("host", first.address).receive())
 
     def __enter__(self) -> Self:
         return self

@@ -12,11 +12,12 @@ import msgspec
 
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable, TrainingRun
 from bothost.training import checkpoint
+from bothost_phase_ppo.decide import PhasePpo
 from bothost_phase_ppo.train import Options as TrainOptions
 from bothost_phase_ppo.train import PhasePpoTrainer
 
 RULE_PLAYER = "rule-pairing"
-LEVELS = tuple(f"level-{number}" for number in range(1, 6))
+LEVELS = PhasePpo.levels
 SOURCE_WORKERS, SOURCE_TRAINERS = 70 * 45, 8
 
 Figures = Mapping[str, Any]
