@@ -1,0 +1,73 @@
+"""Steered coefficients of PPO's objective: weights of entropy and approximate KL that follow targets.
+
+The objective to be minimised is α·L_actor + β·L_critic − γ·entropy + δ·KL (``ppo.losses``). After every update
+γ ← γ + c₁(entropy_target − entropy): too little entropy raises its weight. δ ← δ + c₂(KL − KL_target): too large steps
+raise the penalty on them. Both stay within their ranges, δ ≥ 0.
+
+Source: Chinese patent application "用于麻将的智能决策方法、系统、存储介质及设备" (2021), which prints
+δ ← δ + c₂(KL_target − KL). For a penalty that is positive feedback: ``literal`` applies it so, for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bothost.training.ppo import PpoOptions
+
+
+class SteeringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Targets, rates and ranges."""
+
+    entropy_target: float = 0.3
+    """Mean entropy of the policy, in nats."""
+    kl_target: float = 0.01
+    """Mean approximate KL divergence of an update."""
+    entropy_rate: float = 0.002
+    """c₁"""
+    kl_rate: float = 0.5
+    """c₂"""
+    entropy_range: tuple[float, float] = (0.0, 0.1)
+    kl_range: tuple[float, float] = (0.0, 5.0)
+    literal: bool = False
+    """δ as the source prints its rule."""
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in (("entropy_range", self.entropy_range), ("kl_range", self.kl_range)):
+            if not 0.0 <= low <= high:
+                raise ValueError(f"{name} must be 0 or more and ascend, not {low} … {high}")
+
+
+class Coefficients(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights of the objective that are steered."""
+
+    entropy: float = 0.01
+    """γ"""
+    kl: float = 0.005
+    """δ"""
+
+    def into(self, options: PpoOptions) -> PpoOptions:
+        """The options of an update with these weights."""
+        return msgspec.structs.replace(options, entropy_coef=self.entropy, kl_coef=self.kl)
+
+
+def steer_entropy(weight: float, entropy: float, options: SteeringOptions) -> float:
+    """γ after an update of that mean entropy."""
+    low, high = options.entropy_range
+    return min(high, max(low, weight + options.entropy_rate * (options.entropy_target - entropy)))
+
+
+def steer_kl(weight: float, kl: float, options: SteeringOptions) -> float:
+    """δ after an update of that mean approximate KL divergence."""
+    low, high = options.kl_range
+    sign = -1.0 if options.literal else 1.0
+    return min(high, max(low, weight + sign * options.kl_rate * (kl - options.kl_target)))
+
+
+def steer(weights: Coefficients, figures: Mapping[str, float], options: SteeringOptions) -> Coefficients:
+    """The weights after an update, from its figures ``entropy`` and ``approx_kl``."""
+    return Coefficients(
+        entropy=steer_entropy(weights.entropy, figures["entropy"], options),
+        kl=steer_kl(weights.kl, figures["approx_kl"], options),
+    )
