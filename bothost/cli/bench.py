@@ -22,6 +22,7 @@ BENCHES: dict[str, str] = {
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
+    "mahjong": "Steps, look-ahead, encodings and training samples of mahjong per second on one core.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
     "log": "Rows per second of the decision log, beside the raw database.",
     "export": "Decisions per second from SQLite to Parquet on one core, beside sqlite3 itself; peak of memory.",

@@ -1,0 +1,80 @@
+"""``bothost bench mahjong``: steps, look-ahead, encodings and training samples of mahjong per second on one core.
+
+Rates are per processor second of one thread, so that other work on the machine does not count.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from bothost.plugins import Plugins
+from bothost.rules import View, game, mahjong
+from bothost.strategy import TrainingRun
+from bothost.testing.bench.rules import random_play, rate
+
+STRATEGY = "mahjong-ppo"
+BLOCKS = ("tiles", "order", "integers", "look_ahead_3")
+TRAINING = {"hands": 32, "iterations": 3, "first_stage": 2, "checkpoint_every": 1000, "pool_every": 1000}
+
+
+def command(
+    hands: Annotated[int, typer.Option(help="Hands of the rule player whose positions are measured.", min=1)] = 20,
+) -> dict[str, Any]:
+    """Mahjong on one core.
+
+    ``env_steps_per_s`` random steps through a VecEnv. ``lookahead_per_s`` positions of the rule player's hands looked
+    three draws ahead from, after every discard. ``encode_per_s`` positions with tile sets, discards, integers, the
+    look-ahead planes and the prospects of all legal actions. ``train_samples_per_s`` of the strategy's training against
+    three rule players, their play and its own included.
+    """
+    views = positions(hands)
+
+    def look() -> int:
+        for view in views:
+            mahjong.look_ahead(view, 3)
+        return len(views)
+
+    def encode() -> int:
+        for view in views:
+            for block in BLOCKS:
+                view.encode(block)
+            view.encode_actions("prospect", view.legal())
+        return len(views)
+
+    return {
+        "env_steps_per_s": random_play("mahjong")["steps"],
+        "lookahead_per_s": rate(look),
+        "encode_per_s": rate(encode),
+        "train_samples_per_s": training_rate(),
+    }
+
+
+def positions(hands: int) -> list[View]:
+    """Views of the seats that are asked, over hands of four rule players."""
+    views = []
+    for seed in range(hands):
+        state = game("mahjong").new_state(seed)
+        while not state.terminal:
+            view = state.view(state.to_act[0])
+            views.append(view)
+            state.apply(view.seat, mahjong.rule_choice(view)[0])
+    return views
+
+
+def training_rate() -> float | None:
+    """Samples per second of a short training; None where the strategy is not installed."""
+    strategy = Plugins.load().strategies.get(STRATEGY)
+    trainer = strategy.trainer() if strategy is not None else None
+    if not isinstance(trainer, type):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        run = TrainingRun(out=Path(folder) / "run", seed=1)
+        start = time.process_time()
+        made = trainer(msgspec.convert(TRAINING, trainer.Options)).train(run, lambda *_args, **_more: None)
+        return float(round(made["samples"] / (time.process_time() - start), 1))

@@ -1,0 +1,121 @@
+"""Live play: the network on ONNX Runtime, batched over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+
+from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
+from bothost.inference import Session
+from bothost.rules import ActionArray, FloatArray, Game, View
+from bothost_mahjong_ppo.encode import VERSION, encode, masks, supports
+
+REWARD_SCALE = 1 / 24
+"""Reward per point of score: a hand is won or lost by some tens of points."""
+
+
+class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of play."""
+
+    temperature: float = 0.0
+    """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.temperature <= 100.0:
+            raise ValueError("temperature must be within 0 and 100")
+
+
+class MahjongPpo(Strategy):
+    """Plays Chinese Official mahjong: discards, claims and wins by one policy over the legal actions.
+
+    ``value`` of its decisions is the score that it expects of the hand, in points.
+    """
+
+    name = "mahjong-ppo"
+    version = "1"
+    games = ("mahjong",)
+    execution = "inline"
+    Options: ClassVar[type[msgspec.Struct]] = PlayOptions
+
+    def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
+        super().__init__(options, model)
+        if model is None:
+            raise ModelError("mahjong-ppo plays by a model, and there is none", advice="install its package again")
+        self.session = Session(model, encoder_version=VERSION)
+        self.temperature = options.temperature
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        """Under any rules, as long as the encoder is the one that the models here were made for."""
+        return supports(game)
+
+    @classmethod
+    def trainer(cls) -> type[Trainer]:
+        from bothost_mahjong_ppo.train import MahjongPpoTrainer
+
+        return MahjongPpoTrainer
+
+    @classmethod
+    def reproduction(cls) -> type[Reproduction]:
+        from bothost_mahjong_ppo.reproduce import MahjongPpoReproduction
+
+        return MahjongPpoReproduction
+
+    def player(self, table: Table) -> MahjongPpoPlayer:
+        return MahjongPpoPlayer(self, table)
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """One inference for all requests."""
+        views, legal = [request.view for request in requests], [request.legal for request in requests]
+        policies, values = self.infer(views, legal)
+        players: list[MahjongPpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
+        positions = zip(players, views, legal, policies, values, strict=True)
+        return [player.choose(*position) for player, *position in positions]
+
+    def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
+        """Probabilities (n, 193), 0 where illegal, and expected scores (n,)."""
+        states, prospects = encode(views, legal)
+        logits, values = self.session.run(state=states, prospects=prospects)
+        logits = np.where(masks(legal), logits, -np.inf)
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True), values / REWARD_SCALE
+
+
+class MahjongPpoPlayer(Player):
+    """Keeps nothing of the hand but the stream of its draws."""
+
+    def __init__(self, strategy: MahjongPpo, table: Table) -> None:
+        self.strategy = strategy
+        self.seed = table.seed
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        policies, values = self.strategy.infer([view], [legal])
+        return self.choose(view, legal, policies[0], float(values[0]))
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        """The policy itself takes a few milliseconds at most."""
+        return self.decide(view, legal, Budget(deadline=0.0))
+
+    def choose(self, view: View, legal: ActionArray, probabilities: FloatArray, value: float) -> Decision:
+        """One of ``legal`` by ``probabilities`` (193,)."""
+        policy = probabilities[legal]
+        return Decision(
+            action=int(legal[self.pick(view, policy)]),
+            policy=policy.tolist(),
+            value=float(value),
+            phase=view.phase,
+            model_sha256=self.strategy.session.model.sha256,
+            encoder_version=VERSION,
+        )
+
+    def pick(self, view: View, policy: FloatArray) -> int:
+        """Index of the choice. What is drawn depends on the table's seed and the view alone: it replays."""
+        temperature = self.strategy.temperature
+        if temperature == 0.0:
+            return int(policy.argmax())
+        odds = (policy / policy.max()).astype(np.float64) ** (1.0 / temperature)
+        rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
+        return int(rng.choice(len(odds), p=odds / odds.sum()))

@@ -1,0 +1,110 @@
+"""The network: a trunk over the state, logits from it and from each action's prospect, and a value.
+
+state (2296) and, in training, hidden (680) → 128 → 128 → 193 logits and the value; to each logit is added what a small
+network, the same for all actions, makes of the action's prospect (20 → 32 → 1).
+"""
+
+from __future__ import annotations
+
+import onnx
+import torch
+from onnx import TensorProto, helper
+from torch import Tensor, nn
+
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE
+from bothost_mahjong_ppo.oracle import HIDDEN
+
+WIDTH, PROSPECT_WIDTH = 128, 32
+PROSPECTS = ACTIONS * PROSPECT
+OBSERVATION = STATE + PROSPECTS + HIDDEN
+"""In training: state, prospects, hidden features."""
+
+
+class MahjongNet(nn.Module):
+    """Observations (B, 6836) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
+
+    ``look_ahead``: False leaves out all that looks ahead. ``oracle``: False makes the network that is shipped; its
+    observations may lack the hidden features.
+    """
+
+    def __init__(self, *, look_ahead: bool = True, oracle: bool = True) -> None:
+        super().__init__()
+        self.look_ahead = look_ahead
+        self.state = nn.Linear(STATE, WIDTH)
+        self.hidden = nn.Linear(HIDDEN, WIDTH, bias=False) if oracle else None
+        self.second = nn.Linear(WIDTH, WIDTH)
+        self.policy = nn.Linear(WIDTH, ACTIONS)
+        self.value = nn.Linear(WIDTH, 1)
+        self.prospect_first = nn.Linear(PROSPECT, PROSPECT_WIDTH)
+        self.prospect_second = nn.Linear(PROSPECT_WIDTH, 1)
+        if self.hidden is not None:
+            nn.init.zeros_(self.hidden.weight)  # as if nothing was given, until it is learnt what it is good for
+        nn.init.orthogonal_(self.policy.weight, 0.01)  # all legal actions almost equally likely at first
+        nn.init.orthogonal_(self.prospect_second.weight, 0.1)
+        nn.init.orthogonal_(self.value.weight, 1.0)
+        for layer in (self.state, self.second, self.policy, self.value, self.prospect_second):
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        state, prospects = observations[:, :STATE], observations[:, STATE : STATE + PROSPECTS]
+        if not self.look_ahead:
+            state = torch.nn.functional.pad(state[:, :PLAIN], (0, STATE - PLAIN))
+        body = self.state(state)
+        if self.hidden is not None:
+            body = body + self.hidden(observations[:, STATE + PROSPECTS :])
+        body = self.second(body.relu()).relu()
+        logits = self.policy(body)
+        if self.look_ahead:
+            of_actions = prospects.reshape(-1, ACTIONS, PROSPECT)
+            logits = logits + self.prospect_second(self.prospect_first(of_actions).relu()).squeeze(-1)
+        return logits, self.value(body).squeeze(-1)
+
+    def deployed(self) -> MahjongNet:
+        """The same network without an input for hidden features, as ``graph`` has it: what it is with all of them
+        absent. What a network without look-ahead ignores has weight 0 there."""
+        bare = MahjongNet(oracle=False)
+        bare.load_state_dict({name: value for name, value in self.state_dict().items() if name != "hidden.weight"})
+        if not self.look_ahead:
+            with torch.no_grad():
+                bare.state.weight[:, PLAIN:] = 0.0
+                bare.prospect_second.weight.zero_()
+                bare.prospect_second.bias.zero_()
+        return bare
+
+
+def graph() -> onnx.ModelProto:
+    """The shipped network for ONNX Runtime; its initializers, without data yet, bear the names of the parameters."""
+    shapes = {name: list(value.shape) for name, value in MahjongNet(oracle=False).named_parameters()}
+
+    def linear(source: str, layer: str, result: str) -> onnx.NodeProto:
+        return helper.make_node("Gemm", [source, f"{layer}.weight", f"{layer}.bias"], [result], transB=1)
+
+    nodes = [
+        linear("state", "state", "a"),
+        helper.make_node("Relu", ["a"], ["b"]),
+        linear("b", "second", "c"),
+        helper.make_node("Relu", ["c"], ["body"]),
+        linear("body", "policy", "from_body"),
+        linear("body", "value", "value_column"),
+        helper.make_node("Squeeze", ["value_column", "axes"], ["values"]),
+        helper.make_node("Reshape", ["prospects", "by_action"], ["p"]),
+        linear("p", "prospect_first", "q"),
+        helper.make_node("Relu", ["q"], ["r"]),
+        linear("r", "prospect_second", "s"),
+        helper.make_node("Reshape", ["s", "by_row"], ["from_prospects"]),
+        helper.make_node("Add", ["from_body", "from_prospects"], ["logits"]),
+    ]
+    parameters = [TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT) for name, shape in shapes.items()]
+    constants = [
+        helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
+        helper.make_tensor("by_action", TensorProto.INT64, [2], [-1, PROSPECT]),
+        helper.make_tensor("by_row", TensorProto.INT64, [2], [-1, ACTIONS]),
+    ]
+
+    def floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    inputs = [floats("state", "batch", STATE), floats("prospects", "batch", ACTIONS, PROSPECT)]
+    outputs = [floats("logits", "batch", ACTIONS), floats("values", "batch")]
+    net = helper.make_graph(nodes, "mahjong-ppo", inputs, outputs, [*parameters, *constants])
+    return helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

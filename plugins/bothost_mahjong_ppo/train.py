@@ -1,0 +1,260 @@
+"""Training of mahjong-ppo: PPO against the opponents of a curriculum, with steered coefficients."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import torch
+
+from bothost import ReportProgress, Trainer, TrainingRun
+from bothost.errors import ModelError, UsageError
+from bothost.rules import game
+from bothost.training import checkpoint, ppo
+from bothost.training.adaptive import Coefficients, SteeringOptions, steer
+from bothost.training.checkpoint import Progress
+from bothost.training.loop import anneal
+from bothost.training.metrics import Metrics, plot, read
+from bothost.training.model_pool import ModelPool
+from bothost.training.publish import write_manifest, write_version
+from bothost_mahjong_ppo.encode import VERSION
+from bothost_mahjong_ppo.imitate import imitate
+from bothost_mahjong_ppo.model import MahjongNet, graph
+from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
+from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents, play, stage_after
+
+DEFAULT_MINUTES = 60.0
+PLOTTED = (
+    "mean_score",
+    "stage",
+    "entropy",
+    "entropy_target",
+    "entropy_coef",
+    "approx_kl",
+    "kl_target",
+    "kl_coef",
+    "hidden_share",
+)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the training."""
+
+    preset: str = "botzone"
+    """Of the game's rules."""
+    iterations: int | None = None
+    """Updates to make in all; None: until the time is over."""
+    hands: int = 128
+    """Hands of the learner for each update."""
+    learning_rate: float = 3e-4
+    """At the beginning; it falls linearly to 0 at the end."""
+    look_ahead: bool = True
+    """Whether the network sees look-ahead features and prospects."""
+    oracle: bool = True
+    """Whether it sees hidden features until ``dropout`` has taken them away."""
+    dropout: DropoutOptions = DropoutOptions()
+    adaptive: bool = True
+    """Whether the coefficients of entropy and approximate KL are steered; else ``ppo`` has them."""
+    steering: SteeringOptions = SteeringOptions()
+    first_stage: int = 0
+    """Of the curriculum, to begin with."""
+    window: int = 10
+    """Updates over which progress is measured."""
+    least_score: float = 2.0
+    """Mean points a hand over the window from which on the next stage begins."""
+    imitation_hands: int = 0
+    """Hands of the rule player to imitate before; 0: none, a pure run."""
+    imitation_rate: float = 2e-3
+    """Learning rate of the imitation."""
+    pool_every: int = 10
+    """Updates between two versions of the model pool."""
+    newest_share: float = 0.5
+    """Share of hands with past selves that have the newest version."""
+    checkpoint_every: int = 10
+    """Updates between two checkpoints."""
+    ppo: ppo.PpoOptions = ppo.PpoOptions(epochs=2, minibatch=512, entropy_coef=0.01, gae_lambda=0.95, target_kl=0.05)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first_stage < len(CURRICULUM):
+            raise ValueError(f"first_stage must be within 0 and {len(CURRICULUM) - 1}")
+        if self.hands < 1 or self.window < 1:
+            raise ValueError("hands and window must be at least 1")
+
+
+class MahjongPpoTrainer(Trainer):
+    """Trains one network."""
+
+    name = "mahjong-ppo"
+    Options: ClassVar[type[msgspec.Struct]] = Options
+
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        if run.minutes is None and self.options.iterations is None:
+            run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
+        training = Training(self.options, run)
+        training.go_on(report)
+        return training.publish()
+
+
+class Training:
+    """One training under way, or taken up again from its last checkpoint."""
+
+    def __init__(self, options: Options, run: TrainingRun) -> None:
+        self.options, self.run = options, run
+        torch.set_num_threads(1)
+        torch.manual_seed(run.seed)
+        self.model, self.past = (MahjongNet(look_ahead=options.look_ahead) for _ in range(2))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
+        self.game = game("mahjong", preset=options.preset)
+        self.progress = self._begin()
+        self.pool = ModelPool(run.out / "pool")
+        self.pool.forget_after(self.progress.iteration)
+        self.weights = Coefficients(entropy=options.ppo.entropy_coef) if options.adaptive else None
+        self.stage, self.scores = options.first_stage, list[float]()
+        if self.progress.iteration:
+            self._recall([r for r in read(run.out / "metrics.jsonl") if r["iteration"] <= self.progress.iteration])
+
+    def _begin(self) -> Progress:
+        last = checkpoint.latest(self.run.out)
+        if not self.run.resume:
+            if self.run.out.is_dir() and any(self.run.out.iterdir()):
+                raise UsageError(f"{self.run.out} is not empty", advice="go on with --resume, or name another folder")
+            settled: dict[str, Any] = msgspec.to_builtins(self.options)
+            return Progress(seed=self.run.seed, encoder_version=VERSION, options=settled)
+        if last is None:
+            raise UsageError(f"there is no checkpoint in {self.run.out}", advice="leave --resume out to begin")
+        progress = checkpoint.load(last, self.model, self.optimizer)
+        if progress.encoder_version != VERSION:
+            raise ModelError(
+                f"{last} was trained with encoder version {progress.encoder_version}, this is {VERSION}",
+                advice="train anew into another folder",
+            )
+        if progress.seed != self.run.seed:
+            raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"give --seed {progress.seed}")
+        return progress
+
+    def _recall(self, records: list[dict[str, float]]) -> None:
+        """Stage, scores and coefficients as they stood after the last of the records."""
+        last = records[-1]
+        self.stage = int(last["next_stage"])
+        self.scores = []
+        for record in records:
+            self.scores = [*self.scores, record["mean_score"]] if record["stage"] == self.stage else []
+        if self.weights is not None:
+            self.weights = Coefficients(entropy=last["next_entropy_coef"], kl=last["next_kl_coef"])
+
+    def part_done(self) -> float:
+        """How much of the training is over, of 1."""
+        updates = self.progress.iteration / self.options.iterations if self.options.iterations else 0.0
+        minutes = self.progress.seconds / (60 * self.run.minutes) if self.run.minutes else 0.0
+        return max(updates, minutes)
+
+    def go_on(self, report: ReportProgress) -> None:
+        """Train to the end."""
+        before, started = self.progress.seconds, time.monotonic()
+        if self.progress.iteration == 0:
+            if self.options.imitation_hands:
+                report(0, "imitating the rule player")
+                agreed = imitate(
+                    self.model,
+                    self.game,
+                    self.options.imitation_hands,
+                    self.run.seed + 2**40,
+                    rate=self.options.imitation_rate,
+                )
+                self.progress.options["imitation_agreement"] = round(agreed, 4)
+            self.pool.add(0, self.model)
+        self.progress.seconds = before + time.monotonic() - started
+        checkpoint.save(self.run.out, self.progress, self.model, self.optimizer)
+        with Metrics(self.run.out, after=self.progress.iteration) as metrics:
+            while self.part_done() < 1.0:
+                figures = self.update()
+                self.progress.seconds = before + time.monotonic() - started
+                metrics.write(
+                    self.progress.iteration,
+                    {**figures, "samples": self.progress.samples, "seconds": round(self.progress.seconds, 2)},
+                )
+                over = self.part_done() >= 1.0
+                if over or self.progress.iteration % self.options.pool_every == 0:
+                    self.pool.add(self.progress.iteration, self.model)
+                if over or self.progress.iteration % self.options.checkpoint_every == 0:
+                    checkpoint.save(self.run.out, self.progress, self.model, self.optimizer)
+                self._tell(report, figures)
+        records = read(self.run.out / "metrics.jsonl")
+        if records:
+            plot(records, PLOTTED, self.run.out / "training.png")
+
+    def update(self) -> dict[str, float]:
+        """Play hands and learn from them once; returns what is recorded of it."""
+        options, part = self.options, self.part_done()
+        self.progress.iteration += 1
+        rng = np.random.default_rng([self.run.seed, self.progress.iteration])
+        share = share_given(part, options.dropout) if options.oracle else 0.0
+        seats = CURRICULUM[self.stage]
+        if "past" in seats:
+            self.pool.load(self.pool.draw(rng, options.newest_share), self.past)
+        anneal(self.optimizer, options.learning_rate, part)
+        settled = self.weights.into(options.ppo) if self.weights is not None else options.ppo
+        seed = int(rng.integers(2**62))
+        hands = play(self.game, self.model, Opponents(seats, self.past), options.hands, seed, settled, share)
+        generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
+        terms = ppo.update(self.model, self.optimizer, hands.batch, settled, generator)
+        self.progress.samples += hands.batch.samples
+        figures = {
+            **terms,
+            "mean_score": float(hands.scores.mean()),
+            "win_rate": hands.wins / options.hands,
+            "hidden_share": share,
+            "stage": float(self.stage),
+            "entropy_coef": settled.entropy_coef,
+            "kl_coef": settled.kl_coef,
+            "entropy_target": options.steering.entropy_target,
+            "kl_target": options.steering.kl_target,
+        }
+        return {**figures, **self._steer(figures)}
+
+    def _steer(self, figures: Mapping[str, float]) -> dict[str, float]:
+        """Coefficients and stage of the next update."""
+        self.scores.append(figures["mean_score"])
+        options = self.options
+        stage = stage_after(self.stage, self.scores, window=options.window, least=options.least_score)
+        if stage != self.stage:
+            self.stage, self.scores = stage, []
+        if self.weights is None:
+            return {"next_stage": float(self.stage)}
+        self.weights = steer(self.weights, figures, options.steering)
+        following = {"next_entropy_coef": self.weights.entropy, "next_kl_coef": self.weights.kl}
+        return {"next_stage": float(self.stage), **following}
+
+    def _tell(self, report: ReportProgress, figures: Mapping[str, float]) -> None:
+        note = f"{self.progress.samples:,} samples, {figures['mean_score']:+.1f} a hand at stage {figures['stage']:.0f}"
+        if self.options.iterations is not None:
+            report(self.progress.iteration, note, self.options.iterations)
+        elif self.run.minutes is not None:
+            report(int(self.progress.seconds), note, int(60 * self.run.minutes))
+
+    def publish(self) -> dict[str, Any]:
+        """Write the trained network into ``out/weights``, without its input for hidden features."""
+        folder: Path = self.run.out / "weights"
+        version = write_version(folder / "v1", self.model.deployed(), graph(), VERSION)
+        figures = {
+            "updates": self.progress.iteration,
+            "samples": self.progress.samples,
+            "minutes": round(self.progress.seconds / 60, 2),
+            "stage": self.stage,
+        }
+        lineage = {
+            "command": self.run.command,
+            "seed": self.progress.seed,
+            "encoder_version": VERSION,
+            "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+            **figures,
+            "options": self.progress.options,
+        }
+        write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage)
+        return {"out": str(self.run.out), **figures}

@@ -1,0 +1,245 @@
+"""mahjong-ppo: encoder, network, hidden features that vanish, curriculum, training, and live play of what comes out."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from bothost import Budget, ReproductionRun, Request, Table, TrainingRun, rules
+from bothost.errors import ModelError, UsageError
+from bothost.plugins import weights
+from bothost.rules import mahjong
+from bothost.training.metrics import read
+from bothost.training.ppo import PpoOptions
+from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, STATE, encode, encode_state, masks
+from bothost_mahjong_ppo.imitate import agreement, imitate
+from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, MahjongNet
+from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
+from bothost_mahjong_ppo.reproduce import VARIANTS, MahjongPpoReproduction, final_scores
+from bothost_mahjong_ppo.reproduce import Options as ReproduceOptions
+from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents, observe, play, stage_after
+from bothost_mahjong_ppo.train import PLOTTED, MahjongPpoTrainer, Options
+
+GAME = rules.game("mahjong")
+FOREVER = Budget(deadline=float("inf"))
+TINY = {"iterations": 2, "hands": 4, "checkpoint_every": 1, "pool_every": 1, "ppo": {"epochs": 1, "minibatch": 64}}
+
+
+def options(**changes):
+    return msgspec.convert({**TINY, **changes}, Options)
+
+
+def positions(hands=2):
+    """States with a seat that is asked, from play of all kinds."""
+    rng = np.random.default_rng(0)
+    found = []
+    for seed in range(hands):
+        state = GAME.new_state(seed)
+        while not state.terminal:
+            seat = state.to_act[0]
+            found.append((state.clone(), seat))
+            state.apply(
+                seat, mahjong.rule_choice(state.view(seat))[0] if rng.random() < 0.8 else int(state.legal(seat)[0])
+            )
+    return found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("mahjong") / "run"
+    MahjongPpoTrainer(options(imitation_hands=2)).train(TrainingRun(out=out, seed=3), lambda *_: None)
+    return out
+
+
+def test_rows_that_are_all_ones_or_zeros_are_one_number():
+    state, seat = positions(1)[20]
+    view = state.view(seat)
+    out = np.empty(STATE, np.float32)
+    encode_state(view, out)
+    assert set(np.unique(out)) <= {0.0, 1.0}
+    tiles = view.encode("tiles")
+    np.testing.assert_array_equal(out[: 13 * 136], tiles[:13].reshape(-1))
+    np.testing.assert_array_equal(out[13 * 136 : 13 * 136 + 20].reshape(5, 4), tiles[13:].mean(axis=2))
+    ahead = view.encode("look_ahead_3")
+    np.testing.assert_array_equal(out[PLAIN : PLAIN + 272], ahead[:2].reshape(-1))
+    np.testing.assert_array_equal(out[PLAIN + 272 :].reshape(46, 4), ahead[2:].mean(axis=2))
+
+
+# ------------------------------------------------------------------------------------------------- hidden features
+
+
+def test_hidden_features_are_given_then_fade_then_are_gone():
+    schedule = DropoutOptions(begin=0.4, end=0.8)
+    assert [share_given(part, schedule) for part in (0.0, 0.4, 0.6, 0.8, 1.0)] == pytest.approx([1, 1, 0.5, 0, 0])
+    at_once = DropoutOptions(begin=0.5, end=0.5)
+    assert share_given(0.49, at_once) == 1.0 and share_given(0.5, at_once) == 0.0
+    with pytest.raises(ValueError, match="ascend"):
+        DropoutOptions(begin=0.9, end=0.2)
+
+
+def test_a_share_of_the_hidden_features_is_given():
+    state, seat = positions(1)[10]
+    full = encode_hidden(state, seat, 1.0, np.random.default_rng(0))
+    half = encode_hidden(state, seat, 0.5, np.random.default_rng(0))
+    none = encode_hidden(state, seat, 0.0, np.random.default_rng(0))
+    assert full.sum() > 50 and not none.any()
+    assert ((half == 0) | (half == full)).all() and 0.3 * full.sum() < half.sum() < 0.7 * full.sum()
+
+
+def test_what_is_shipped_has_no_input_for_hidden_features_and_is_the_network_without_them(trained):
+    model = weights.find(MahjongPpo, "champion", trained / "weights")
+    assert set(model.files) == {"model.onnx", "model.safetensors"}
+    net = MahjongNet()
+    net.load_state_dict(_checkpoint(trained))
+    assert "hidden.weight" in net.state_dict() and "hidden.weight" not in net.deployed().state_dict()
+    strategy = MahjongPpo(PlayOptions(), model)
+    found = positions(1)[::4]
+    observations = np.empty((len(found), OBSERVATION), np.float32)
+    legal = [
+        observe(s, seat, out, 0.0, np.random.default_rng(0)) for (s, seat), out in zip(found, observations, strict=True)
+    ]
+    with torch.no_grad():
+        logits, values = net(torch.from_numpy(observations))
+    policies, scores = strategy.infer([s.view(seat) for s, seat in found], legal)
+    expected = logits.masked_fill(~torch.from_numpy(masks(legal)), -torch.inf).softmax(dim=1)
+    np.testing.assert_allclose(policies, expected.numpy(), atol=1e-5)
+    np.testing.assert_allclose(scores, values.numpy() / REWARD_SCALE, atol=1e-3)
+
+
+def _checkpoint(out):
+    return safetensors.torch.load_file(sorted(out.glob("checkpoint-*"))[-1] / "model.safetensors")
+
+
+def test_live_decisions_do_not_depend_on_what_is_hidden(trained):
+    strategy = MahjongPpo(PlayOptions(), weights.find(MahjongPpo, "champion", trained / "weights"))
+    for state, seat in positions(1)[::7]:
+        view = state.view(seat)
+        other = view.sample_state(5).view(seat)
+        player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=seat, seed=1))
+        assert player.decide(view, view.legal(), FOREVER) == player.decide(other, other.legal(), FOREVER)
+
+
+def test_a_network_without_look_ahead_ignores_it_also_when_shipped():
+    torch.manual_seed(0)
+    net = MahjongNet(look_ahead=False)
+    observations = torch.rand(3, OBSERVATION)
+    changed = observations.clone()
+    changed[:, PLAIN : STATE + PROSPECTS] = torch.rand(3, STATE + PROSPECTS - PLAIN)
+    assert torch.equal(net(observations)[0], net(changed)[0])
+    observations[:, STATE + PROSPECTS :] = 0
+    for mine, shipped in zip(net(observations), net.deployed()(changed), strict=True):
+        torch.testing.assert_close(mine, shipped)
+
+
+# ------------------------------------------------------------------------------------------------ play and training
+
+
+def test_the_next_stage_needs_a_whole_window_of_good_scores():
+    assert stage_after(0, [5.0, 5.0], window=3, least=2.0) == 0
+    assert stage_after(0, [-9.0, 3.0, 2.0, 1.0], window=3, least=2.0) == 1
+    assert stage_after(1, [3.0, 2.0, 0.9], window=3, least=2.0) == 1
+    assert stage_after(len(CURRICULUM) - 1, [9.0] * 9, window=3, least=2.0) == len(CURRICULUM) - 1
+    assert [CURRICULUM[i].count("random") for i in range(3)] == [3, 2, 0]
+
+
+@pytest.mark.parametrize("seats", CURRICULUM)
+def test_a_hand_is_one_trajectory_whose_reward_is_its_score(seats):
+    torch.manual_seed(1)
+    net = MahjongNet()
+    hands = play(GAME, net, Opponents(seats, net), 4, seed=7, options=PpoOptions(gae_lambda=1.0), share=0.5)
+    batch = hands.batch
+    assert batch.masks.gather(1, batch.actions[:, None]).all()
+    # λ = 1, γ = 1: every target of a hand is its scaled score.
+    assert set(np.round(batch.returns.numpy() / REWARD_SCALE).tolist()) <= set(hands.scores.tolist())
+    again = play(GAME, net, Opponents(seats, net), 4, seed=7, options=PpoOptions(gae_lambda=1.0), share=0.5)
+    assert torch.equal(batch.observations, again.batch.observations) and (hands.scores == again.scores).all()
+
+
+def test_imitation_comes_to_play_as_its_teacher():
+    torch.manual_seed(0)
+    net = MahjongNet()
+    with torch.no_grad():
+        net.prospect_second.weight.copy_(-net.prospect_second.weight.abs())
+    before = agreement(net, GAME, 2, 99)
+    after = imitate(net, GAME, 20, 5, rate=3e-3, chunk=10)
+    assert before < 0.5 and after > before + 0.3
+
+
+def test_training_logs_coefficients_and_targets_and_plots_them(trained):
+    records = read(trained / "metrics.jsonl")
+    assert [r["iteration"] for r in records] == [1, 2]
+    for name in PLOTTED:
+        assert all(np.isfinite(r[name]) for r in records)
+    assert records[1]["entropy_coef"] == records[0]["next_entropy_coef"] != records[0]["entropy_coef"]
+    assert (trained / "training.png").stat().st_size > 1000
+    lineage = json.loads((trained / "weights" / "lineage.json").read_text())
+    assert lineage["updates"] == 2 and "imitation_agreement" in lineage["options"]
+
+
+def test_a_training_that_resumes_goes_on_as_one_that_never_stopped(tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    settled = options(iterations=2, window=1, least_score=-1000.0, dropout={"begin": 0.0, "end": 1.0})
+    MahjongPpoTrainer(settled).train(TrainingRun(out=whole, seed=1), lambda *_: None)
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, note="", total=None):
+        if done == 1:
+            raise Stop
+
+    with pytest.raises(Stop):
+        MahjongPpoTrainer(settled).train(TrainingRun(out=parts, seed=1), stop)
+    MahjongPpoTrainer(settled).train(TrainingRun(out=parts, seed=1, resume=True), lambda *_: None)
+    one, two = (read(out / "metrics.jsonl") for out in (whole, parts))
+    assert [r["stage"] for r in one] == [0, 1] == [r["stage"] for r in two]
+    for mine, other in zip(_checkpoint(whole).values(), _checkpoint(parts).values(), strict=True):
+        assert torch.equal(mine, other)
+    with pytest.raises(UsageError, match="not empty"):
+        MahjongPpoTrainer(settled).train(TrainingRun(out=parts, seed=1), lambda *_: None)
+    with pytest.raises(UsageError, match="seed"):
+        MahjongPpoTrainer(settled).train(TrainingRun(out=parts, seed=2, resume=True), lambda *_: None)
+
+
+# --------------------------------------------------------------------------------------------------------- live play
+
+
+def test_every_decision_is_legal_and_tells_policy_value_and_model(trained):
+    model = weights.find(MahjongPpo, "champion", trained / "weights")
+    strategy = MahjongPpo(PlayOptions(temperature=1.0), model)
+    requests = []
+    for state, seat in positions(1):
+        player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=seat, seed=4))
+        view = state.view(seat)
+        requests.append(Request(player, view, view.legal(), FOREVER))
+    for request, decision in zip(requests, strategy.decide_many(requests), strict=True):
+        assert decision.action in request.legal
+        assert sum(decision.policy) == pytest.approx(1.0, abs=1e-5) and len(decision.policy) == len(request.legal)
+        assert np.isfinite(decision.value) and decision.model_sha256 == model.sha256
+    alone = requests[9].player.decide(requests[9].view, requests[9].legal, FOREVER)
+    assert alone == strategy.decide_many(requests)[9]
+
+
+def test_a_model_is_needed_and_must_be_of_this_encoder(trained):
+    with pytest.raises(ModelError, match="model"):
+        MahjongPpo(PlayOptions())
+    model = weights.find(MahjongPpo, "champion", trained / "weights")
+    with pytest.raises(ModelError, match="encoder"):
+        MahjongPpo(PlayOptions(), msgspec.structs.replace(model, encoder_version=9))
+    assert MahjongPpo.supports(GAME) and not MahjongPpo.supports(rules.game("othello"))
+    assert encode([], [])[0].shape == (0, STATE) and masks([]).shape == (0, ACTIONS)
+
+
+def test_the_reproduction_trains_every_variant_with_every_seed(tmp_path):
+    settled = ReproduceOptions(seeds=2, iterations=1, hands=2, training={"ppo": {"epochs": 1}})
+    run = ReproductionRun(out=tmp_path, play=lambda *_args, **_more: {}, seed=5)
+    made = MahjongPpoReproduction(settled).run(run, lambda *_: None)
+    assert len(made.tables[0].rows) == len(VARIANTS) == 4 and (tmp_path / "curves.png").is_file()
+    assert sorted(p.name for p in tmp_path.glob("?-?")) == [f"{v}-{s}" for v in "abcd" for s in (5, 6)]
+    again = MahjongPpoReproduction(settled).run(run, lambda *_: None)
+    assert again.figures == made.figures
+    assert final_scores(np.array([[0.0, 0.0, 0.0, 0.0, 5.0]])) == [5.0]
