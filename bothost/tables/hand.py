@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from bothost.messages import ActionRequest, PlayerInfo
 from bothost.rules.game import ActionArray, View
@@ -87,6 +88,19 @@ class Job:
         """Where it runs: the shell's affair."""
         self.id = b""
         """The row's id, once it is logged."""
+
+    def admits(self, action: object, num_actions: int) -> bool:
+        """Whether the action is one of those that were asked for, and still legal (the view may have moved on)."""
+        if type(action) is not int:
+            if not isinstance(action, np.integer):
+                return False
+            action = int(action)
+        if not 0 <= action < num_actions or not self.view.is_legal(action):
+            return False
+        hand = self.hand
+        if self.substep == 0 and hand.view is not self.view and not hand.view.is_legal(action):
+            return False
+        return not hand.rejected or action not in hand.rejected
 
 
 class Hand:
@@ -214,6 +228,24 @@ class Hand:
         again.ids, again.state = last.decision_ids, "logged"
         self.answer = again
         return again
+
+    def echoed(self, events: Sequence[str]) -> Answer | None:
+        """Our answer, if these events echo it: the acknowledgement of a lobby that sends no other."""
+        answer, seat = self.answer, str(self.seat)
+        if answer is None or answer.sent_in < 0 or self.due_at == NEVER or self.job is not None:
+            return None
+        if not any(event.split(" ", 2)[1:2] == [seat] for event in events):
+            return None
+        self.due_at = NEVER
+        return answer
+
+    def refuse(self, answer: Answer, action: int) -> None:
+        """The lobby refused our answer: the action does not come again at this position."""
+        self.answer, self.due_at = None, NEVER
+        if self.attempt_seq != answer.seq:
+            self.attempt_seq, self.rejected = answer.seq, []
+        self.attempt = answer.attempt + 1
+        self.rejected.append(action)
 
     def take_events(self) -> tuple[int, list[str]]:
         """The stretch of events that the log has not got yet: the number of the first, and the lines."""

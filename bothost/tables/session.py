@@ -168,21 +168,12 @@ class Session:
         hand.unlogged.extend(events)
         if hand.news is not None:
             hand.news.extend(events)
-        if not self.conduct.acks_moves:
-            self._see_echo(hand, events, out)
+        if not self.conduct.acks_moves and (answer := hand.echoed(events)) is not None:
+            out.append(Outcome(answer, "acknowledged"))
         if hand.job is not None and not view.asked:
             hand.drop_job()
         if hand.held is not None:
             self._take_held(hand, now, out)
-
-    def _see_echo(self, hand: Hand, events: Sequence[str], out: list[Output]) -> None:
-        """The echo of our own move is the acknowledgement, where the lobby sends no other."""
-        answer, seat = hand.answer, str(hand.seat)
-        if answer is None or answer.sent_in < 0 or hand.due_at == NEVER or hand.job is not None:
-            return
-        if any(event.split(" ", 2)[1:2] == [seat] for event in events):
-            hand.due_at = NEVER
-            out.append(Outcome(answer, "acknowledged"))
 
     def _hand_ended(self, event: HandEnded, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
@@ -247,11 +238,7 @@ class Session:
             return
         answer = hand.answer
         out.append(Outcome(answer, "rejected", event.reason))
-        hand.answer, hand.due_at = None, NEVER
-        if hand.attempt_seq != answer.seq:
-            hand.attempt_seq, hand.rejected = answer.seq, []
-        hand.attempt = answer.attempt + 1
-        hand.rejected.append(self.game.parse(answer.actions[0]))
+        hand.refuse(answer, self.game.parse(answer.actions[0]))
         if event.resync:
             self._distrust(hand, f"rejected: {event.reason}", out)
 
@@ -330,7 +317,7 @@ class Session:
             return out  # superseded
         if hand.view is job.view:
             hand.lent = False
-        if decision is not None and self._admissible(job, decision.action):
+        if decision is not None and job.admits(decision.action, self.game.num_actions):
             job.decision, job.decided_by = decision, by
             job.elapsed_s = now - job.window.arrival
             self._decided(hand, job, out)
@@ -342,19 +329,6 @@ class Session:
         else:
             self._rescue(hand, job, error or "error", out)
         return out
-
-    def _admissible(self, job: Job, action: object) -> bool:
-        """Whether the action is one of those that were asked for, and still legal (the view may have moved on)."""
-        if type(action) is not int:
-            if not isinstance(action, np.integer):
-                return False
-            action = int(action)
-        if not 0 <= action < self.game.num_actions or not job.view.is_legal(action):
-            return False
-        hand = job.hand
-        if job.substep == 0 and hand.view is not job.view and not hand.view.is_legal(action):
-            return False
-        return not hand.rejected or action not in hand.rejected
 
     def _decided(self, hand: Hand, job: Job, out: list[Output]) -> None:
         decision = job.decision
