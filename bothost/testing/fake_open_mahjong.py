@@ -25,7 +25,8 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from bothost.lobbies import open_mahjong_protocol as wire
-from bothost.testing.fake_open_mahjong_game import Match, Seat
+from bothost.testing.fake_open_mahjong_game import Match
+from bothost.testing.fake_open_mahjong_seat import Seat
 
 VERSION = wire.RELEASE_VERSION
 NOISE: tuple[str, ...] = (

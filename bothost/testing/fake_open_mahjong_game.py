@@ -8,48 +8,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-import numpy as np
-
 from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.rules import mahjong
+from bothost.testing.fake_open_mahjong_seat import ALL_TILES, Seat, kind_of
 
-ALL_TILES = [10 * s + r for s in (1, 2, 3) for r in range(1, 10)] * 4 + list(range(41, 48)) * 4 + list(range(51, 59))
-_INDEX = {word: i for i, word in enumerate(mahjong.TILES)}
-_KINDS = {"s": 1, "k": 2, "g": 3, "G": 4}
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
 """Of claims; a chow has 1."""
-
-
-def kind_of(tile: int) -> int:
-    """Index of a tile among the 34 canonical kinds."""
-    return _INDEX[wire.word(tile)]
-
-
-class Seat:
-    """A player in a match."""
-
-    def __init__(self, user: int, name: str, bank: int) -> None:
-        self.user = user
-        self.name = name
-        self.bank = bank
-        self.score = 0
-        self.offline = False
-        self.original = 0
-        self.clear()
-
-    @property
-    def robot(self) -> bool:
-        return self.user < wire.ROBOTS_BELOW
-
-    def clear(self) -> None:
-        self.tiles: list[int] = []
-        self.discards: list[int] = []
-        self.claimed: list[int] = []
-        self.combos: list[str] = []
-        self.masks: list[list[int]] = []
-        self.flowers: list[int] = []
-        self.slot = False
-        """Whether the last tile was just drawn."""
 
 
 class Owner(Protocol):
@@ -116,25 +80,6 @@ class Match:
         self.to_all("gamestate/guobiao/do_action", "do_action_info", info)
 
     def picture(self, viewer: int) -> dict[str, Any]:
-        players = []
-        for i, seat in enumerate(self.seats):
-            info = {
-                "user_id": seat.user,
-                "username": seat.name,
-                "hand_tiles_count": len(seat.tiles),
-                "discard_tiles": list(seat.discards),
-                "discard_origin_tiles": list(seat.claimed),
-                "combination_tiles": [c if i == viewer or c[0] != "G" else "G0" for c in seat.combos],
-                "combination_mask": [m if i == viewer or m[0] != 2 else [2, 0] * 4 for m in seat.masks],
-                "huapai_list": list(seat.flowers),
-                "remaining_time": seat.bank,
-                "player_index": i,
-                "original_player_index": seat.original,
-                "score": seat.score,
-                "has_draw_slot": seat.slot,
-                "tag_list": ["offline"] if seat.offline else [],
-            }
-            players.append(info | ({"hand_tiles": list(seat.tiles)} if i == viewer else {}))
         return {
             "room_id": int(self.room["room_id"]),
             "gamestate_id": self.id,
@@ -149,7 +94,7 @@ class Match:
             "sub_rule": "guobiao/standard",
             "hepai_limit": self.room["hepai_limit"],
             "open_cuohe": False,
-            "players_info": players,
+            "players_info": [seat.picture(i, shown=i == viewer) for i, seat in enumerate(self.seats)],
             "dealer_index": 0,
         }
 
@@ -218,23 +163,15 @@ class Match:
         seat = self.seats[index]
         if any(map(wire.is_flower, tiles)):
             return None
-        standing = np.zeros((1, 34), np.uint8)
-        for held in tiles:
-            standing[0, kind_of(held)] += 1
-        if standing.max() > 4:
-            return None
-        melds = np.zeros((1, 4, 2), np.uint8)
-        for place, combo in enumerate(seat.combos):
-            melds[0, place] = (_KINDS[combo[0]], kind_of(int(combo[1:])))
         shown = sum(s.discards.count(tile) + sum(m[1::2].count(tile) for m in s.masks) for s in self.seats)
         fourth = shown == (3 if drawn or kong else 4)
         flowers = len(seat.flowers)
         wins = [kind_of(tile), drawn, fourth, kong, not self.wall, index, (self.round - 1) // 4 % 4, flowers]
-        points, fans = mahjong.fan_many(standing, melds, np.array([wins], np.uint8))
-        if points[0] < self.room["hepai_limit"]:
+        points, fans = seat.value(tiles, wins)
+        if not points or points < self.room["hepai_limit"]:
             return None
-        names = [f"{fan.chinese}*{n}" for fan, n in zip(mahjong.FANS, fans[0].tolist(), strict=True) if n]
-        return int(points[0]) + flowers, names
+        names = [f"{fan.chinese}*{n}" for fan, n in zip(mahjong.FANS, fans, strict=True) if n]
+        return points + flowers, names
 
     # --------------------------------------------------------------------------------------------------- asking
 

@@ -1,0 +1,134 @@
+"""What the fake of mailgyc/doudizhu is made of: its connections, seats and rooms, and what goes wrong there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from websockets.protocol import State as Socket
+from websockets.server import ServerProtocol
+
+from bothost.lobbies import mailgyc_protocol as wire
+
+
+class Traps(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes wrong. All off by default; the habits of the lobby itself are always on."""
+
+    drop_every: int = 0
+    """Every so many moves, the connection of the mover breaks: the move counts, its echo is lost."""
+    refuse: float = 0.0
+    """Chance that a fitting move is refused all the same."""
+    noise: float = 0.0
+    """Chance that something that nobody understands comes before a frame."""
+    dead_after: int | None = None
+    """Robots never move again after so many moves."""
+    login_status: int = 200
+    refuses_cookie: bool = False
+    forgets_rooms: bool = False
+    """After a lost connection the room is gone, but the login still names it."""
+
+
+NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":1}', '[1006,{"room":{}}]')
+
+
+class Line:
+    """One websocket."""
+
+    def __init__(self, uid: int, protocol: ServerProtocol, writer: asyncio.StreamWriter) -> None:
+        self.uid = uid
+        self.protocol = protocol
+        self.writer = writer
+        self.dumb = False
+        """Came back to a kept seat, and has not named its room yet."""
+        self.deaf = False
+
+    def send(self, text: str) -> None:
+        if not self.deaf and self.protocol.state is Socket.OPEN:
+            self.protocol.send_text(text.encode())
+            self.flush()
+
+    def flush(self) -> None:
+        for data in self.protocol.data_to_send():
+            if data:
+                self.writer.write(data)
+            elif self.writer.can_write_eof():
+                self.writer.write_eof()
+
+    def abort(self) -> None:
+        self.writer.transport.abort()
+
+
+class Seat:
+    """A player in a room."""
+
+    def __init__(self, uid: int, name: str) -> None:
+        self.uid = uid
+        self.name = name
+        self.ready = 0
+        self.rob = -1
+        self.leave = 0
+        self.cards: list[int] = []
+
+
+class Room:
+    """Three seats, and the hand that is played."""
+
+    def __init__(self, number: int, level: int) -> None:
+        self.number = number
+        self.level = level
+        self.seats: list[Seat | None] = [None, None, None]
+        self.state = wire.WAITING
+        self.truth: Any = None
+        self.bottom: list[int] = []
+        self.first = 0
+        self.multiple = 15
+        self.last: tuple[int, list[int]] = (-1, [])
+
+    @property
+    def taken(self) -> list[Seat]:
+        return [seat for seat in self.seats if seat is not None]
+
+    @property
+    def turn(self) -> int:
+        """Seat to act."""
+        return int(self.truth.to_act[0])
+
+    def seat_of(self, uid: int) -> int | None:
+        return next((i for i, seat in enumerate(self.seats) if seat is not None and seat.uid == uid), None)
+
+    def picture(self, uid: int) -> dict[str, Any]:
+        """Frame 1006 for one player: the other hands are zeros."""
+        playing = self.state != wire.WAITING
+        landlord = self.truth.view(0).to_json()["landlord"] if self.state == wire.PLAYING else None
+        taken = self.taken
+        placeholder = taken[0].uid if taken else -1
+        turn = self.seats[self.turn].uid if playing and self.truth.to_act else placeholder  # type: ignore[union-attr]
+        owner = self.seats[landlord].uid if landlord is not None else placeholder
+        players = [
+            {}
+            if seat is None
+            else {
+                "uid": seat.uid,
+                "name": seat.name,
+                "sex": 1,
+                "avatar": "",
+                "ready": seat.ready,
+                "rob": seat.rob,
+                "leave": seat.leave,
+                "landlord": int(landlord == place),
+                "point": 1000,
+                "pokers": seat.cards if seat.uid == uid else [0] * len(seat.cards),
+            }
+            for place, seat in enumerate(self.seats)
+        ]
+        room: dict[str, Any] = {
+            "id": self.number,
+            "origin": 10,
+            "multiple": self.multiple,
+            "state": self.state,
+            "timer": 40,
+        }
+        room |= {"landlord_uid": owner, "whose_turn": turn}
+        room |= {"last_shot_uid": self.last[0] if self.last[1] else owner, "last_shot_poker": self.last[1]}
+        return {"room": room, "players": players}
