@@ -353,3 +353,15 @@ class SqliteReader:
 
     def __init__(self, addresses: dict[str, int], file: str, busy_ms: int) -> None: ...
     def read(self, query: str, blobs: Sequence[bytes], kinds: Sequence[str]) -> list[_Buffers]: ...
+
+def linear_loss(
+    weights: FloatArray,
+    bias: FloatArray,
+    feature_offsets: npt.NDArray[np.int64],
+    features: npt.NDArray[np.int32],
+    legal_offsets: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.int32],
+    /,
+) -> tuple[float, FloatArray, FloatArray]:
+    """See :mod:`bothost.training.logistic`. Sum of the cross-entropies, and its gradient by weights (flat) and bias."""

@@ -6,6 +6,7 @@
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
 #include "core/types.h"
+#include "fm/linear.h"
 #include "fm/machine.h"
 #include "fm/pair_losses.h"
 
@@ -44,14 +45,37 @@ class Machine {
   Exclusive busy_{"factorization machine"};
 };
 
-fm::Samples samples_of(Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo,
-                       const Indices& li, const Indices* labels) {
+fm::Samples checked_samples(const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+                            const Indices* labels, int features, int classes) {
   fm::Samples samples{rows_of(fo, fi), rows_of(lo, li), {}};
   if (labels) samples.labels = {labels->data(), labels->shape(0)};
   if (labels && fo.shape(0) && labels->shape(0) + 1 != fo.shape(0))
     throw InvalidInput("features and labels differ in length");
-  samples.check(self.get().shape().features, self.get().shape().classes);
+  samples.check(features, classes);
   return samples;
+}
+
+fm::Samples samples_of(Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo,
+                       const Indices& li, const Indices* labels) {
+  const fm::Shape& shape = self.get().shape();
+  return checked_samples(fo, fi, lo, li, labels, shape.features, shape.classes);
+}
+
+nb::tuple linear_loss(const Floats& weights, const Floats& bias, const Offsets& fo, const Indices& fi,
+                      const Offsets& lo, const Indices& li, const Indices& labels) {
+  if (!bias.shape(0) || weights.shape(0) % bias.shape(0))
+    throw InvalidInput("weights must be a row of as many numbers as bias for each feature");
+  const auto classes = static_cast<int>(bias.shape(0));
+  const auto samples =
+      checked_samples(fo, fi, lo, li, &labels, static_cast<int>(weights.shape(0) / bias.shape(0)), classes);
+  std::vector<float> by_weights(weights.shape(0)), by_bias(bias.shape(0));
+  double loss = 0;
+  {
+    nb::gil_scoped_release release;
+    loss = fm::linear_loss({weights.data(), weights.shape(0)}, {bias.data(), bias.shape(0)}, samples,
+                           {by_weights, by_bias});
+  }
+  return nb::make_tuple(loss, array_of(std::move(by_weights)), array_of(std::move(by_bias)));
 }
 
 int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
@@ -65,6 +89,7 @@ int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char
 }  // namespace
 
 void bind_fm(nb::module_& m) {
+  m.def("linear_loss", &linear_loss);
   nb::class_<Machine>(m, "FactorizationMachine", nb::is_final())
       .def(
           "__init__",

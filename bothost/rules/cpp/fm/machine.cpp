@@ -5,6 +5,7 @@
 
 #include "core/rng.h"
 #include "core/types.h"
+#include "fm/softmax.h"
 
 namespace bothost::fm {
 namespace {
@@ -30,19 +31,6 @@ std::pair<float, float> normals(Rng& rng) {
 void adagrad(float& parameter, float& squares, float gradient, float rate) {
   squares += gradient * gradient;
   parameter -= rate * gradient / (std::sqrt(squares) + kTiny);
-}
-
-/// Scores to probabilities; returns the log of the sum of exponentials.
-double softmax(float* scores, std::size_t n) {
-  const float top = *std::max_element(scores, scores + n);
-  double sum = 0;
-  for (std::size_t q = 0; q < n; ++q) {
-    scores[q] = std::exp(scores[q] - top);
-    sum += static_cast<double>(scores[q]);
-  }
-  const auto scale = static_cast<float>(1 / sum);
-  for (std::size_t q = 0; q < n; ++q) scores[q] *= scale;
-  return std::log(sum) + static_cast<double>(top);
 }
 
 }  // namespace
@@ -200,36 +188,59 @@ void Machine::step_shared(std::span<const std::int32_t> features, std::span<cons
 }
 
 double Machine::probabilities(const Samples& samples, float* out) const {
+  if (!shape_.shared && k()) return probabilities_by_class(samples, out);
   Scratch scratch(shape_);
   double loss = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const auto legal = samples.legal[s];
-    if (legal.empty()) continue;
     forward(samples.features[s], legal, scratch);
-    float score = 0;
-    if (!samples.labels.empty())
-      score = scratch.scores[static_cast<std::size_t>(
-          std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin())];
-    const double log_sum = softmax(scratch.scores.data(), legal.size());
-    if (!samples.labels.empty()) loss += log_sum - static_cast<double>(score);
-    out = std::copy_n(scratch.scores.data(), legal.size(), out);
+    std::copy_n(scratch.scores.data(), legal.size(), out);
+    loss += normalize(samples, s, out);
+    out += legal.size();
   }
   return samples.size() ? loss / static_cast<double>(samples.size()) : 0;
 }
 
-void Machine::pair_term(int i, int j, float* out) const {
-  std::fill_n(out, classes(), 0.0f);
-  if (!k()) return;
-  for (int r = 0; r < shape_.classes; ++r) {
-    if (!shape_.shared) {
-      out[r] = dot(row(i, r), row(j, r), k());
-      continue;
-    }
-    const float* const a = &factors[static_cast<std::size_t>(i) * k()];
-    const float* const b = &factors[static_cast<std::size_t>(j) * k()];
-    const float* const u = &mixing[static_cast<std::size_t>(r) * k()];
-    for (std::size_t f = 0; f < k(); ++f) out[r] += u[f] * a[f] * b[f];
+/// The factors of one class after the other: those of all features stay in a core's cache.
+double Machine::probabilities_by_class(const Samples& samples, float* out) const {
+  struct Place {
+    std::size_t sample, at;
+  };
+  std::vector<std::vector<Place>> places(classes());
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const auto legal = samples.legal[s];
+    for (std::size_t q = 0; q < legal.size(); ++q)
+      places[static_cast<std::size_t>(legal[q])].push_back(
+          {s, static_cast<std::size_t>(samples.legal.offsets[s]) + q});
   }
+  std::vector<float> sum(k());
+  for (std::size_t r = 0; r < classes(); ++r)
+    for (const Place& place : places[r]) {
+      std::fill(sum.begin(), sum.end(), 0.0f);
+      float score = bias[r], squares = 0;
+      for (const auto i : samples.features[place.sample]) {
+        const float* const v = row(i, static_cast<std::int32_t>(r));
+        score += weights[static_cast<std::size_t>(i) * classes() + r];
+        squares += squared_norm(v, k());
+        for (std::size_t f = 0; f < k(); ++f) sum[f] += v[f];
+      }
+      out[place.at] = score + (squared_norm(sum.data(), k()) - squares) / 2;
+    }
+  double loss = 0;
+  for (std::size_t s = 0; s < samples.size(); ++s)
+    loss += normalize(samples, s, out + samples.legal.offsets[s]);
+  return samples.size() ? loss / static_cast<double>(samples.size()) : 0;
+}
+
+/// Scores of a sample to probabilities; returns its cross-entropy, 0 without labels.
+double Machine::normalize(const Samples& samples, std::size_t s, float* scores) {
+  const auto legal = samples.legal[s];
+  if (legal.empty()) return 0;
+  float score = 0;
+  if (!samples.labels.empty())
+    score = scores[std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin()];
+  const double log_sum = softmax(scores, legal.size());
+  return samples.labels.empty() ? 0 : log_sum - static_cast<double>(score);
 }
 
 }  // namespace bothost::fm

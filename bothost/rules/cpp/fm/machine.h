@@ -44,9 +44,6 @@ class Machine {
   std::vector<float> bias, weights, factors, mixing;
   std::vector<float> bias_squares, weight_squares, factor_squares, mixing_squares;
 
-  /// <i, j>_r for all classes into out[0 .. R).
-  void pair_term(int i, int j, float* out) const;
-
  private:
   struct Scratch;
   void forward(std::span<const std::int32_t> features, std::span<const std::int32_t> legal,
@@ -55,6 +52,9 @@ class Machine {
             Scratch& scratch);
   void step_shared(std::span<const std::int32_t> features, std::span<const std::int32_t> legal,
                    const Steps& steps, Scratch& scratch);
+
+  double probabilities_by_class(const Samples& samples, float* out) const;
+  static double normalize(const Samples& samples, std::size_t s, float* scores);
 
   std::size_t k() const { return static_cast<std::size_t>(shape_.factors); }
   std::size_t classes() const { return static_cast<std::size_t>(shape_.classes); }

@@ -1,0 +1,96 @@
+"""Logistic regression over legal classes against finite differences, torch's autograd and its own laws."""
+
+import numpy as np
+import pytest
+import torch
+
+from bothost.training.factorization import Samples, SparseRows
+from bothost.training.logistic import Linear, Penalties, fit, loss_and_gradient
+
+FEATURES, CLASSES = 9, 6
+
+
+def drawn(count, seed):
+    """Samples whose labels follow a linear model, and that model."""
+    rng = np.random.default_rng(seed)
+    model = Linear(
+        rng.normal(0, 1, (FEATURES, CLASSES)).astype(np.float32), rng.normal(0, 1, CLASSES).astype(np.float32)
+    )
+    features = SparseRows.of(np.flatnonzero(rng.random(FEATURES) < 0.4) for _ in range(count))
+    legal = SparseRows.of(
+        np.sort(rng.choice(CLASSES, rng.integers(1, CLASSES + 1), replace=False)) for _ in range(count)
+    )
+    odds = SparseRows(legal.offsets, model.probabilities(features, legal))
+    labels = [rng.choice(legal[s], p=odds[s].astype(float) / odds[s].sum(dtype=float)) for s in range(count)]
+    return Samples(features, legal, np.array(labels, np.int32)), model
+
+
+def dense_loss(weights, bias, data):
+    """The formula in torch, with autograd."""
+    total = torch.zeros((), dtype=torch.float64)
+    for s in range(len(data)):
+        scores = bias + weights[data.features[s].tolist()].sum(0)
+        legal = data.legal[s].tolist()
+        total = total + torch.logsumexp(scores[legal], 0) - scores[int(data.labels[s])]
+    return total
+
+
+def test_loss_and_gradient_are_those_of_autograd():
+    data, model = drawn(40, 1)
+    weights = torch.tensor(model.weights, dtype=torch.float64, requires_grad=True)
+    bias = torch.tensor(model.bias, dtype=torch.float64, requires_grad=True)
+    expected = dense_loss(weights, bias, data)
+    expected.backward()
+    loss, by_weights, by_bias = loss_and_gradient(model, data)
+    assert loss == pytest.approx(float(expected.detach()), rel=1e-6)
+    np.testing.assert_allclose(by_weights, weights.grad.numpy(), atol=1e-5)
+    np.testing.assert_allclose(by_bias, bias.grad.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [None, np.array([0, 0, 1, 1, 2, 2])])
+def test_at_the_optimum_the_gradient_vanishes_wherever_the_search_begins(groups):
+    data, truth = drawn(200, 2)
+    start = Linear.zeros(FEATURES, CLASSES)
+    penalties = Penalties(own=3.0, shared=0.5)
+    found = fit(data, start, penalties, groups, tolerance=1e-7)
+    again = fit(data, start, penalties, groups, begin=truth, tolerance=1e-7)
+    np.testing.assert_allclose(found.weights, again.weights, atol=2e-3)
+    if groups is None:
+        _, by_weights, by_bias = loss_and_gradient(found, data)
+        np.testing.assert_allclose(by_weights, -3.0 * found.weights, atol=2e-2)
+        np.testing.assert_allclose(by_bias, -3.0 * found.bias, atol=2e-2)
+
+
+def test_it_learns_what_the_samples_follow():
+    data, truth = drawn(4000, 3)
+    fresh, _ = drawn(1000, 3)
+    found = fit(data, Linear.zeros(FEATURES, CLASSES), Penalties(0.1, 0.1))
+    ratio = loss_and_gradient(found, fresh)[0] / loss_and_gradient(truth, fresh)[0]
+    assert ratio < 1.04
+
+
+def test_few_samples_move_a_model_little_and_none_leave_it():
+    few, start = drawn(5, 4)
+    near, far = (fit(few, start, Penalties(own, own)) for own in (1000.0, 0.01))
+    moved = [np.abs(model.weights - start.weights).max() for model in (near, far)]
+    assert 0 < moved[0] < 0.02 < moved[1]
+    np.testing.assert_array_equal(fit(few.take(np.arange(0)), start, Penalties()).weights, start.weights)
+
+
+def test_classes_of_a_group_learn_from_each_other():
+    """Feature 0 speaks for classes 1 and 2 alike, but class 2 is never seen with it."""
+    row, legal = [0], [0, 1]
+    data = Samples(SparseRows.of([row] * 20), SparseRows.of([legal] * 20), np.ones(20, np.int32))
+    start = Linear.zeros(1, 3)
+    alone = fit(data, start, Penalties(1.0, 1.0))
+    shared = fit(data, start, Penalties(1.0, 1.0), np.array([0, 1, 1]))
+    assert alone.weights[0, 2] == 0.0
+    assert shared.weights[0, 2] > 0.2
+
+
+def test_bad_sizes_are_refused():
+    data, model = drawn(3, 5)
+    with pytest.raises(ValueError, match="too large"):
+        loss_and_gradient(Linear(model.weights[:2], model.bias), data)
+    with pytest.raises(ValueError, match="for each feature"):
+        loss_and_gradient(Linear(model.weights, model.bias[:4]), data)
