@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import safetensors
 import safetensors.torch
 import torch
 
-from bothost.errors import ModelError
+from bothost.errors import ModelError, UsageError
 
 STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
 KEPT = 2
@@ -39,18 +40,39 @@ class Progress(msgspec.Struct, kw_only=True):
 
 def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Path:
     """Write a checkpoint into ``folder`` and return its path. Killed at any moment, the one before it stays whole."""
+    return write(folder, progress, {MODEL: model.state_dict(), OPTIMIZER: optimizer_tensors(optimizer)})
+
+
+def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.Tensor]]) -> Path:
+    """As ``save``, with any tensors: file name → name → tensor."""
     target = folder / f"checkpoint-{progress.iteration:06d}"
     building = folder / f".{target.name}.{os.getpid()}"
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)
-    safetensors.torch.save_file(model.state_dict(), building / MODEL)
-    safetensors.torch.save_file(optimizer_tensors(optimizer), building / OPTIMIZER)
+    for name, tensors in files.items():
+        safetensors.torch.save_file(tensors, building / name)
     (building / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(progress)))
     shutil.rmtree(target, ignore_errors=True)
     building.replace(target)
     for old in _checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old)
     return target
+
+
+def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
+    """How far a checkpoint had come. Raises ModelError where it is of another encoder, UsageError of another seed."""
+    try:
+        progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
+    except (OSError, msgspec.DecodeError) as error:
+        advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+        raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
+    if progress.encoder_version != encoder_version:
+        told = f"{checkpoint} was trained with encoder version {progress.encoder_version}, this is {encoder_version}"
+        raise ModelError(told, advice="train anew into another folder")
+    if progress.seed != seed:
+        told = f"{checkpoint} was begun with seed {progress.seed}"
+        raise UsageError(told, advice=f"resume it with --seed {progress.seed}")
+    return progress
 
 
 def latest(folder: Path) -> Path | None:
