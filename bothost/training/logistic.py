@@ -34,7 +34,8 @@ class Linear:
 
     def probabilities(self, features: SparseRows, legal: SparseRows) -> FloatArray:
         """float32, laid out as ``legal.items``: each row sums to 1."""
-        machine = FactorizationMachine(*self.weights.shape, factors=0)
+        rows, columns = self.weights.shape
+        machine = FactorizationMachine(rows, columns, 0)
         machine.load({"weights": self.weights, "bias": self.bias})
         return machine.probabilities(features, legal)
 
@@ -80,6 +81,8 @@ def fit(
     the result does not depend on it. It ends after ``iterations``, or when no number of the gradient per sample is
     larger than ``tolerance``.
     """
+    if not len(samples):
+        return start
     problem = _Problem(samples, start, penalties, groups)
     found = torch.from_numpy(problem.changes_to(begin or start)).requires_grad_()
     optimizer = torch.optim.LBFGS(
@@ -96,12 +99,19 @@ def fit(
         found.grad = torch.from_numpy(gradient)
         return value
 
-    optimizer.step(closure)
+    optimizer.step(closure)  # type: ignore[no-untyped-call]
     return problem.model(found.detach().numpy())
 
 
+DENSE = 20_000
+"""Samples from which on every number of the model is searched for, used or not."""
+
+
 class _Problem:
-    """The objective over one flat array: D and U, each with a last row for the bias."""
+    """The objective over one flat array: what of D the samples can tell anything of, then U.
+
+    Both have a last row for the bias. Numbers of D that no sample uses stay at 0, and are left out of the search.
+    """
 
     def __init__(
         self, samples: Samples, start: Linear, penalties: Penalties, groups: npt.NDArray[np.integer] | None
@@ -113,31 +123,56 @@ class _Problem:
         self._members = np.zeros((classes, count), np.float32)
         if groups is not None:
             self._members[np.arange(classes), groups] = 1.0
+        self._used = np.flatnonzero(used(samples, features, classes))
 
     def changes_to(self, model: Linear) -> FloatArray:
         """Flat changes that lead from the start to a model, all of them of the classes alone."""
         own = np.vstack([model.weights - self._start.weights, model.bias - self._start.bias])
-        return np.concatenate([own.reshape(-1), np.zeros(self._shape[0] * self._members.shape[1], np.float32)])
+        shared = np.zeros(self._shape[0] * self._members.shape[1], np.float32)
+        return np.concatenate([own.reshape(-1)[self._used], shared])
 
     def model(self, changes: FloatArray) -> Linear:
         own, shared = self._split(changes)
-        change = own + shared @ self._members.T
+        change = shared @ self._members.T
+        change.reshape(-1)[self._used] += own
         return Linear(self._start.weights + change[:-1], self._start.bias + change[-1])
 
     def objective(self, changes: FloatArray) -> tuple[float, FloatArray]:
         """Per sample, so that tolerances mean the same for many as for few."""
         own, shared = self._split(changes)
         loss, by_weights, by_bias = loss_and_gradient(self.model(changes), self._samples)
-        by_own = np.vstack([by_weights, by_bias])
-        by_shared = by_own @ self._members
+        gradient = np.vstack([by_weights, by_bias])
+        by_shared = gradient @ self._members + self._penalties.shared * shared
+        by_own = gradient.reshape(-1)[self._used] + self._penalties.own * own
         loss += 0.5 * self._penalties.own * float(np.vdot(own, own))
         loss += 0.5 * self._penalties.shared * float(np.vdot(shared, shared))
-        by_own += self._penalties.own * own
-        by_shared += self._penalties.shared * shared
-        count = np.float32(max(1, len(self._samples)))
-        return loss / float(count), np.concatenate([by_own.reshape(-1), by_shared.reshape(-1)]) / count
+        count = len(self._samples)
+        together: FloatArray = np.concatenate([by_own, by_shared.reshape(-1)], dtype=np.float32)
+        together /= count
+        return loss / count, together
 
     def _split(self, changes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rows, classes = self._shape
-        own = changes[: rows * classes].reshape(rows, classes)
-        return own, changes[rows * classes :].reshape(rows, self._members.shape[1])
+        count = len(self._used)
+        return changes[:count], changes[count:].reshape(self._shape[0], self._members.shape[1])
+
+
+def used(samples: Samples, features: int, classes: int) -> npt.NDArray[np.bool_]:
+    """Shape (features + 1, classes): which weights some sample uses, the bias in the last row.
+
+    All of them where there are many samples.
+    """
+    if len(samples) >= DENSE:
+        return np.ones((features + 1, classes), np.bool_)
+    counts = np.zeros((features + 1, classes), np.float32)
+    for start in range(0, len(samples), 1000):
+        part = samples.take(np.arange(start, min(start + 1000, len(samples))))
+        set_, legal = _dense(part.features, features + 1), _dense(part.legal, classes)
+        set_[:, -1] = 1.0
+        counts += set_.T @ legal
+    return counts > 0
+
+
+def _dense(rows: SparseRows, width: int) -> FloatArray:
+    out = np.zeros((len(rows), width), np.float32)
+    out[np.repeat(np.arange(len(rows)), np.diff(rows.offsets)), rows.items] = 1.0
+    return out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,12 @@ def write_version(folder: Path, model: torch.nn.Module, graph: onnx.ModelProto, 
     refer(graph, folder / WEIGHTS)
     (folder / GRAPH).write_bytes(graph.SerializeToString())
     onnx.checker.check_model(str(folder / GRAPH))  # by path: the data lie beside it
-    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (GRAPH, WEIGHTS)}
+    return version_of(folder, (GRAPH, WEIGHTS), encoder_version)
+
+
+def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Version:
+    """The manifest's entry of a version with these files, which lie in ``folder`` already."""
+    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
     return Version(files, encoder_version)
 
 

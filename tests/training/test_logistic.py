@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from bothost.training import logistic
 from bothost.training.factorization import Samples, SparseRows
-from bothost.training.logistic import Linear, Penalties, fit, loss_and_gradient
+from bothost.training.logistic import Linear, Penalties, fit, loss_and_gradient, used
 
 FEATURES, CLASSES = 9, 6
 
@@ -86,6 +87,17 @@ def test_classes_of_a_group_learn_from_each_other():
     shared = fit(data, start, Penalties(1.0, 1.0), np.array([0, 1, 1]))
     assert alone.weights[0, 2] == 0.0
     assert shared.weights[0, 2] > 0.2
+
+
+def test_weights_that_no_sample_uses_are_left_out_and_nothing_else_changes(monkeypatch):
+    data, start = drawn(30, 6)
+    sparse = fit(data, start, Penalties(1.0, 1.0), tolerance=1e-7)
+    mask = used(data, FEATURES, CLASSES)
+    expected = {(i, r) for s in range(30) for i in [*data.features[s].tolist(), FEATURES] for r in data.legal[s]}
+    assert set(zip(*np.nonzero(mask), strict=True)) == expected
+    np.testing.assert_array_equal(sparse.weights[~mask[:-1]], start.weights[~mask[:-1]])
+    monkeypatch.setattr(logistic, "DENSE", 1)
+    np.testing.assert_allclose(fit(data, start, Penalties(1.0, 1.0), tolerance=1e-7).weights, sparse.weights, atol=1e-3)
 
 
 def test_bad_sizes_are_refused():

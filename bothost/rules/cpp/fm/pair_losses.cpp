@@ -188,51 +188,62 @@ class Scorer {
     for (std::size_t r = 0; r < classes_; ++r) {
       if (!wanted_[r]) continue;
       for (std::size_t i = i0; i < i1; i += kRows) {
-        const float* rows[kRows];
-        float* out[kRows];
+        Products of{};
         for (std::size_t n = 0; n < kRows; ++n) {
           const std::size_t own = std::min(i + n, i1 - 1);
-          rows[n] = k_ ? &m_.factors[(feature(own) * classes_ + r) * k_] : nullptr;
-          out[n] = cells(own - i0, r);
+          of.rows[n] = m_.factors.data() + (feature(own) * classes_ + r) * k_;
+          of.cls[n] = r;
+          of.out[n] = cells(own - i0, r);
         }
-        products(rows, &by_feature_[r * k_ * padded_], i1, r, out);
+        products(of, by_feature_.data() + r * k_ * padded_, i1);
       }
     }
   }
 
   void exponentiate_shared(std::size_t i0, std::size_t i1) {
+    std::vector<std::size_t> classes;
+    for (std::size_t r = 0; r < classes_; ++r)
+      if (wanted_[r]) classes.push_back(r);
     mixed_.resize(kRows * std::max<std::size_t>(k_, 1));
-    for (std::size_t i = i0; i < i1; ++i) {
-      const float* const v = k_ ? &m_.factors[feature(i) * k_] : nullptr;
-      for (std::size_t r = 0; r < classes_; ++r) {
-        if (!wanted_[r]) continue;
-        const float* rows[1] = {mixed_.data()};
-        float* out[1] = {cells(i - i0, r)};
-        for (std::size_t f = 0; f < k_; ++f) mixed_[f] = v[f] * m_.mixing[r * k_ + f];
-        products(rows, by_feature_.data(), i, r, out);
+    for (std::size_t i = i0; i < i1; ++i)
+      for (std::size_t c = 0; c < classes.size(); c += kRows) {
+        Products of{};
+        for (std::size_t n = 0; n < kRows; ++n) {
+          const std::size_t r = classes[std::min(c + n, classes.size() - 1)];
+          float* const mixed = &mixed_[n * k_];
+          for (std::size_t f = 0; f < k_; ++f)
+            mixed[f] = m_.factors[feature(i) * k_ + f] * m_.mixing[r * k_ + f];
+          of.rows[n] = mixed;
+          of.cls[n] = r;
+          of.out[n] = cells(i - i0, r);
+        }
+        products(of, by_feature_.data(), i);
       }
-    }
   }
 
-  /// For each of some rows of k numbers: exp(- its product with each of the first `until` columns).
-  template <std::size_t kCount>
-  void products(const float* const (&rows)[kCount], const float* columns, std::size_t until, std::size_t cls,
-                float* const (&out)[kCount]) const {
+  struct Products {
+    const float* rows[kRows];
+    std::size_t cls[kRows];
+    float* out[kRows];
+  };
+
+  /// For each of the rows of k numbers: exp(- its product with each of the first `until` columns).
+  void products(const Products& of, const float* columns, std::size_t until) const {
     for (std::size_t start = 0; start < until; start += kColumns) {
-      float sums[kCount][kColumns] = {};
+      float sums[kRows][kColumns] = {};
       for (std::size_t f = 0; f < k_; ++f) {
         const float* const column = columns + f * padded_ + start;
-        for (std::size_t n = 0; n < kCount; ++n)
-          for (std::size_t lane = 0; lane < kColumns; ++lane) sums[n][lane] += rows[n][f] * column[lane];
+        for (std::size_t n = 0; n < kRows; ++n)
+          for (std::size_t lane = 0; lane < kColumns; ++lane) sums[n][lane] += of.rows[n][f] * column[lane];
       }
-      for (std::size_t n = 0; n < kCount; ++n) {
+      for (std::size_t n = 0; n < kRows; ++n) {
         for (std::size_t lane = 0; lane < kColumns; ++lane) sums[n][lane] = exp_of(-sums[n][lane]);
         if (!nested()) {
-          std::copy_n(sums[n], kColumns, out[n] + start);
+          std::copy_n(sums[n], kColumns, of.out[n] + start);
           continue;
         }
-        const float* const factor = &factors_[cls * padded_ + start];
-        float* const to = out[n] + 2 * start;
+        const float* const factor = &factors_[of.cls[n] * padded_ + start];
+        float* const to = of.out[n] + 2 * start;
         for (std::size_t lane = 0; lane < kColumns; ++lane) {
           to[2 * lane] = sums[n][lane];
           to[2 * lane + 1] = sums[n][lane] * factor[lane];

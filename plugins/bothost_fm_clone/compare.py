@@ -1,0 +1,229 @@
+"""What a clone is compared with: plain factorization machines, logistic regression, and networks, on equal terms.
+
+Every method sees the same base features and legal classes, may be trained on the crowd first, and chooses its penalties
+and how long it trains on left-out hands of the same player; what is reported is measured on other hands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bothost.training.factorization import FactorizationMachine, FloatArray, Samples, SparseRows
+from bothost.training.logistic import Linear
+from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.encode import Encoding
+from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, score
+from bothost_fm_clone.grow import GrowOptions, Growth
+from bothost_fm_clone.samples import Decisions
+
+Predict = Callable[[Samples], SparseRows]
+"""Probabilities of samples of base features, laid out as their legal classes."""
+LEFT_OUT = 0.2
+"""Part of the hands by which penalties and the length of a training are chosen."""
+MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
+"""(rate of AdaGrad, L2) that are tried for the plain machine."""
+BATCH = 256
+"""Samples of a network's step."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A method. ``learn(decisions, begin, seed)`` returns what it has learnt, to be begun from or to predict by."""
+
+    name: str
+    learn: Callable[[Decisions, Any, int], Any]
+    """``begin``: what ``learn`` returned for the crowd, None: nothing."""
+    predict: Callable[[Any], Predict]
+
+
+def grown(encoding: Encoding, options: GrowOptions, most: int) -> Learner:
+    """Features that grow, and one linear layer; what begins from a crowd keeps the crowd's features."""
+
+    def learn(decisions: Decisions, begin: tuple[Combinations, Linear] | None, seed: int) -> Any:
+        if begin is None:
+            some = decisions.where(np.arange(len(decisions)) < most)
+            combinations = grow_on(some.samples, encoding, options, seed)
+            start = Linear.zeros(len(combinations), len(encoding.classes))
+        else:
+            combinations, start = begin
+        samples = decisions.samples
+        seen = Samples(combinations.extend(samples.features), samples.legal, samples.labels)
+        penalties = CROWD_PENALTIES if begin is None and len(decisions) > most / 2 else PLAYER_PENALTIES
+        return combinations, adapt(decisions.with_samples(seen), start, encoding.groups, penalties)[0]
+
+    def predict(learnt: tuple[Combinations, Linear]) -> Predict:
+        combinations, linear = learnt
+        return lambda samples: _rows(
+            samples, linear.probabilities(combinations.extend(samples.features), samples.legal)
+        )
+
+    return Learner("grown FM + linear", learn, predict)
+
+
+def grow_on(samples: Samples, encoding: Encoding, options: GrowOptions, seed: int) -> Combinations:
+    """Features that grow on these samples, until the limit."""
+    growth = Growth(samples, len(encoding.features), len(encoding.classes), options, seed)
+    while not growth.over and growth.round().pairs:
+        pass
+    return growth.combinations
+
+
+def logistic(encoding: Encoding) -> Learner:
+    """Multinomial logistic regression on the base features, with the clone's own last step."""
+
+    def learn(decisions: Decisions, begin: Linear | None, seed: int) -> Linear:
+        start = begin or Linear.zeros(len(encoding.features), len(encoding.classes))
+        penalties = PLAYER_PENALTIES if len(decisions) < 20_000 else CROWD_PENALTIES
+        return adapt(decisions, start, encoding.groups, penalties)[0]
+
+    def predict(learnt: Linear) -> Predict:
+        return lambda samples: _rows(samples, learnt.probabilities(samples.features, samples.legal))
+
+    return Learner("logistic regression", learn, predict)
+
+
+def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
+    """A factorization machine with shared factors on the base features: combinations of two, and no more."""
+
+    def trained(decisions: Decisions, begin: Any, tuned: tuple[float, float], length: int, seed: int) -> Any:
+        rate, decay = tuned
+        made = FactorizationMachine(
+            len(encoding.features), len(encoding.classes), factors, shared=True, seed=seed, deviation=0.05
+        )
+        if begin is not None:
+            made.load({name: values for name, values in begin.items() if not name.endswith("_squares")})
+        for epoch in range(length):
+            order = np.random.default_rng([seed, epoch]).permutation(len(decisions))
+            made.train(decisions.samples, order, rate=rate, factor_decay=decay, weight_decay=decay)
+            yield made
+
+    def learn(decisions: Decisions, begin: Any, seed: int) -> Any:
+        rest, out = _split(decisions)
+        best = (np.inf, MACHINE_TUNED[0], 1)
+        for tuned in MACHINE_TUNED:
+            for length, made in enumerate(trained(rest, begin, tuned, epochs, seed), 1):
+                loss = score(predict(made)(out.samples), out.samples).log_loss
+                best = min(best, (loss, tuned, length))
+        *_, made = trained(decisions, begin, best[1], best[2], seed)
+        return made.parameters()
+
+    def predict(learnt: Any) -> Predict:
+        made = learnt
+        if isinstance(learnt, dict):
+            made = FactorizationMachine(len(encoding.features), len(encoding.classes), factors, shared=True)
+            made.load(learnt)
+        return lambda samples: _rows(samples, made.probabilities(samples.features, samples.legal))
+
+    return Learner("plain FM", learn, predict)
+
+
+class Network(nn.Module):
+    """Base features → logits of the classes, by hidden layers with ReLU. The first is a sum of rows."""
+
+    def __init__(self, features: int, hidden: Sequence[int], classes: int) -> None:
+        super().__init__()
+        self.first = nn.EmbeddingBag(features, hidden[0], mode="sum")
+        nn.init.normal_(self.first.weight, 0.0, 0.1)
+        layers: list[nn.Module] = [nn.ReLU()]
+        for width, after in zip(hidden, [*hidden[1:], classes], strict=True):
+            layers += [nn.Linear(width, after), nn.ReLU()]
+        self.rest = nn.Sequential(*layers[:-1])
+
+    def forward(self, items: Tensor, offsets: Tensor) -> Tensor:
+        logits: Tensor = self.rest(self.first(items, offsets))
+        return logits
+
+
+def network(
+    encoding: Encoding,
+    name: str,
+    hidden: Sequence[int],
+    penalties: Sequence[tuple[float, float]] = ((0.0, 1e-2), (1e-5, 1e-2), (1e-4, 1e-1)),
+    epochs: int = 12,
+) -> Learner:
+    """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time."""
+
+    def trained(decisions: Decisions, begin: Any, penalty: tuple[float, float], length: int, seed: int) -> Any:
+        torch.manual_seed(seed)
+        net = Network(len(encoding.features), hidden, len(encoding.classes))
+        if begin is not None:
+            net.load_state_dict(begin)
+        rate = 1e-3 if begin is None else 3e-4
+        optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=penalty[1])
+        for epoch in range(length):
+            _epoch(net, optimizer, decisions.samples, penalty[0], np.random.default_rng([seed, epoch]))
+            yield net
+
+    def learn(decisions: Decisions, begin: Any, seed: int) -> Any:
+        rest, out = _split(decisions)
+        best: tuple[float, tuple[float, float], int] = (np.inf, penalties[0], 1)
+        for penalty in penalties:
+            worse = 0
+            for length, net in enumerate(trained(rest, begin, penalty, epochs, seed), 1):
+                loss = score(predict(net.state_dict())(out.samples), out.samples).log_loss
+                worse = 0 if loss < best[0] else worse + 1
+                best = min(best, (loss, penalty, length))
+                if worse == 3:
+                    break
+        *_, net = trained(decisions, begin, best[1], best[2], seed)
+        return {key: value.clone() for key, value in net.state_dict().items()}
+
+    def predict(learnt: Any) -> Predict:
+        net = Network(len(encoding.features), hidden, len(encoding.classes))
+        net.load_state_dict(learnt)
+        return lambda samples: _rows(samples, _network_probabilities(net, samples))
+
+    return Learner(name, learn, predict)
+
+
+def _epoch(
+    net: Network, optimizer: torch.optim.Optimizer, samples: Samples, l1: float, rng: np.random.Generator
+) -> None:
+    for rows in np.array_split(rng.permutation(len(samples)), max(1, len(samples) // BATCH)):
+        part = samples.take(rows)
+        logits = _masked(net, part)
+        loss = nn.functional.cross_entropy(logits, torch.from_numpy(part.labels.astype(np.int64)))
+        if l1:
+            loss = loss + l1 * net.first.weight.abs().sum()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+
+
+def _masked(net: Network, samples: Samples) -> Tensor:
+    """Logits (samples, classes), very negative where a class is not legal."""
+    features, legal = samples.features, samples.legal
+    logits: Tensor = net(torch.from_numpy(features.items.astype(np.int64)), torch.from_numpy(features.offsets[:-1]))
+    illegal = torch.ones_like(logits, dtype=torch.bool)
+    row = np.repeat(np.arange(len(samples)), np.diff(legal.offsets))
+    illegal[torch.from_numpy(row), torch.from_numpy(legal.items.astype(np.int64))] = False
+    return logits.masked_fill(illegal, -1e9)
+
+
+@torch.inference_mode()
+def _network_probabilities(net: Network, samples: Samples) -> FloatArray:
+    parts = []
+    for rows in np.array_split(np.arange(len(samples)), max(1, len(samples) // 1024)):
+        part = samples.take(rows)
+        odds = _masked(net, part).softmax(dim=1).numpy()
+        row = np.repeat(np.arange(len(part)), np.diff(part.legal.offsets))
+        parts.append(odds[row, part.legal.items])
+    return np.concatenate(parts)
+
+
+def _rows(samples: Samples, probabilities: FloatArray) -> SparseRows:
+    return SparseRows(samples.legal.offsets, probabilities)  # type: ignore[arg-type]
+
+
+def _split(decisions: Decisions) -> tuple[Decisions, Decisions]:
+    """The hands to learn from and those to choose by."""
+    out = decisions.parts < LEFT_OUT
+    if not out.any() or out.all():
+        out = decisions.hands == decisions.hands[0]
+    return decisions.where(~out), decisions.where(out)

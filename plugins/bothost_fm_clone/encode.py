@@ -1,0 +1,154 @@
+"""What a clone sees: binary features of a view, as indices, each with a name; and the classes that it chooses among.
+
+**Dou Dizhu**, the native block ``move_types``, 1,082 features. Abstract moves leave the kickers open (3334 is 333K):
+308, and the pass, which are the 309 classes.
+
+============ ===== =======================================================================================
+features     count name
+============ ===== =======================================================================================
+0 - 307      308   ``holds 333*``: the own hand can make this move
+308          1     ``leads``: there is nothing to beat
+309 - 616    308   ``to beat 77``
+617, 618     2     ``to beat the next player``, ``to beat the previous player``
+619 - 926    308   ``unseen 2222``: cards neither in the own hand nor played can make this move
+927 - 946    20    ``next has 3 cards``
+947 - 966    20    ``previous has 3 cards``
+967 - 969    3     ``is landlord``, ``is next after the landlord``, ``is before the landlord``
+970 - 1025   56    of the next player, the smallest that it passed on: ``next passed on K`` (15), the same holding
+                   one card (15), ``next passed on 99 with two cards`` (13), ``… 999 with three cards`` (13)
+1026 - 1081  56    the same of the previous player
+============ ===== =======================================================================================
+
+**Othello**, the native block ``squares``, 192 features: ``own d3``, ``enemy d3``, ``empty d3`` for each of the 64
+squares; the classes are the 64 squares and the pass.
+
+Live play and training call the same functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost import ModelError
+from bothost.rules import ActionArray, Game, View, doudizhu
+
+VERSION = 1
+"""Version of all that is described above; models of another are refused."""
+BLOCKS = {"doudizhu": ("move_types", 1), "othello": ("squares", 1)}
+"""Of each game the block of its features, and the block's version."""
+
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the decisions of one game are seen."""
+
+    game: str
+    features: tuple[str, ...]
+    """Their names."""
+    classes: tuple[str, ...]
+    """Their names."""
+    groups: IntArray
+    """int32, shape (classes,): what kind of move each class is, from 0 on."""
+    class_of: IntArray
+    """int32, shape (actions,): of each action its class, -1 where there is none."""
+
+    def encode(self, view: View) -> IntArray:
+        """Indices of the features that are set, ascending."""
+        found: IntArray = np.flatnonzero(view.encode(BLOCKS[self.game][0])).astype(np.int32)
+        return found
+
+    def choices(self, view: View, legal: ActionArray) -> IntArray:
+        """Classes that a player of this position has, ascending; none where it is not a matter of moves (bids)."""
+        if not self.decides(view):
+            return np.zeros(0, np.int32)
+        found = np.unique(self.class_of[legal])
+        known: IntArray = found[found >= 0]
+        return known
+
+    def decides(self, view: View) -> bool:
+        """Whether a clone decides here. It does not bid: that is another matter than moves."""
+        return self.game != "doudizhu" or view.phase == "play"
+
+    def actions(self, legal: ActionArray, chosen: int) -> ActionArray:
+        """Legal actions of a class."""
+        found: ActionArray = legal[self.class_of[legal] == chosen]
+        return found
+
+
+def supports(game: Game) -> bool:
+    """Whether decisions of this game can be encoded: its block is the one that is described here."""
+    if game.name not in BLOCKS:
+        return False
+    name, version = BLOCKS[game.name]
+    return game.blocks[name].version == version
+
+
+@cache
+def encoding(game: str) -> Encoding:
+    """The encoding of a game. Raises ModelError where there is none."""
+    if game == "doudizhu":
+        return _doudizhu()
+    if game == "othello":
+        return _othello()
+    raise ModelError(f"fm-clone does not play {game}", advice=f"it plays {' and '.join(BLOCKS)}")
+
+
+def _doudizhu() -> Encoding:
+    moves = doudizhu.abstract_names()
+    class_of = doudizhu.abstract_map().astype(np.int32)
+    first = np.array([int(np.argmax(class_of == index)) for index in range(len(moves))])
+    kinds = [doudizhu.move(action).kind for action in first]
+    order = list(dict.fromkeys(kinds))
+    features = [f"holds {move}" for move in moves[1:]]
+    features += ["leads", *(f"to beat {move}" for move in moves[1:])]
+    features += ["to beat the next player", "to beat the previous player"]
+    features += [f"unseen {move}" for move in moves[1:]]
+    features += [f"{who} has {n} card{'s' * (n > 1)}" for who in ("next", "previous") for n in range(1, 21)]
+    features += ["is landlord", "is next after the landlord", "is before the landlord"]
+    for who in ("next", "previous"):
+        features += [f"{who} passed on {move}" for move in _ranks(1, 15)]
+        features += [f"{who} passed on {move} with one card" for move in _ranks(1, 15)]
+        features += [f"{who} passed on {move} with two cards" for move in _ranks(2, 13)]
+        features += [f"{who} passed on {move} with three cards" for move in _ranks(3, 13)]
+    groups = np.array([order.index(kind) for kind in kinds], np.int32)
+    return Encoding("doudizhu", tuple(features), tuple(moves), groups, class_of)
+
+
+def _ranks(copies: int, count: int) -> Sequence[str]:
+    return [rank * copies for rank in doudizhu.RANKS[:count]]
+
+
+def _othello() -> Encoding:
+    squares = [f"{column}{row}" for row in range(1, 9) for column in "abcdefgh"]
+    features = [f"{what} {square}" for square in squares for what in ("own", "enemy", "empty")]
+    # Squares that turning and mirroring the board exchange are one kind.
+    orbits = [tuple(sorted(min(x, 7 - x) for x in divmod(square, 8))) for square in range(64)]
+    order = sorted(set(orbits))
+    groups = np.array([*(order.index(orbit) for orbit in orbits), len(order)], np.int32)
+    return Encoding("othello", tuple(features), (*squares, "pass"), groups, np.arange(65, dtype=np.int32))
+
+
+def complete(view: View, actions: ActionArray) -> int:
+    """Which of some actions of one class to take: which kickers go along.
+
+    The rule: those without which the rest of the hand is worth most (``bothost.rules.doudizhu.hand_value``); of equals
+    the first. A player's own choice of kickers is not cloned.
+    """
+    if len(actions) == 1:
+        return int(actions[0])
+    hand = view.to_json()["hand"]
+    return max((int(action) for action in actions), key=lambda action: (_rest_value(hand, action), -action))
+
+
+def _rest_value(hand: str, action: int) -> float:
+    rest = hand
+    for card in doudizhu.move(action).cards:
+        rest = rest.replace(card, "", 1)
+    return doudizhu.hand_value(rest) if rest else 0.0

@@ -1,0 +1,238 @@
+"""Growing: which combinations of features matter, found by factorization machines, round after round.
+
+A round trains a machine on all features so far, takes each pair's terms away from it (``pair_losses``: three ablated
+models, exact), and makes combinations of the m pairs whose smallest loss is the largest. What would be the same as a
+feature that is there already is skipped: made of the same base features, or set in just the same samples.
+
+A round is a function of the seed, its number and what the round before left; a checkpoint lies between two rounds. So
+a growing that was interrupted and resumes gives the same features as one that was not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+import safetensors.numpy
+import torch
+
+from bothost import ModelError
+from bothost.training import checkpoint
+from bothost.training.factorization import FactorizationMachine, FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.encode import VERSION
+
+FM, PAIRS = "fm.safetensors", "pairs.safetensors"
+
+
+class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How features grow."""
+
+    limit: int = 1500
+    """Features in all, at most."""
+    per_round: int = 10
+    """Combinations that a round adds: m."""
+    factors: int = 16
+    """Of the machine: k."""
+    shared: bool = True
+    """Factors shared by the classes, mixed by a weight per class and factor; False: per class, as in the source."""
+    reading: Literal["nested", "separate"] = "nested"
+    """Which three ablated models: see ``FactorizationMachine.pair_losses``."""
+    warm: bool = True
+    """A round's machine begins with the parameters of the one before; False: with fresh ones."""
+    first_epochs: int = 2
+    """Passes over the samples that train a machine with fresh parameters."""
+    epochs: int = 1
+    """Passes that train one with the parameters of the round before."""
+    rate: float = 0.1
+    """Of AdaGrad."""
+    factor_decay: float = 1e-3
+    """L2 of the factors."""
+    weight_decay: float = 1e-4
+    """L2 of the weights."""
+    deviation: float = 0.05
+    """Of the factors at the beginning."""
+
+    def __post_init__(self) -> None:
+        if min(self.limit, self.per_round, self.factors, self.first_epochs, self.epochs) < 1:
+            raise ValueError("limit, per_round, factors, first_epochs and epochs must be positive")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round has done."""
+
+    number: int
+    """From 1 on."""
+    loss: float
+    """Mean cross-entropy of its machine over the samples, nats."""
+    pairs: tuple[tuple[int, int], ...]
+    """Combinations that it added."""
+    smallest: tuple[float, ...]
+    """Of each of them the smallest loss of the three ablated models."""
+
+
+class Growth:
+    """Features that grow on samples of base features."""
+
+    def __init__(self, samples: Samples, base: int, classes: int, options: GrowOptions, seed: int) -> None:
+        """``samples``: of base features only."""
+        self.combinations = Combinations(base)
+        self.rounds = 0
+        self._samples, self._classes, self._options, self._seed = samples, classes, options, seed
+        self._machine: FactorizationMachine | None = None
+        self._uses = _uses(samples.features, base)
+        self._seen = {_digest(uses) for uses in self._uses}
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit is reached."""
+        return len(self.combinations) >= self._options.limit
+
+    def round(self) -> Round:
+        """Train a machine, score all pairs, add the best. A round that adds nothing is the last."""
+        options = self._options
+        self.rounds += 1
+        machine = self._next_machine()
+        for epoch in range(options.epochs if options.warm and self.rounds > 1 else options.first_epochs):
+            order = np.random.default_rng([self._seed, self.rounds, epoch]).permutation(len(self._samples))
+            machine.train(
+                self._samples,
+                order,
+                rate=options.rate,
+                factor_decay=options.factor_decay,
+                weight_decay=options.weight_decay,
+            )
+        self._machine = machine
+        found = machine.pair_losses(self._samples, options.reading)
+        room = min(options.per_round, options.limit - len(self.combinations))
+        chosen: list[tuple[int, int]] = []
+        losses = found.smallest
+        kept: list[float] = []
+        for place in np.argsort(-losses, kind="stable"):
+            if len(chosen) == room:
+                break
+            pair = int(found.first[place]), int(found.second[place])
+            if self._take(pair):
+                chosen.append(pair)
+                kept.append(float(losses[place]))
+        self._add(len(chosen))
+        return Round(self.rounds, found.base, tuple(chosen), tuple(kept))
+
+    def _next_machine(self) -> FactorizationMachine:
+        """A machine of all features, which knows what the one before has learnt if it is to begin so."""
+        options, before = self._options, self._machine
+        machine = FactorizationMachine(
+            len(self.combinations),
+            self._classes,
+            options.factors,
+            shared=options.shared,
+            seed=self._seed * 1_000_003 + self.rounds,
+            deviation=options.deviation,
+        )
+        if before is not None and options.warm:
+            machine.load(widened(before.parameters(), machine.parameters()))
+        return machine
+
+    def _take(self, pair: tuple[int, int]) -> bool:
+        """Make a combination of a pair; False where there is such a feature already."""
+        first, second = pair
+        made = self.combinations.made_of
+        if made[first] | made[second] in made:
+            return False
+        uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
+        digest = _digest(uses)
+        if not len(uses) or digest in self._seen:
+            return False
+        self._seen.add(digest)
+        self._uses.append(uses)
+        self.combinations = self.combinations.with_pairs([pair])
+        return True
+
+    def _add(self, count: int) -> None:
+        """Append the newest combinations to the samples' rows: they have the highest numbers."""
+        samples = self._samples
+        total = len(self.combinations)
+        fresh = self._uses[total - count :]
+        row = np.concatenate([np.repeat(np.arange(len(samples)), np.diff(samples.features.offsets)), *fresh])
+        item = np.concatenate(
+            [samples.features.items, *(np.full(len(uses), total - count + n) for n, uses in enumerate(fresh))]
+        )
+        order = np.argsort(row, kind="stable")
+        offsets = np.zeros(len(samples) + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=len(samples)), out=offsets[1:])
+        self._samples = Samples(SparseRows(offsets, item[order].astype(np.int32)), samples.legal, samples.labels)
+
+    def save(self, folder: Path, progress: checkpoint.Progress) -> None:
+        """Write a checkpoint of what is done so far."""
+        tensors = {PAIRS: {"pairs": torch.from_numpy(self.combinations.pairs)}}
+        if self._machine is not None and self._options.warm:
+            tensors[FM] = {name: torch.from_numpy(values) for name, values in self._machine.parameters().items()}
+        checkpoint.write(folder, progress, tensors)
+
+    def restore(self, place: Path, progress: checkpoint.Progress) -> None:
+        """Go on from a checkpoint. Raises ModelError where it is not of these samples and options."""
+        try:
+            pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
+            if not all(self._take((int(first), int(second))) for first, second in pairs):
+                raise ValueError("its combinations are not of these samples")
+            self._add(len(pairs))
+            self.rounds = progress.iteration
+            if self._options.warm:
+                # The newest combinations have come after the machine: it knows those before them.
+                self._machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
+        except (OSError, safetensors.SafetensorError, KeyError, ValueError, IndexError) as error:
+            advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+            raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error
+
+    def _saved_machine(self, parameters: dict[str, FloatArray]) -> FactorizationMachine:
+        features = len(parameters["weights"]) // self._classes
+        machine = FactorizationMachine(features, self._classes, self._options.factors, shared=self._options.shared)
+        machine.load(parameters)
+        return machine
+
+
+def widened(old: dict[str, FloatArray], new: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Parameters of a larger machine, in which the first features know what those of a smaller one do."""
+    out = {}
+    for name, values in new.items():
+        out[name] = values.copy()
+        out[name][: len(old[name])] = old[name]
+    return out
+
+
+def grow(
+    growth: Growth, folder: Path, progress: checkpoint.Progress, on_round: Callable[[Round, Growth], bool]
+) -> Combinations:
+    """Round after round until the limit, or until ``on_round`` returns False, with a checkpoint after each.
+
+    It goes on from the last checkpoint in ``folder``.
+    """
+    last = checkpoint.latest(folder)
+    if last is not None:
+        growth.restore(last, checkpoint.read(last, seed=progress.seed, encoder_version=VERSION))
+    while not growth.over:
+        done = growth.round()
+        progress.iteration = growth.rounds
+        go_on = on_round(done, growth)
+        growth.save(folder, progress)
+        if not done.pairs or not go_on:
+            break
+    return growth.combinations
+
+
+def _uses(rows: SparseRows, features: int) -> list[IntArray]:
+    """Of each feature the rows that set it, ascending."""
+    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
+    order = np.argsort(rows.items, kind="stable")
+    counts = np.bincount(rows.items, minlength=features)
+    return np.split(row[order], np.cumsum(counts)[:-1])
+
+
+def _digest(uses: IntArray) -> bytes:
+    return hashlib.blake2b(uses.astype(np.int32).tobytes(), digest_size=16).digest()

@@ -1,0 +1,117 @@
+"""A clone of one game as a file: the combinations that its features grew by, and one linear layer on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from bothost import ModelError
+from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost.training.logistic import Linear
+from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.encode import VERSION, Encoding, encoding
+
+
+@dataclass(frozen=True)
+class Clone:
+    """Who chooses class r with probability softmax(y)_r over the legal classes, y = bias + sum of the set features'
+    weights."""
+
+    encoding: Encoding
+    combinations: Combinations
+    linear: Linear
+
+    def probabilities(self, features: IntArray, legal: IntArray) -> FloatArray:
+        """float32, shape of ``legal``, of a position with these base features."""
+        scores = self.linear.bias[legal] + self._rows(features)[:, legal].sum(axis=0)
+        odds = np.exp(scores - scores.max())
+        out: FloatArray = (odds / odds.sum()).astype(np.float32)
+        return out
+
+    def probabilities_of(self, samples: Samples) -> SparseRows:
+        """Of many samples of base features, float32, laid out as their legal classes."""
+        features = self.combinations.extend(samples.features)
+        return SparseRows(samples.legal.offsets, self.linear.probabilities(features, samples.legal))  # type: ignore[arg-type]
+
+    def reasons(self, features: IntArray, legal: IntArray, chosen: int, count: int = 5) -> list[dict[str, object]]:
+        """What spoke for a class or against it: the weightiest features that are set, by name.
+
+        A weight is the feature's for the class less its mean over the legal classes, by their probabilities: how it
+        moves the choice.
+        """
+        found = self.combinations.evaluate(features)
+        over = self.linear.weights[found][:, legal]
+        weights = over[:, int(np.searchsorted(legal, chosen))] - over @ self.probabilities(features, legal)
+        order = np.argsort(-np.abs(weights), kind="stable")[:count]
+        return [
+            {
+                "features": self.combinations.names(int(found[place]), self.encoding.features),
+                "weight": round(float(weights[place]), 3),
+            }
+            for place in order
+            if weights[place] != 0.0
+        ]
+
+    def _rows(self, features: IntArray) -> FloatArray:
+        rows: FloatArray = self.linear.weights[self.combinations.evaluate(features)]
+        return rows
+
+    @cached_property
+    def rounded(self) -> Clone:
+        """The same with the weights as a file holds them, in 16 bits."""
+        weights = self.linear.weights.astype(np.float16).astype(np.float32)
+        return Clone(self.encoding, self.combinations, Linear(weights, self.linear.bias))
+
+    def save(self, path: Path) -> None:
+        """Write the file."""
+        tensors: dict[str, npt.NDArray[Any]] = {
+            "pairs": self.combinations.pairs,
+            "weights": self.linear.weights.astype(np.float16),
+            "bias": self.linear.bias.astype(np.float32),
+        }
+        metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
+        safetensors.numpy.save_file(tensors, path, metadata)
+
+
+def file_of(game: str) -> str:
+    """Name of the file of a game's clone."""
+    return f"{game}.safetensors"
+
+
+def load(path: Path, game: str) -> Clone:
+    """The clone of a file. Raises ModelError where it is none, or of another game or encoder."""
+    own = encoding(game)
+    try:
+        with safetensors.safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in ("pairs", "weights", "bias")}
+        told = metadata.get("game"), metadata.get("encoder_version")
+        if told != (game, str(VERSION)):
+            raise ValueError(f"it is of {told[0]}, encoder version {told[1]}, not of {game}, version {VERSION}")
+        return _checked(own, tensors["pairs"], tensors["weights"], tensors["bias"])
+    except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
+
+
+def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArray) -> Clone:
+    if pairs.dtype != np.int32 or weights.dtype != np.float16 or bias.dtype != np.float32:
+        raise ValueError("its tensors have other types")
+    combinations = Combinations(len(own.features), pairs)
+    if weights.shape != (len(combinations), len(own.classes)) or bias.shape != (len(own.classes),):
+        raise ValueError(f"its weights are {weights.shape}, not {(len(combinations), len(own.classes))}")
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+        raise ValueError("its weights are not all finite")
+    return Clone(own, combinations, Linear(weights.astype(np.float32), bias))
+
+
+def games_of(files: Sequence[str]) -> list[str]:
+    """Games that a version's files are of."""
+    return [name.removesuffix(".safetensors") for name in files if name.endswith(".safetensors")]

@@ -1,0 +1,81 @@
+"""Logged moves as samples: those where there was a choice, with the hand that each was in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost import PlayerMove
+from bothost.training.factorization import Samples, SparseRows
+from bothost_fm_clone.encode import Encoding, supports
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions among at least two classes, in the order in which they were made."""
+
+    samples: Samples
+    """Of base features."""
+    hands: npt.NDArray[np.int64]
+    """int64, shape (samples,): number of the hand, ascending from 0."""
+    parts: npt.NDArray[np.float64]
+    """float64, shape (samples,): a hash of the hand, even over [0, 1), to split hands by."""
+    held_out: npt.NDArray[np.bool_]
+    """shape (samples,): whether the hand is of the split ``test``, which nothing may learn from."""
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Decisions:
+        """Those that a mask tells."""
+        rows = np.flatnonzero(mask)
+        return Decisions(self.samples.take(rows), self.hands[rows], self.parts[rows], self.held_out[rows])
+
+    def with_samples(self, samples: Samples) -> Decisions:
+        """The same decisions, seen otherwise."""
+        return Decisions(samples, self.hands, self.parts, self.held_out)
+
+    @property
+    def number_of_hands(self) -> int:
+        return len(np.unique(self.hands))
+
+    def first_hands(self, count: int) -> Decisions:
+        """Those of the first hands."""
+        known = np.unique(self.hands)
+        return self if len(known) <= count else self.where(self.hands < known[count])
+
+
+def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
+    """Encode moves; what is forced, or no matter of moves (a bid), or of rules that cannot be encoded, is left out."""
+    features, legal, labels, hands, parts, held_out = [], [], [], [], [], []
+    last, number, part = "", -1, 0.0
+    for move in moves:
+        if len(move.legal) < 2 or not supports(move.game):
+            continue
+        choices = encoding.choices(move.view, move.legal)
+        chosen = encoding.class_of[move.action]
+        if len(choices) < 2 or chosen < 0:
+            continue
+        if move.game_id != last:
+            last, number, part = move.game_id, number + 1, part_of(move.game_id)
+        features.append(encoding.encode(move.view))
+        legal.append(choices)
+        labels.append(chosen)
+        hands.append(number)
+        parts.append(part)
+        held_out.append(move.split == "test")
+    return Decisions(
+        Samples(SparseRows.of(features), SparseRows.of(legal), np.array(labels, np.int32)),
+        np.array(hands, np.int64),
+        np.array(parts, np.float64),
+        np.array(held_out, np.bool_),
+    )
+
+
+def part_of(game_id: str) -> float:
+    """A number in [0, 1) that depends on the hand's id alone."""
+    return int.from_bytes(hashlib.sha256(game_id.encode()).digest()[:6]) / 2**48

@@ -1,0 +1,194 @@
+"""``bothost train fm-clone --player NAME``: a clone from the host's log; without a player, a crowd to begin from."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from bothost import PlayerLog, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
+from bothost.training import checkpoint
+from bothost.training.checkpoint import Progress
+from bothost.training.factorization import Samples
+from bothost.training.logistic import Linear
+from bothost.training.metrics import Metrics
+from bothost.training.publish import version_of, write_manifest
+from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.encode import VERSION, Encoding, encoding
+from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, score
+from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
+from bothost_fm_clone.model import Clone, file_of, load
+from bothost_fm_clone.samples import Decisions, decisions
+
+PACKAGE = Path(__file__).parent / "weights" / "v1"
+"""The crowd that comes with the package."""
+
+
+class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the training."""
+
+    game: Literal["doudizhu", "othello"] = "doudizhu"
+    crowd: Literal["package", "log"] | None = None
+    """What a clone begins from: the crowd that comes with the package, or one that is made here of everybody in the log
+    who agreed. None: the package's for a player, the log's without one."""
+    hands: int | None = None
+    """Most hands of the player to learn from, the first ones; None: all."""
+    most: int = 60_000
+    """Most decisions of the crowd that features grow on; its last layer is fitted to all."""
+    grow: GrowOptions = GrowOptions()
+
+    def __post_init__(self) -> None:
+        if self.most < 1 or (self.hands is not None and self.hands < 1):
+            raise ValueError("hands and most must be positive")
+
+
+class FmCloneTrainer(Trainer):
+    """Hands of the split ``test`` are learnt from by nobody: what is measured is measured there."""
+
+    name = "fm-clone"
+    learns_from_log = True
+    Options: ClassVar[type[msgspec.Struct]] = TrainOptions
+
+    options: TrainOptions
+
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        options, log = self.options, run.log
+        if log is None:
+            raise UsageError("there is no log to learn from", advice="run it by: bothost train fm-clone")
+        _check_folder(run)
+        own = encoding(options.game)
+        from_log = (options.crowd or ("package" if run.players else "log")) == "log"
+        player = decisions(log.moves(options.game, run.players), own) if run.players else None
+        if player is not None and not len(player):
+            raise UsageError(
+                f"the log has no decision of {', '.join(run.players)} at {options.game}",
+                advice="bothost games list --player NAME shows what there is",
+            )
+        figures: dict[str, Any] = {}
+        clone = self._crowd(run, log, own, report, figures) if from_log else load(PACKAGE / file_of(own.game), own.game)
+        if player is not None:
+            clone = self._player(clone, player, report, figures)
+        return self._publish(run, log, clone, figures, keep=player is None)
+
+    def _crowd(
+        self, run: TrainingRun, log: PlayerLog, own: Encoding, report: ReportProgress, figures: dict[str, Any]
+    ) -> Clone:
+        """Features that grow on everybody's decisions, and the layer that foretells them."""
+        report(0, "reading the log")
+        everybody = decisions(log.moves(own.game), own)
+        learnt = everybody.where(~everybody.held_out)
+        if not len(learnt):
+            raise UsageError(
+                f"the log has no decision at {own.game} of anybody who agreed to be imitated",
+                advice="bothost games consent --help",
+            )
+        combinations = self._grown(run, learnt, own, report)
+        report(len(combinations), "fitting the crowd", self.options.grow.limit)
+        start = Linear.zeros(len(combinations), len(own.classes))
+        linear, chosen = adapt(extended(learnt, combinations), start, own.groups, CROWD_PENALTIES)
+        clone = Clone(own, combinations, linear).rounded
+        figures["features"] = len(combinations)
+        figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
+        figures["crowd"] |= measured(clone, everybody.where(everybody.held_out))
+        return clone
+
+    def _grown(self, run: TrainingRun, learnt: Decisions, own: Encoding, report: ReportProgress) -> Combinations:
+        options = self.options
+        some = learnt.samples.take(_drawn(len(learnt), options.most, run.seed))
+        growth = Growth(some, len(own.features), len(own.classes), options.grow, run.seed)
+        last = checkpoint.latest(run.out)
+        progress = Progress(seed=run.seed, encoder_version=VERSION)
+        if last is not None:
+            progress = checkpoint.read(last, seed=run.seed, encoder_version=VERSION)
+        progress.options = msgspec.to_builtins(options)
+        before, started = progress.seconds, time.monotonic()
+        with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
+
+            def on_round(done: Round, now: Growth) -> bool:
+                progress.seconds = before + time.monotonic() - started
+                features = len(now.combinations)
+                figures = {"features": features, "loss": done.loss, "seconds": round(progress.seconds, 2)}
+                metrics.write(done.number, figures)
+                report(features, f"round {done.number}: loss {done.loss:.4f}", options.grow.limit)
+                return run.minutes is None or progress.seconds < 60 * run.minutes
+
+            return grow(growth, run.out, progress, on_round)
+
+    def _player(self, crowd: Clone, player: Decisions, report: ReportProgress, figures: dict[str, Any]) -> Clone:
+        learnt = player.where(~player.held_out)
+        if self.options.hands is not None:
+            learnt = learnt.first_hands(self.options.hands)
+        report(len(crowd.combinations), "fitting the player", self.options.grow.limit)
+        more = extended(learnt, crowd.combinations)
+        linear, chosen = adapt(more, crowd.linear, crowd.encoding.groups, PLAYER_PENALTIES)
+        clone = Clone(crowd.encoding, crowd.combinations, linear).rounded
+        held_out = player.where(player.held_out)
+        figures["player"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
+        figures["player"] |= measured(clone, held_out)
+        figures["crowd_on_player"] = measured(crowd, held_out)
+        return clone
+
+    def _publish(
+        self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, keep: bool
+    ) -> dict[str, Any]:
+        """Write the version; with ``keep`` it plays other games as the package's does."""
+        game, place = clone.encoding.game, run.out / "weights" / "v1"
+        place.mkdir(parents=True, exist_ok=True)
+        clone.save(place / file_of(game))
+        if keep:
+            for other in PACKAGE.glob("*.safetensors"):
+                if other.name != file_of(game):
+                    (place / other.name).write_bytes(other.read_bytes())
+        lineage = {
+            "command": run.command,
+            "seed": run.seed,
+            "encoder_version": VERSION,
+            "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+            "game": game,
+            "players": list(run.players),
+            **figures,
+            "log": log.lineage(),
+            "options": msgspec.to_builtins(self.options),
+        }
+        version = version_of(place, sorted(path.name for path in place.glob("*.safetensors")), VERSION)
+        write_manifest(run.out / "weights", {"v1": version}, {"champion": "v1"}, lineage)
+        return {"out": str(run.out), "game": game, **figures}
+
+
+def extended(some: Decisions, combinations: Combinations) -> Decisions:
+    """Decisions with all features, combinations included."""
+    samples = some.samples
+    return some.with_samples(Samples(combinations.extend(samples.features), samples.legal, samples.labels))
+
+
+def measured(clone: Clone, held_out: Decisions) -> dict[str, float | int]:
+    """How well a clone foretells decisions that it has not learnt from."""
+    if not len(held_out):
+        return {"held_out_decisions": 0}
+    found = score(clone.probabilities_of(held_out.samples), held_out.samples)
+    return {
+        "held_out_decisions": found.decisions,
+        "held_out_top1": round(found.top1, 4),
+        "held_out_log_loss": round(found.log_loss, 4),
+    }
+
+
+def _drawn(count: int, most: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """So many of ``count``, in their order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+
+
+def _check_folder(run: TrainingRun) -> None:
+    begun = run.out.is_dir() and any(run.out.iterdir())
+    if begun and not run.resume:
+        raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+    if run.resume and checkpoint.latest(run.out) is None:
+        raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")

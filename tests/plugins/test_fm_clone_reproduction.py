@@ -1,0 +1,89 @@
+"""``bothost reproduce fm-clone``: from games that are played and logged to tables and plots."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bothost import cli
+from bothost.training.factorization import Samples, SparseRows
+from bothost_fm_clone import compare
+from bothost_fm_clone.encode import Encoding
+from bothost_fm_clone.fit import score
+from bothost_fm_clone.grow import GrowOptions
+from bothost_fm_clone.reproduce import clustered
+from bothost_fm_clone.samples import Decisions
+
+SMALL = [
+    "game=othello",
+    "sizes=[5]",
+    "crowd_hands=6",
+    "targets=2",
+    'methods=["grown FM + linear","logistic regression"]',
+    "grow.limit=196",
+    "grow.per_round=4",
+    "grow.factors=2",
+]
+
+
+def test_a_small_reproduction_measures_every_method_with_and_without_the_crowd(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.toml").write_text("")
+    words = [word for option in SMALL for word in ("--option", option)]
+    assert cli.main(["reproduce", "fm-clone", "--out", "here", "--json", *words]) == 0
+    record = json.loads(capsys.readouterr().out)
+    cells = record["figures"]["cells"]
+    assert {(cell["method"], cell["crowd"], cell["games"]) for cell in cells} == {
+        (method, crowd, 5) for method in ("grown FM + linear", "logistic regression") for crowd in (True, False)
+    }
+    assert all(0 <= cell["top1"] <= 1 and 0 < cell["log_loss"] < 30 and cell["decisions"] > 50 for cell in cells)
+    matrix = record["figures"]["matrix"]
+    assert list(matrix) == [*matrix[next(iter(matrix))]] and len(matrix) == 2
+    assert (tmp_path / "here" / "agreement.png").stat().st_size > 1000
+    text = Path("here/results.md").read_text()
+    assert "crowd first" in text and "Agreement of" not in text and "programs with styles" in text
+    kept = Path("here/cells.jsonl").read_bytes()
+    assert cli.main(["reproduce", "fm-clone", "--out", "here", *words]) == 0
+    assert Path("here/cells.jsonl").read_bytes() == kept
+    code = cli.main(["reproduce", "fm-clone", "--out", "here", *words[:8], "--option", 'methods=["none"]'])
+    assert code != 0 and "grown FM + linear" in capsys.readouterr().err
+
+
+def toy(count, seed):
+    """Decisions among three classes that three of eight features tell, in hands of ten."""
+    rng = np.random.default_rng(seed)
+    bits = rng.random((count, 8)) < 0.5
+    labels = np.where(bits[:, 0] & bits[:, 1] & bits[:, 2], 2, bits[:, 3]).astype(np.int32)
+    samples = Samples(SparseRows.of(np.flatnonzero(row) for row in bits), SparseRows.of([[0, 1, 2]] * count), labels)
+    hands = np.arange(count) // 10
+    return Decisions(samples, hands, np.random.default_rng(seed).random(hands.max() + 1)[hands], np.zeros(count, bool))
+
+
+TOY = Encoding("toy", tuple("abcdefgh"), tuple("xyz"), np.array([0, 0, 1], np.int32), np.arange(3, dtype=np.int32))
+LEARNERS = [
+    compare.grown(TOY, GrowOptions(limit=16, per_round=4, factors=4, first_epochs=4), 5000),
+    compare.machine(TOY, 4, epochs=3),
+    compare.logistic(TOY),
+    compare.network(TOY, "MLP", (16,), penalties=((1e-5, 1e-3),), epochs=30),
+    compare.network(TOY, "deep", (16, 16), penalties=((1e-5, 1e-3),), epochs=30),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
+def test_every_method_learns_and_goes_on_from_what_it_learnt(learner):
+    tested = toy(400, 9)
+    crowd = learner.learn(toy(1500, 1), None, 0)
+    alone, begun = learner.learn(toy(60, 2), None, 0), learner.learn(toy(60, 2), crowd, 0)
+    shown = [score(learner.predict(learnt)(tested.samples), tested.samples) for learnt in (alone, begun)]
+    assert shown[1].top1 > 0.85 and shown[1].log_loss < shown[0].log_loss
+    again = score(learner.predict(learner.learn(toy(60, 2), crowd, 0))(tested.samples), tested.samples)
+    assert again == shown[1]
+
+
+def test_decisions_of_one_hand_count_as_one_for_the_error():
+    values = np.repeat([0.0, 1.0, 1.0, 0.0, 1.0, 0.0], 20)
+    alone = clustered(values, np.arange(120))
+    together = clustered(values, np.repeat(np.arange(6), 20))
+    assert together == pytest.approx(alone * np.sqrt(20))
+    assert alone == pytest.approx(values.std() / np.sqrt(120))
