@@ -35,8 +35,9 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """What grows from step to step: iterations (the same on a busy machine), or milliseconds by the clock."""
     ladder_deals: int | None = None
     """Deals of each step; None: 200 in full, else 10."""
-    iterations: tuple[int, ...] = (500, 1250, 5000, 25000)
-    """The ladder's steps: about what 20, 50, 200 and 1,000 ms are on a core of its own."""
+    iterations: tuple[int, ...] = (1250, 3000, 25000, 150000)
+    """The ladder's steps: about what 20, 50, 200 and 1,000 ms of processor time are, in the mean of the moves that are
+    searched."""
     times_ms: tuple[float, ...] = (20.0, 50.0, 200.0, 1000.0)
     """The ladder's steps by the clock."""
     models: bool = True
