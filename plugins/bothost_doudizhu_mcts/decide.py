@@ -11,7 +11,7 @@ import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
-from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
+from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
 
@@ -187,6 +187,8 @@ class DoudizhuMctsPlayer(Player):
 
     def _run(self, tree: Search, watch: Stopwatch) -> None:
         """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
+        if self.options.belief > 0 and math.isinf(watch.ms):
+            tree.believe(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
         while not watch.over():
             before = tree.iterations
             left = watch.left_ms()

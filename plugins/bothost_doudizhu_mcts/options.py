@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import msgspec
@@ -27,12 +26,12 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who chooses for the other seats within the tree: the rule player, by the cards of the deal, or UCT."""
     belief: int = 1000
     """Most deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same.
-    A third of the time at most, and no more than three for every ten iterations where those are limited."""
+    A third of the time at most; without a clock, three for every ten iterations."""
     widening: float = 1.0
     """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
-    cnn: Literal["on", "off", "only"] = "on"
+    cnn: Literal["on", "off", "only"] = "off"
     """Whether the network's values of the legal moves begin the tree (where there is a network), or are all there is:
-    then a move takes a few milliseconds. Bids are searched for in any case."""
+    then a move takes a millisecond or two. Bids are searched for in any case. Off: the search alone was no weaker."""
     prior_visits: float = 20.0
     """Visits that the network's value of a move counts for."""
     utility: Literal["win", "points"] = "win"
@@ -70,7 +69,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "playout": self.playout,
             "playout_noise": self.noise,
             "others": self.others,
-            "belief": self._deals(),
+            "belief": self.belief,
             "widening": self.widening,
             "prior_visits": self.prior_visits,
             "utility": "points" if points else "sign",
@@ -79,18 +78,12 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "max_nodes": MAX_NODES,
         }
 
-    def _deals(self) -> int:
-        """Weighing a deal takes as long as three playouts or so: they share the time of a short search."""
-        if self.iterations == 0:
-            return self.belief
-        return min(self.belief, math.ceil(DEALS_PER_ITERATION * self.iterations))
-
 
 POINTS_SCALE = 12.0
 """Points, in units of the base, that count as the utility 1; more are cut off."""
 MAX_NODES = 1 << 18
 """Nodes of a tree: about 100 MB at most."""
 DEALS_PER_ITERATION = 0.3
-"""Most deals that are weighed, where iterations are limited."""
+"""Most deals that are weighed without a clock: one takes as long as several playouts."""
 DEFAULT_ITERATIONS = 4000
 """Of a decision without a clock."""

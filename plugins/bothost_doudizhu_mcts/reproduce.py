@@ -121,7 +121,7 @@ class DoudizhuReproduction(Reproduction):
         for less, more in pairwise(steps):
             report(0, f"{more:g} against {less:g}")
             key = "max_ms" if by_time else "iterations"
-            sides = tuple(Contestant(NAME, {key: step}) for step in (more, less))
+            sides = tuple(Contestant(NAME, {"cnn": "off", key: step}) for step in (more, less))
             ms = CLOCK_MS if by_time else None
             played = run.play("doudizhu", sides, deals=deals, seed=run.seed + 1, ms=ms)
             out.append({"more": more, "less": less, **played})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections import Counter
@@ -11,11 +12,13 @@ import msgspec
 import numpy as np
 import pytest
 
+import bothost_doudizhu_mcts
 from bothost import Budget, Decision, Model, ModelError, Player, Table, rules
 from bothost.plugins import Plugins
 from bothost.plugins.weights import model_sha256
 from bothost.rules import State, View, doudizhu
 from bothost.training.publish import write_version
+from bothost_doudizhu_mcts.network import Network
 
 PLUGINS = Plugins.load()
 GAME = rules.game("doudizhu")
@@ -50,6 +53,14 @@ def test_equal_seeds_and_iterations_give_equal_searches() -> None:
     assert one.values == other.values
     assert one.stats is not None
     assert 0 < one.stats["iterations"] <= 300
+
+
+def test_without_a_clock_short_searches_weigh_few_deals() -> None:
+    state = middle_of_a_hand(3, 8)
+    view = state.view(state.to_act[0])
+    for iterations, belief, deals in ((100, 1000, 30), (100, 20, 20), (100, 0, 0)):
+        stats = decide(view, iterations=iterations, belief=belief).stats
+        assert stats is not None and stats["deals"] == deals
 
 
 def test_the_statistics_tell_what_a_person_wants_to_know() -> None:
@@ -206,6 +217,48 @@ def test_the_networks_values_begin_the_tree_and_the_search_corrects_them(model: 
     assert much.value == pytest.approx(network.values[view.legal().tolist().index(much.action)], abs=0.02)
     assert think(1.0, "on").value == pytest.approx(alone.value, abs=0.2)
     assert much.model_sha256 == model.sha256
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Model:
+    model = PLUGINS.resolve("doudizhu-mcts").model
+    assert model is not None
+    return model
+
+
+def test_the_shipped_network_plays_in_every_mode(shipped: Model) -> None:
+    state = middle_of_a_hand(3, 6)
+    view = state.view(state.to_act[0])
+    played = {mode: decide(view, iterations=200, cnn=mode) for mode in ("on", "off", "only")}
+    assert played["on"].model_sha256 == played["only"].model_sha256 == shipped.sha256
+    assert played["off"].model_sha256 is None
+    assert all(decision.action in view.legal() for decision in played.values())
+    assert played["on"].values != played["off"].values
+
+
+def test_the_shipped_network_values_hands_as_they_end(shipped: Model) -> None:
+    """Among rule players, before each move: closer to how the hand ended than even chances, 1 off always."""
+    network, errors = Network(shipped), []
+    for seed in range(40):
+        state, told = GAME.new_state(seed), []
+        while not state.terminal:
+            seat = state.to_act[0]
+            view = state.view(seat)
+            legal, action = view.legal(), doudizhu.rule_choice(view)[0]
+            if len(legal) > 1:
+                told.append((seat, float(network.values(view, legal)[legal.tolist().index(action)])))
+            state.apply(seat, action)
+        for seat, value in told:
+            errors.append(abs(value - np.sign(state.returns[seat])))
+    assert np.mean(errors) < 0.8
+
+
+def test_the_shipped_networks_lineage_says_how_it_was_made() -> None:
+    folder = Path(bothost_doudizhu_mcts.__file__).parent / "weights"
+    told = json.loads((folder / "lineage.json").read_text())
+    assert told["command"].startswith("bothost train doudizhu-mcts fit")
+    assert sum(made["records"] for made in told["records_made_by"]) == told["records"]
+    assert told["l1"] == told["l1_curve"][-1][1] < told["constant"]["l1"]
 
 
 def test_the_network_alone_needs_a_network() -> None:
