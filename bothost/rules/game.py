@@ -239,15 +239,18 @@ class VecEnv(Protocol):
         """
         ...
 
-    def encode(self, block: str, out: FloatArray) -> None:
-        """View block of every asked seat into ``out``, shape (n, *shape)."""
+    def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """View block of every asked seat into ``out``, shape (n, *shape).
+
+        ``rows``, here and below: only of these environments, in this order; None: of all.
+        """
         ...
 
-    def encode_actions(self, block: str, out: FloatArray) -> None:
-        """Action block of every legal action, shape (len(legal_ids), *shape)."""
+    def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """Action block of every legal action, shape (len(legal_ids), *shape), of ``rows`` only theirs."""
         ...
 
-    def encode_oracle(self, block: str, out: FloatArray) -> None:
+    def encode_oracle(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Oracle block of every asked seat into ``out``, shape (n, *shape): for trainers alone."""
         ...
 

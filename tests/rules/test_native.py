@@ -242,6 +242,17 @@ def test_encoders_of_a_batch_equal_those_of_views(game: rules.Game):
         assert np.array_equal(kind[rows], view.encode_actions("kind", view.legal()))
         assert np.array_equal(hands[i], rules.Oracle(states[i], view.seat).encode("hands"))
         assert np.flatnonzero(mask[i]).tolist() == view.legal().tolist()
+    some = np.array([4, 1], np.int64)
+    of_some = np.concatenate([np.arange(env.legal_offsets[i], env.legal_offsets[i + 1]) for i in some])
+    hand_of_some, kind_of_some = np.empty((2, 8), np.float32), np.empty((len(of_some), 11), np.float32)
+    env.encode("hand", hand_of_some, some)
+    env.encode_actions("kind", kind_of_some, some)
+    assert np.array_equal(hand_of_some, hand[some]) and np.array_equal(kind_of_some, kind[of_some])
+    for wrong in (-1, 6):
+        with pytest.raises(ValueError, match="rows"):
+            env.encode("hand", hand_of_some, np.array([0, wrong]))
+    with pytest.raises(ValueError, match="shape"):
+        env.encode("hand", hand, some)
     with pytest.raises(ValueError, match="shape"):
         env.encode("hand", np.empty((5, 8), np.float32))
     with pytest.raises(TypeError):

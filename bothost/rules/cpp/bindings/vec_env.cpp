@@ -1,7 +1,13 @@
 // VecEnv as bothost/rules/game.py describes it.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
@@ -71,18 +77,45 @@ void legal_mask(VecEnv& self, const BoolArray& out) {
   self.env().legal_mask(out.data());
 }
 
+using RowArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// A copy of the environments' numbers, all of them where none are given, that nobody can change meanwhile.
+std::vector<std::int64_t> rows_of(const AnyVecEnv& env, const std::optional<RowArray>& given) {
+  if (!given) {
+    std::vector<std::int64_t> all(env.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::vector<std::int64_t> rows(given->data(), given->data() + given->shape(0));
+  for (const auto row : rows)
+    if (row < 0 || row >= static_cast<std::int64_t>(env.size()))
+      throw InvalidInput("rows: environment " + std::to_string(row) + " is not within 0 .. " +
+                         std::to_string(env.size() - 1));
+  return rows;
+}
+
+std::size_t legal_of(const AnyVecEnv& env, std::span<const std::int64_t> rows) {
+  std::size_t count = 0;
+  for (const auto row : rows) {
+    const auto i = static_cast<std::size_t>(row);
+    count += static_cast<std::size_t>(env.offsets()[i + 1] - env.offsets()[i]);
+  }
+  return count;
+}
+
 template <Block::Of kind>
-void encode(VecEnv& self, std::string_view name, nb::handle out) {
+void encode(VecEnv& self, std::string_view name, nb::handle out, const std::optional<RowArray>& given) {
   if (out.is_none()) throw nb::type_error("out must be an array");
   const auto held = self.hold();
   const AnyGame& game = self.env().game();
   const int block = game.block_index(name, kind);
-  const std::size_t rows = kind == Block::Of::action ? self.env().num_legal() : self.env().size();
-  const FloatOut floats(out, {&rows, 1}, game.blocks()[static_cast<std::size_t>(block)]);
+  const auto rows = rows_of(self.env(), given);
+  const std::size_t leading = kind == Block::Of::action ? legal_of(self.env(), rows) : rows.size();
+  const FloatOut floats(out, {&leading, 1}, game.blocks()[static_cast<std::size_t>(block)]);
   nb::gil_scoped_release release;
-  if constexpr (kind == Block::Of::view) self.env().encode(block, floats.data);
-  if constexpr (kind == Block::Of::action) self.env().encode_actions(block, floats.data);
-  if constexpr (kind == Block::Of::oracle) self.env().encode_oracle(block, floats.data);
+  if constexpr (kind == Block::Of::view) self.env().encode(block, rows, floats.data);
+  if constexpr (kind == Block::Of::action) self.env().encode_actions(block, rows, floats.data);
+  if constexpr (kind == Block::Of::oracle) self.env().encode_oracle(block, rows, floats.data);
 }
 
 nb::object deal(VecEnv& self, nb::handle index) {
@@ -140,9 +173,12 @@ void bind_vec_env(nb::module_& m) {
       .def(
           "step", [](VecEnv& v, const ActionArray& actions) { v.step(span_of(actions)); },
           nb::arg("actions").noconvert())
-      .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out"))
-      .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"))
-      .def("encode_oracle", &encode<Block::Of::oracle>, nb::arg("block"), nb::arg("out"))
+      .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out"),
+           nb::arg("rows").noconvert() = nb::none())
+      .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"),
+           nb::arg("rows").noconvert() = nb::none())
+      .def("encode_oracle", &encode<Block::Of::oracle>, nb::arg("block"), nb::arg("out"),
+           nb::arg("rows").noconvert() = nb::none())
       .def("legal_mask", &legal_mask, nb::arg("out").noconvert())
       .def("deal", &deal, nb::arg("index"))
       .def("rule_actions", &rule_actions, nb::arg("indices").noconvert());

@@ -107,9 +107,11 @@ class AnyVecEnv {
   /// Throws InvalidInput, and then changes nothing, unless it is one legal action for each environment, or
   /// kNoAction to leave one as it stands.
   virtual void step(std::span<const Action> actions) = 0;
-  virtual void encode(int block, float* out) const = 0;
-  virtual void encode_actions(int block, float* out) const = 0;
-  virtual void encode_oracle(int block, float* out) const = 0;
+  /// Blocks of these environments, one after another; `rows` are within 0 .. size() - 1.
+  using Rows = std::span<const std::int64_t>;
+  virtual void encode(int block, Rows rows, float* out) const = 0;
+  virtual void encode_actions(int block, Rows rows, float* out) const = 0;
+  virtual void encode_oracle(int block, Rows rows, float* out) const = 0;
   /// (n, num_actions), row by row.
   virtual void legal_mask(bool* out) const = 0;
   virtual Json deal(std::int64_t index) const = 0;

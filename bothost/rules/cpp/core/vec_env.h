@@ -63,23 +63,28 @@ class VecEnvOf final : public AnyVecEnv {
     }
   }
 
-  void encode(int block, float* out) const override {
-    const std::size_t floats = block_size(block);
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      G::encode(states_[i].view(seat_[i]), block, out + i * floats);
+  void encode(int block, Rows rows, float* out) const override {
+    for (const auto row : rows) {
+      const auto i = static_cast<std::size_t>(row);
+      G::encode(states_[i].view(seat_[i]), block, out);
+      out += block_size(block);
+    }
   }
 
-  void encode_actions(int block, float* out) const override {
-    const std::size_t floats = block_size(block);
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      G::encode_actions(states_[i].view(seat_[i]), block, legal(i),
-                        out + static_cast<std::size_t>(offsets_[i]) * floats);
+  void encode_actions(int block, Rows rows, float* out) const override {
+    for (const auto row : rows) {
+      const auto i = static_cast<std::size_t>(row);
+      G::encode_actions(states_[i].view(seat_[i]), block, legal(i), out);
+      out += legal(i).size() * block_size(block);
+    }
   }
 
-  void encode_oracle(int block, float* out) const override {
-    const std::size_t floats = block_size(block);
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      G::encode_oracle(states_[i], seat_[i], block, out + i * floats);
+  void encode_oracle(int block, Rows rows, float* out) const override {
+    for (const auto row : rows) {
+      const auto i = static_cast<std::size_t>(row);
+      G::encode_oracle(states_[i], seat_[i], block, out);
+      out += block_size(block);
+    }
   }
 
   void legal_mask(bool* out) const override {
