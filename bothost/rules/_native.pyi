@@ -298,6 +298,44 @@ class Mlp:
         action that is not legal.
         """
 
+class ActionValues:
+    """A network of values Q(s, a) on one thread; its face for trainers is ``bothost.training.action_values``.
+
+    ``trunk``: inputs of positions and widths of hidden layers; ``head``: inputs of moves and widths of hidden layers;
+    hidden widths are multiples of 16. ``kernels`` as in ``Mlp``. Positions (n, inputs), moves (m, features); position i
+    has the moves ``offsets[i]`` to ``offsets[i + 1]``.
+    """
+
+    def __init__(self, trunk: Sequence[int], head: Sequence[int], kernels: str = "") -> None: ...
+    @property
+    def kernels(self) -> str: ...
+    def load(self, parameters: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Take the parameters, in the order of ``ActionValueNet.in_order``."""
+
+    def evaluate(
+        self,
+        positions: npt.NDArray[np.float32],
+        moves: npt.NDArray[np.float32],
+        offsets: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.float32]:
+        """Values (m,)."""
+
+    def forward(
+        self,
+        positions: npt.NDArray[np.float32],
+        moves: npt.NDArray[np.float32],
+        offsets: npt.NDArray[np.int64],
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Values (m,) and the last hidden layer (m, width); keeps what ``backward`` needs."""
+
+    def backward(
+        self,
+        values: npt.NDArray[np.float32],
+        representations: npt.NDArray[np.float32],
+        into: Sequence[npt.NDArray[np.float32]],
+    ) -> None:
+        """Add the gradients of the parameters, given those of what the last ``forward`` returned."""
+
 def network_kernels() -> list[str]: ...
 
 @final

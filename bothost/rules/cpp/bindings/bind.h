@@ -16,6 +16,8 @@ void bind_othello(nanobind::module_& m);
 void bind_pairing(nanobind::module_& m);
 /// The policy network of trainers, as class Mlp; bothost/training/fused.py is its face.
 void bind_network(nanobind::module_& m);
+/// Networks of values Q(s, a), as class ActionValues; bothost/training/action_values.py is their face.
+void bind_action_values(nanobind::module_& m);
 /// Factorization machines; bothost/training/factorization.py is their face.
 void bind_fm(nanobind::module_& m);
 /// Columns of SQLite queries; bothost/export/columns.py is their face.

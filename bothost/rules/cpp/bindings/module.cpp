@@ -55,6 +55,7 @@ NB_MODULE(_native, m) {
   bind_othello(m);
   bind_pairing(m);
   bind_network(m);
+  bind_action_values(m);
   bind_fm(m);
   bind_sqlite(m);
 

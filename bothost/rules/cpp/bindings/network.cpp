@@ -10,19 +10,12 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
+#include "bindings/kernels_named.h"
 #include "network/mlp.h"
 
 namespace bothost::python {
-namespace {
 
 using network::Kernels;
-using network::Layer;
-
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-using Floats = Array<const float>;
-using Masks = Array<const bool>;
-using Actions = Array<const std::int64_t>;
 
 const Kernels& kernels_named(const std::string& name, bool bf16) {
   if (bf16) {
@@ -35,6 +28,16 @@ const Kernels& kernels_named(const std::string& name, bool bf16) {
   if (name.empty() || name == network::baseline().name) return network::baseline();
   throw InvalidInput("there are no kernels called \"" + name + "\" here");
 }
+
+namespace {
+
+using network::Layer;
+
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Floats = Array<const float>;
+using Masks = Array<const bool>;
+using Actions = Array<const std::int64_t>;
 
 /// The network, and a guard: with the GIL released a second thread could enter while it computes.
 struct Mlp {

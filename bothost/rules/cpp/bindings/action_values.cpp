@@ -1,0 +1,132 @@
+// The native network of values Q(s, a), as class ActionValues.
+#include "network/action_values.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings/bind.h"
+#include "bindings/convert.h"
+#include "bindings/exclusive.h"
+#include "bindings/kernels_named.h"
+
+namespace bothost::python {
+namespace {
+
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Floats = Array<const float>;
+using Offsets = Array<const std::int64_t>;
+
+/// The network, and a guard: with the GIL released a second thread could enter while it computes.
+struct ActionValues {
+  ActionValues(std::vector<int> trunk, std::vector<int> head, const std::string& kernels)
+      : native(std::move(trunk), std::move(head), kernels_named(kernels, false)) {}
+
+  network::ActionValues native;
+  Exclusive busy{"network"};
+  std::size_t learnt_from = 0;  // moves of the last forward
+
+  template <class T>
+  std::vector<T*> parameters(const std::vector<Array<T>>& arrays) const {
+    const auto& sizes = native.sizes();
+    if (arrays.size() != sizes.size())
+      throw InvalidInput(std::to_string(sizes.size()) + " parameters are needed");
+    std::vector<T*> out;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (arrays[i].size() != sizes[i])
+        throw InvalidInput("parameter " + std::to_string(i) + ": " + std::to_string(sizes[i]) +
+                           " numbers are needed");
+      out.push_back(arrays[i].data());
+    }
+    return out;
+  }
+
+  network::Candidates candidates(const Floats& positions, const Floats& moves, const Offsets& offsets) const {
+    if (positions.ndim() != 2 || positions.shape(1) != static_cast<std::size_t>(native.inputs()))
+      throw InvalidInput("positions: shape (n, " + std::to_string(native.inputs()) + ") is needed");
+    if (moves.ndim() != 2 || moves.shape(1) != static_cast<std::size_t>(native.features()))
+      throw InvalidInput("moves: shape (m, " + std::to_string(native.features()) + ") is needed");
+    const std::size_t n = positions.shape(0);
+    if (offsets.ndim() != 1 || offsets.shape(0) != n + 1) throw InvalidInput("offsets: shape (n + 1,)");
+    const std::int64_t* const at = offsets.data();
+    bool ascending = at[0] == 0 && at[n] == static_cast<std::int64_t>(moves.shape(0));
+    for (std::size_t i = 0; i < n; ++i) ascending = ascending && at[i] <= at[i + 1];
+    if (!ascending) throw InvalidInput("offsets must ascend from 0 to the number of moves");
+    return {positions.data(), n, moves.data(), at};
+  }
+};
+
+template <class T>
+nb::object owned(std::vector<T>* values, std::initializer_list<std::size_t> shape) {
+  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), shape, owner));
+}
+
+void load(ActionValues& self, const std::vector<Floats>& arrays) {
+  const auto parameters = self.parameters<const float>(arrays);
+  const auto held = self.busy.hold();
+  nb::gil_scoped_release release;
+  self.native.load(parameters);
+}
+
+nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& moves,
+                    const Offsets& offsets) {
+  const auto candidates = self.candidates(positions, moves, offsets);
+  auto* out = new std::vector<float>(moves.shape(0));
+  nb::object array = owned(out, {out->size()});
+  const auto held = self.busy.hold();
+  self.learnt_from = 0;
+  nb::gil_scoped_release release;
+  self.native.evaluate(candidates, out->data());
+  return array;
+}
+
+nb::object forward(ActionValues& self, const Floats& positions, const Floats& moves, const Offsets& offsets) {
+  const auto candidates = self.candidates(positions, moves, offsets);
+  const std::size_t m = moves.shape(0), width = static_cast<std::size_t>(self.native.representation());
+  auto* out = new std::vector<float>(m);
+  nb::object values = owned(out, {m});
+  auto* last = new std::vector<float>(m * width);
+  nb::object representations = owned(last, {m, width});
+  const auto held = self.busy.hold();
+  {
+    nb::gil_scoped_release release;
+    self.native.forward(candidates, out->data(), last->data());
+  }
+  self.learnt_from = m;
+  return nb::make_tuple(values, representations);
+}
+
+void backward(ActionValues& self, const Floats& values, const Floats& representations,
+              const std::vector<Array<float>>& into) {
+  const auto width = static_cast<std::size_t>(self.native.representation());
+  const auto gradients = self.parameters<float>(into);
+  const auto held = self.busy.hold();
+  if (values.ndim() != 1 || values.shape(0) != self.learnt_from || representations.ndim() != 2 ||
+      representations.shape(0) != self.learnt_from || representations.shape(1) != width)
+    throw InvalidInput("gradients of the " + std::to_string(self.learnt_from) +
+                       " moves of the last forward are needed: shapes (m,) and (m, " + std::to_string(width) +
+                       ")");
+  nb::gil_scoped_release release;
+  self.native.backward(values.data(), representations.data(), gradients);
+}
+
+}  // namespace
+
+void bind_action_values(nb::module_& m) {
+  nb::class_<ActionValues>(m, "ActionValues", "A network of values Q(s, a); see bothost/rules/_native.pyi.")
+      .def(nb::init<std::vector<int>, std::vector<int>, const std::string&>(), nb::arg("trunk"),
+           nb::arg("head"), nb::arg("kernels") = "")
+      .def_prop_ro("kernels", [](const ActionValues& self) { return self.native.kernels(); })
+      .def("load", &load, nb::arg("parameters"))
+      .def("evaluate", &evaluate, nb::arg("positions"), nb::arg("moves"), nb::arg("offsets"))
+      .def("forward", &forward, nb::arg("positions"), nb::arg("moves"), nb::arg("offsets"))
+      .def("backward", &backward, nb::arg("values"), nb::arg("representations"), nb::arg("into"));
+}
+
+}  // namespace bothost::python

@@ -1,0 +1,279 @@
+#include "network/action_values.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/types.h"
+#include "network/layout.h"
+
+namespace bothost::network {
+namespace {
+
+/// Positions evaluated at a time: what is computed of them and their moves stays in the second-level cache.
+constexpr std::size_t kEvaluated = 64;
+
+void check_widths(const std::vector<int>& widths, const char* name) {
+  if (widths.size() < 2) throw InvalidInput(std::string(name) + ": inputs and at least one hidden layer");
+  if (widths.front() < 1 || widths.front() > kMostInputs)
+    throw InvalidInput(std::string(name) + ": inputs must be within 1 and " + std::to_string(kMostInputs));
+  for (std::size_t l = 1; l < widths.size(); ++l)
+    if (widths[l] < 1 || widths[l] % kWidest != 0 || widths[l] > kMostHidden)
+      throw InvalidInput(std::string(name) + ": widths of hidden layers must be multiples of 16, at most " +
+                         std::to_string(kMostHidden));
+}
+
+float dot(const float* a, const float* b, int n) {
+  float sums[8] = {};
+  for (int i = 0; i < n; i += 8)
+    for (int k = 0; k < 8; ++k) sums[k] += a[i + k] * b[i + k];
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  return sum;
+}
+
+}  // namespace
+
+void ActionValues::Nonzeros::find(const Kernels& kernels, const float* x, int rows, int columns) {
+  begin.resize(static_cast<std::size_t>(rows) + 1);
+  begin[0] = 0;
+  for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    const auto at = begin[static_cast<std::size_t>(i)];
+    if (const auto room = static_cast<std::size_t>(at + columns + kWidest); input.size() < room) {
+      input.resize(2 * room);
+      value.resize(2 * room);
+    }
+    begin[static_cast<std::size_t>(i) + 1] =
+        at + kernels.nonzeros(x + i * columns, columns, input.data() + at, value.data() + at);
+  }
+}
+
+void ActionValues::Nonzeros::sort(int rows, int columns) {
+  const auto found = static_cast<std::size_t>(begin[static_cast<std::size_t>(rows)]);
+  row.resize(found);
+  value_by_input.resize(found);
+  begin_of_input.assign(static_cast<std::size_t>(columns) + 2, 0);
+  // Counting sort: begin_of_input[j + 1] moves from the beginning of j's entries to their end.
+  for (std::size_t k = 0; k < found; ++k) ++begin_of_input[input[k] + 2u];
+  for (std::size_t j = 2; j < begin_of_input.size(); ++j) begin_of_input[j] += begin_of_input[j - 1];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
+    for (auto k = static_cast<std::size_t>(begin[i]); k < static_cast<std::size_t>(begin[i + 1]); ++k) {
+      const auto to = static_cast<std::size_t>(begin_of_input[input[k] + 1u]++);
+      row[to] = static_cast<std::uint16_t>(i);
+      value_by_input[to] = value[k];
+    }
+}
+
+std::ptrdiff_t ActionValues::Activations::stride() const { return stride_of(width); }
+
+void ActionValues::Activations::resize(std::size_t rows, bool gradients) {
+  const std::size_t room = rows * static_cast<std::size_t>(stride());
+  if (out.size() < room) out.resize(room);
+  if (gradients && gradient.size() < room) gradient.resize(room);
+}
+
+ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const Kernels& kernels)
+    : trunk_widths_(std::move(trunk)), head_widths_(std::move(head)), kernels_(kernels) {
+  check_widths(trunk_widths_, "trunk");
+  check_widths(head_widths_, "head");
+  const auto table = [&](const std::vector<int>& widths) {
+    sizes_.push_back(network::size_of(widths[0], widths[1]));
+    return Table{widths[1], Buffer<float>(sizes_.back())};
+  };
+  const auto dense = [&](int in, int out) {
+    sizes_.push_back(network::size_of(out, in));
+    sizes_.push_back(static_cast<std::size_t>(out));
+    return Dense{in, out, Buffer<float>(network::size_of(in, stride_of(out))),
+                 Buffer<float>(network::size_of(out, stride_of(in))), Buffer<float>(sizes_.back())};
+  };
+  trunk_table_ = table(trunk_widths_);
+  trunk_bias_.resize(static_cast<std::size_t>(trunk_widths_[1]));
+  sizes_.push_back(trunk_bias_.size());
+  for (std::size_t l = 2; l < trunk_widths_.size(); ++l)
+    trunk_.push_back(dense(trunk_widths_[l - 1], trunk_widths_[l]));
+  join_ = dense(trunk_widths_.back(), head_widths_[1]);
+  head_table_ = table(head_widths_);
+  for (std::size_t l = 2; l < head_widths_.size(); ++l)
+    head_.push_back(dense(head_widths_[l - 1], head_widths_[l]));
+  value_weight_.resize(static_cast<std::size_t>(head_widths_.back()));
+  sizes_.push_back(value_weight_.size());
+  sizes_.push_back(1);
+  for (std::size_t l = 1; l < trunk_widths_.size(); ++l) trunk_out_.push_back({trunk_widths_[l], {}, {}});
+  for (std::size_t l = 1; l < head_widths_.size(); ++l) head_out_.push_back({head_widths_[l], {}, {}});
+  joined_.width = head_widths_[1];
+}
+
+void ActionValues::load(std::span<const float* const> parameters) {
+  auto next = parameters.begin();
+  const auto take = [&](Buffer<float>& into) { std::copy_n(*next++, into.size(), into.data()); };
+  const auto take_dense = [&](Dense& layer) {
+    transpose(*next, layer.in, layer.out, layer.in, layer.forward.data(), stride_of(layer.out));
+    for (int row = 0; row < layer.out; ++row)
+      std::copy_n(*next + row * layer.in, layer.in, layer.backward.data() + row * stride_of(layer.in));
+    ++next;
+    take(layer.bias);
+  };
+  take(trunk_table_.rows);
+  take(trunk_bias_);
+  for (Dense& layer : trunk_) take_dense(layer);
+  take_dense(join_);
+  take(head_table_.rows);
+  for (Dense& layer : head_) take_dense(layer);
+  take(value_weight_);
+  value_bias_ = **next;
+}
+
+void ActionValues::multiply(const Dense& layer, const Activations& from, Activations& to, int rows,
+                            bool rectify) const {
+  kernels_.multiply({.rows = rows,
+                     .columns = layer.out,
+                     .terms = layer.in,
+                     .a = reinterpret_cast<const std::uint32_t*>(from.out.data()),
+                     .a_row = from.stride(),
+                     .a_term = 1,
+                     .b = reinterpret_cast<const std::uint32_t*>(layer.forward.data()),
+                     .b_term = stride_of(layer.out),
+                     .c = to.out.data(),
+                     .c_row = to.stride(),
+                     .bias = layer.bias.data(),
+                     .rectify = rectify});
+}
+
+void ActionValues::compute(const float* positions, int n, const float* moves, const std::int64_t* offsets,
+                           float* values) {
+  const std::int64_t first = offsets[0];
+  const int count = static_cast<int>(offsets[n] - first);
+  for (Activations& layer : trunk_out_) layer.resize(static_cast<std::size_t>(n), false);
+  for (Activations& layer : head_out_) layer.resize(static_cast<std::size_t>(count), false);
+  joined_.resize(static_cast<std::size_t>(n), false);
+  const auto gather = [&](const Nonzeros& x, const Table& table, std::int64_t row, const float* begin,
+                          Activations& to) {
+    const auto at = x.begin[static_cast<std::size_t>(row)];
+    kernels_.gather(x.input.data() + at, x.value.data() + at, x.begin[static_cast<std::size_t>(row) + 1] - at,
+                    table.rows.data(), table.width, begin, to.row(row), table.width);
+  };
+
+  position_inputs_.find(kernels_, positions, n, inputs());
+  for (int i = 0; i < n; ++i) gather(position_inputs_, trunk_table_, i, trunk_bias_.data(), trunk_out_[0]);
+  for (std::size_t l = 0; l < trunk_.size(); ++l)
+    multiply(trunk_[l], trunk_out_[l], trunk_out_[l + 1], n, true);
+  multiply(join_, trunk_out_.back(), joined_, n, false);
+
+  move_inputs_.find(kernels_, moves, count, features());
+  for (int i = 0; i < n; ++i)
+    for (auto move = offsets[i] - first; move < offsets[i + 1] - first; ++move)
+      gather(move_inputs_, head_table_, move, joined_.row(i), head_out_[0]);
+  for (std::size_t l = 0; l < head_.size(); ++l)
+    multiply(head_[l], head_out_[l], head_out_[l + 1], count, true);
+  for (int move = 0; move < count; ++move)
+    values[move] = value_bias_ + dot(head_out_.back().row(move), value_weight_.data(), representation());
+}
+
+void ActionValues::evaluate(const Candidates& all, float* values) {
+  positions_ = moves_ = 0;  // there is nothing to go back through
+  for (std::size_t i = 0; i < all.n; i += kEvaluated) {
+    const std::size_t n = std::min(kEvaluated, all.n - i);
+    const auto first = static_cast<std::size_t>(all.offsets[i]);
+    compute(all.positions + i * static_cast<std::size_t>(inputs()), static_cast<int>(n),
+            all.moves + first * static_cast<std::size_t>(features()), all.offsets + i, values + first);
+  }
+}
+
+void ActionValues::forward(const Candidates& all, float* values, float* representations) {
+  if (all.offsets[all.n] > kMostMoves || all.n > static_cast<std::size_t>(kMostMoves))
+    throw InvalidInput("at most " + std::to_string(kMostMoves) + " moves can be learnt from at once");
+  compute(all.positions, static_cast<int>(all.n), all.moves, all.offsets, values);
+  positions_ = static_cast<int>(all.n);
+  moves_ = static_cast<int>(all.offsets[all.n]);
+  offsets_.assign(all.offsets, all.offsets + all.n + 1);
+  for (int move = 0; move < moves_; ++move)
+    std::copy_n(head_out_.back().row(move), representation(),
+                representations + static_cast<std::ptrdiff_t>(move) * representation());
+}
+
+void ActionValues::add_rows(const Activations& of, int rows, float* sums) const {
+  kernels_.sum_rows(of.gradient.data(), of.stride(), rows, sums, of.width);
+}
+
+void ActionValues::back(const Dense& layer, Activations& from, const Activations& to, int rows, float* weight,
+                        float* bias) {
+  const auto* gradient = reinterpret_cast<const std::uint32_t*>(to.gradient.data());
+  add_rows(to, rows, bias);
+  kernels_.multiply({.rows = layer.out,
+                     .columns = layer.in,
+                     .terms = rows,
+                     .a = gradient,
+                     .a_row = 1,
+                     .a_term = to.stride(),
+                     .b = reinterpret_cast<const std::uint32_t*>(from.out.data()),
+                     .b_term = from.stride(),
+                     .c = weight,
+                     .c_row = layer.in,
+                     .add = true});
+  kernels_.multiply({.rows = rows,
+                     .columns = layer.in,
+                     .terms = layer.out,
+                     .a = gradient,
+                     .a_row = to.stride(),
+                     .a_term = 1,
+                     .b = reinterpret_cast<const std::uint32_t*>(layer.backward.data()),
+                     .b_term = stride_of(layer.in),
+                     .c = from.gradient.data(),
+                     .c_row = from.stride(),
+                     .gate = from.out.data()});
+}
+
+void ActionValues::back(Nonzeros& x, const Activations& to, int rows, int columns, float* table) {
+  x.sort(rows, columns);
+  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) {
+    const auto at = x.begin_of_input[j];
+    if (const int count = x.begin_of_input[j + 1] - at; count > 0)
+      kernels_.scatter(x.row.data() + at, x.value_by_input.data() + at, count, to.gradient.data(),
+                       to.stride(), table + j * static_cast<std::size_t>(to.width), to.width);
+  }
+}
+
+void ActionValues::backward(const float* values, const float* representations, std::span<float* const> into) {
+  for (Activations& layer : trunk_out_) layer.resize(static_cast<std::size_t>(positions_), true);
+  for (Activations& layer : head_out_) layer.resize(static_cast<std::size_t>(moves_), true);
+  joined_.resize(static_cast<std::size_t>(positions_), true);
+
+  auto last = into.end();
+  *(*--last) += [&] {
+    double sum = 0;
+    for (int move = 0; move < moves_; ++move) sum += static_cast<double>(values[move]);
+    return static_cast<float>(sum);
+  }();
+  float* const value_weight = *--last;
+  Activations& top = head_out_.back();
+  for (int move = 0; move < moves_; ++move) {
+    const float* const out = top.row(move);
+    const float* const own = representations + static_cast<std::ptrdiff_t>(move) * representation();
+    float* const gradient = top.gradient.data() + move * top.stride();
+    for (int j = 0; j < representation(); ++j) {
+      value_weight[j] += values[move] * out[j];
+      gradient[j] = out[j] > 0 ? own[j] + values[move] * value_weight_[static_cast<std::size_t>(j)] : 0.0f;
+    }
+  }
+  for (std::size_t l = head_.size(); l-- > 0;) {
+    float* const bias = *--last;
+    back(head_[l], head_out_[l], head_out_[l + 1], moves_, *--last, bias);
+  }
+  back(move_inputs_, head_out_[0], moves_, features(), *--last);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(positions_); ++i) {
+    float* const sums = joined_.gradient.data() + static_cast<std::ptrdiff_t>(i) * joined_.stride();
+    std::fill_n(sums, joined_.width, 0.0f);
+    const Activations& moves = head_out_[0];
+    kernels_.sum_rows(moves.gradient.data() + offsets_[i] * moves.stride(), moves.stride(),
+                      static_cast<int>(offsets_[i + 1] - offsets_[i]), sums, joined_.width);
+  }
+  float* bias = *--last;
+  back(join_, trunk_out_.back(), joined_, positions_, *--last, bias);
+  for (std::size_t l = trunk_.size(); l-- > 0;) {
+    bias = *--last;
+    back(trunk_[l], trunk_out_[l], trunk_out_[l + 1], positions_, *--last, bias);
+  }
+  add_rows(trunk_out_[0], positions_, *--last);
+  back(position_inputs_, trunk_out_[0], positions_, inputs(), *--last);
+}
+
+}  // namespace bothost::network
