@@ -164,6 +164,57 @@ def test_compact_vector():
     assert not recent[4:].any()
 
 
+def analysis(view, words):
+    """Rows of the block move_analysis as dicts of what their cells tell."""
+    actions = np.array([GAME.parse(word) for word in words], np.int32)
+    out = []
+    for row in view.encode_actions("move_analysis", actions):
+        parts = np.split(row, np.cumsum([54, 11, 21, 18, 15, 12, 1, 8, 1]))
+        names = ("rest", "plays", "cards", "kind", "rank", "length", "stands", "behind", "wins", "choice")
+        out.append(dict(zip(names, parts, strict=True)))
+    return out
+
+
+def test_move_analysis_of_a_small_position():
+    """The landlord holds 33334444 BR 22225555 and the move to beat is 77."""
+    view = play("66 77 pass").view(0)
+    passed, twos, bomb, rocket = analysis(view, ("pass", "22", "3333", "BR"))
+    np.testing.assert_array_equal(passed["rest"], vector("33334444BR22225555"))
+    np.testing.assert_array_equal(bomb["rest"], vector("4444BR22225555"))
+    assert [row["cards"].argmax() for row in (passed, twos, bomb, rocket)] == [18, 16, 14, 16]
+    # A lower bound of the fewest plays, which are 3.
+    assert bomb["plays"].argmax() == 2 < doudizhu.fewest_plays("4444BR22225555")
+    assert not any(passed[name].any() for name in ("kind", "rank", "length", "stands"))
+    assert (twos["kind"].argmax(), twos["rank"].argmax(), twos["length"].argmax()) == (2, X["2"], 0)
+    # Fours of eights and more are unseen, and both jokers are in the own hand.
+    assert (twos["stands"], bomb["stands"], rocket["stands"]) == (0, 0, 1)
+    every = analysis(view, [view.notation(int(a)) for a in view.legal()])
+    chosen = [view.notation(int(a)) for a, row in zip(view.legal(), every, strict=True) if row["choice"]]
+    assert chosen == [view.notation(doudizhu.rule_choice(view)[0])]
+    assert all((np.diff(row["behind"]) <= 0).all() for row in every)
+    assert any(not row["behind"].any() for row in every)
+
+
+def test_move_analysis_does_not_depend_on_which_moves_are_asked_for():
+    view = play("66 77 pass").view(0)
+    legal = view.legal()
+    whole = view.encode_actions("move_analysis", legal)
+    np.testing.assert_array_equal(view.encode_actions("move_analysis", legal[2:4]), whole[2:4])
+    waiting = play("66 77").view(0)
+    assert not waiting.asked
+    assert not waiting.encode_actions("move_analysis", legal)[:, -10:].any()
+
+
+def test_move_analysis_of_calls():
+    g = game("doudizhu", preset="bidding")
+    view = g.state_from_deal(DEAL).view(0)
+    rows = view.encode_actions("move_analysis", view.legal())
+    choice = doudizhu.rule_choice(view)[0]
+    assert np.flatnonzero(rows[:, -1]).tolist() == np.flatnonzero(view.legal() == choice).tolist()
+    assert not rows[:, 54 + 11 + 21 : 54 + 11 + 21 + 46].any()
+    np.testing.assert_array_equal(rows[0, :54], vector("33334444BR2222555"))
+
+
 def test_oracle_shows_the_others_hands():
     state = play("66 77 pass")
     others = Oracle(state, 0).encode("others")

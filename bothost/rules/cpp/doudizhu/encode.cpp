@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "doudizhu/move_analysis.h"
 #include "doudizhu/move_types.h"
 
 namespace bothost::doudizhu {
@@ -15,12 +16,13 @@ enum BlockIndex {
   kRecent,
   kMoveCards,
   kOthers,
-  kMoveTypesBlock
+  kMoveTypesBlock,
+  kMoveAnalysisBlock
 };
 
 constexpr int kSide = 15, kPlane = kSide * kSide, kNumPlanes = 29, kRecentPlanes = 18;
 constexpr int kCandidatePlane = 2, kFirstRecentPlane = 11;
-constexpr int kCardVector = 54, kRecentMoves = 15;
+constexpr int kRecentMoves = 15;
 constexpr int kCompactSize = 9 * kCardVector + 3 * 20 + 15 + 4 + 3 * 6 + 1;
 
 std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
@@ -98,14 +100,6 @@ void planes(const View& v, float* out) {
   }
 }
 
-/// 13 x 4 thermometer (cell 4r + i is 1 where more than i cards of rank r are held), small joker, big joker.
-void put_vector(Cards c, float* out) {
-  for (int r = 0; r <= kTwo; ++r)
-    for (int i = count_of(c, r); i > 0; --i) out[4 * r + i - 1] = 1;
-  out[52] = static_cast<float>(count_of(c, kSmallJoker));
-  out[53] = static_cast<float>(count_of(c, kBigJoker));
-}
-
 /// The newest play of a seat that is in the history; pass and nothing are empty.
 Cards last_play_of(const Public& p, Seat s) {
   for (int i = p.size - 1; i >= p.calls; --i)
@@ -150,6 +144,13 @@ void recent_moves(const View& v, float* out) {
 }
 
 }  // namespace
+
+void put_vector(Cards c, float* out) {
+  for (int r = 0; r <= kTwo; ++r)
+    for (int i = count_of(c, r); i > 0; --i) out[4 * r + i - 1] = 1;
+  out[52] = static_cast<float>(count_of(c, kSmallJoker));
+  out[53] = static_cast<float>(count_of(c, kBigJoker));
+}
 
 const std::vector<Block>& encoder_blocks() {
   static const std::vector<Block> blocks = {
@@ -215,6 +216,16 @@ const std::vector<Block>& encoder_blocks() {
        "rank of the smallest solo that it passed on (15), the same with one card left (15), of the smallest "
        "pair with "
        "two (13), of the smallest trio with three (13)."},
+      {"move_analysis",
+       {kMoveAnalysis},
+       1,
+       Block::Of::action,
+       "0 or 1: card vector of the hand after it (54); a lower bound of the plays "
+       "that empty that hand, 0 to 9 and more (11); its cards (21); kind of the move, from pass to space "
+       "shuttles with pairs (18), its lowest rank (15) and length - 1 (12), all empty for a pass and a call; "
+       "whether no enemy can beat it, as far as the unseen cards tell (1); whether the rule player likes "
+       "another move better by 1, 3, 6, 12, 24, 48, 96, 192 half points (8); whether it wins for certain by "
+       "the rule player's reckoning (1); whether it is the rule player's choice (1)."},
   };
   return blocks;
 }
@@ -238,6 +249,7 @@ void encode_actions(const View& view, int block, std::span<const Action> actions
     }
     return;
   }
+  if (block == kMoveAnalysisBlock) return move_analysis(view, actions, out);
   const bool whole = block == kPlanesWithMove;
   const int stride = whole ? kNumPlanes * kPlane : kPlane;
   if (whole && !actions.empty()) {

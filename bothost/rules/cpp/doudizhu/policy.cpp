@@ -92,6 +92,9 @@ class Thinker {
     return best(legal, "keeps the partition", [&](const Move& m) { return follow_score(m); });
   }
 
+  /// Whether an enemy may hold cards that beat the move.
+  bool beats_us(const Move& m) const { return beatable(s_.unseen, m, most_); }
+
  private:
   template <class Score>
   Choice best(std::span<const Action> legal, std::string_view reason, Score&& score) const {
@@ -111,9 +114,6 @@ class Thinker {
     const Cards rest = s_.hand - m.cards;
     return is_one_play(rest) && !beats_us(m);
   }
-
-  /// Whether an enemy may hold cards that beat the move.
-  bool beats_us(const Move& m) const { return beatable(s_.unseen, m, most_); }
 
   /// A lead after which the hand cannot be stopped: all plays but the last stand. kPass where none is found.
   Action sure_win(Cards hand, std::span<const Action> legal, int depth) const {
@@ -270,6 +270,8 @@ Action choose_quickly(const Sight& s, Rng& rng, double noise) {
   }
   return (s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves)).action;
 }
+
+bool stands(const Sight& s, const Move& m) { return !Thinker(s).beats_us(m); }
 
 void preferences(const Sight& s, std::span<const Action> moves, std::span<float> out) {
   if (s.table.phase == Phase::bid) {

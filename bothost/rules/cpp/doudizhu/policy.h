@@ -51,6 +51,12 @@ Choice call(const Sight& sight, std::span<const Action> legal, double eagerness 
 /// The legal actions of the seat to act; they lie in scratch of this thread.
 std::span<const Action> legal_actions(const Sight& sight);
 
+/// What `preferences` gives a play that ends the hand or wins for certain, at least.
+inline constexpr float kCertainLike = 700;
+
+/// Whether no enemy can beat the play, as far as the unseen cards tell. Kickers are taken to be at hand.
+bool stands(const Sight& sight, const Move& move);
+
 /// Estimated probability that a landlord with these 17 cards (before the bottom) wins among rule players.
 double landlord_win_probability(Cards dealt);
 
