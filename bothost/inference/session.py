@@ -38,6 +38,13 @@ class Session:
         """Names of what ``run`` returns."""
         return tuple(self._outputs)
 
+    def width(self, name: str) -> int:
+        """Size of the last axis of an input. Raises ValueError where there is no input of this name."""
+        for node in self._session.get_inputs():
+            if node.name == name:
+                return int(node.shape[-1])
+        raise ValueError(f"{self.model.strategy}:{self.model.version} has no input {name!r}")
+
     def run(self, **inputs: FloatArray) -> list[FloatArray]:
         """All outputs for a batch, in the order of ``outputs``; releases the GIL. Raises ValueError on wrong inputs."""
         try:

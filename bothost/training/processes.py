@@ -17,9 +17,23 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from bothost.errors import BothostError
-from bothost.training.roles import Pool, Setup, Trainer, Worker
 
-Role = type[Worker] | type[Trainer] | type[Pool]
+Role = type[Any]
+"""Made from a ``Setup``; its methods return a receipt and a payload, as those of :mod:`bothost.training.roles` do."""
+
+
+class Setup(Protocol):
+    """What a role is made from: data that can be sent to another process."""
+
+    @property
+    def timeout_s(self) -> float:
+        """How long an answer may take."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """``cuda`` gives trainers a GPU each."""
+        ...
 
 
 class Lost(BothostError):

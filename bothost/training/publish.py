@@ -1,7 +1,8 @@
 """Trained models as a plugin package ships them: ``weights/manifest.json`` with a folder per version.
 
-A version is two files: ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which takes its numbers
-from the former (ONNX external data). So nothing is stored twice, and the two cannot differ.
+A version is ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which takes its numbers from the
+former (ONNX external data); a model of several networks has a graph for each. So nothing is stored twice, and they
+cannot differ.
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ from bothost.plugins.weights import MANIFEST, Manifest, Version
 WEIGHTS, GRAPH, LINEAGE = "model.safetensors", "model.onnx", "lineage.json"
 
 
-def write_version(folder: Path, model: torch.nn.Module, graph: onnx.ModelProto, encoder_version: int) -> Version:
-    """Write both files of a version into ``folder`` and return its entry in the manifest.
+def write_version(
+    folder: Path,
+    model: torch.nn.Module,
+    graph: onnx.ModelProto | Mapping[str, onnx.ModelProto],
+    encoder_version: int,
+) -> Version:
+    """Write the files of a version into ``folder`` and return its entry in the manifest.
 
-    ``graph`` names its initializers without data as the model names its parameters.
+    ``graph`` names its initializers without data as the model names its parameters. Several graphs: by file name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     safetensors.torch.save_file(model.state_dict(), folder / WEIGHTS)
-    refer(graph, folder / WEIGHTS)
-    (folder / GRAPH).write_bytes(graph.SerializeToString())
-    onnx.checker.check_model(str(folder / GRAPH))  # by path: the data lie beside it
-    return version_of(folder, (GRAPH, WEIGHTS), encoder_version)
+    graphs = graph if isinstance(graph, Mapping) else {GRAPH: graph}
+    for name, one in graphs.items():
+        refer(one, folder / WEIGHTS)
+        (folder / name).write_bytes(one.SerializeToString())
+        onnx.checker.check_model(str(folder / name))  # by path: the data lie beside it
+    return version_of(folder, (*graphs, WEIGHTS), encoder_version)
 
 
 def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Version:

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from bothost.errors import UsageError
-from bothost.training.processes import Lost, Process, Role, join
-from bothost.training.roles import Device, Pool, Setup, Trainer
+from bothost.training.processes import Lost, Process, Role, Setup, join
+from bothost.training.roles import Device, Pool, Trainer
 
 LOOPBACK = "127.0.0.1"
 
