@@ -21,6 +21,7 @@ BENCHES: dict[str, str] = {
     "ppo": "Samples per second of PPO on one core, beside MaskablePPO; steps per second of its rollouts.",
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
+    "deepmc": "Hands and samples per second of deep Monte-Carlo on one core.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "mahjong": "Steps, look-ahead, encodings and training samples of mahjong per second on one core.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",

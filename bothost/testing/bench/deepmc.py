@@ -1,0 +1,37 @@
+"""``bothost bench deepmc``: what self-play and learning of deep-mc cost on one core, in the process's CPU time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol, cast
+
+import typer
+
+from bothost.errors import UsageError
+from bothost.plugins import Plugins
+
+STRATEGY = "deep-mc"
+DOUZERO_GAMES_PER_S = 26.0
+"""What the self-play of DouZero (Zha et al., arXiv:2106.06135) does on one core: the rate that the bar is set by."""
+
+
+class Measured(Protocol):
+    """A trainer that measures itself."""
+
+    def measure(self, *, hands: int, repeats: int, large: bool, held_out: int) -> dict[str, Any]: ...
+
+
+def command(
+    hands: Annotated[int, typer.Option(help="Hands played at once.", min=1)] = 512,
+    repeats: Annotated[int, typer.Option(help="Rounds; the median counts.", min=1)] = 3,
+    large: Annotated[bool, typer.Option("--large", help="Networks of 1.5 million parameters a role.")] = False,
+    held_out: Annotated[
+        int, typer.Option(help="Compare with a monolithic network, after so many decisions; 0: do not.", min=0)
+    ] = 0,
+) -> dict[str, Any]:
+    """Self-play without branches: hands, decisions among several moves, and samples learnt from, per second."""
+    strategy = Plugins.load().strategies.get(STRATEGY)
+    if strategy is None:
+        raise UsageError(f"{STRATEGY} is not installed", advice="install bothost with its plugins")
+    trainer = cast(Measured, strategy.trainer())
+    figures = trainer.measure(hands=hands, repeats=repeats, large=large, held_out=held_out)
+    return figures | {"times_douzero": round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2), "hands": hands}

@@ -1,0 +1,12 @@
+"""deep-mc: Dou Dizhu by deep Monte-Carlo, networks of values that learn from self-play and from experts."""
+
+from __future__ import annotations
+
+from bothost import Strategy, hookimpl
+
+
+@hookimpl
+def bothost_strategies() -> list[type[Strategy]]:
+    from bothost_deep_mc.decide import DeepMc
+
+    return [DeepMc]

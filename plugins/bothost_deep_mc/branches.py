@@ -1,0 +1,221 @@
+"""Rounds of self-play, and branches of their hands: one decision of a hand changed, the rest played again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from bothost.rules import ActionArray, FloatArray, Game, vec_env
+from bothost_deep_mc.encode import CHOICE, INPUTS, ROLES, IntArray
+from bothost_deep_mc.selfplay import (
+    Bools,
+    Chosen,
+    Decisions,
+    Kept,
+    Nets,
+    Pairs,
+    PlayOptions,
+    Round,
+    Table,
+    best_of,
+    utility,
+)
+
+BEHIND = slice(CHOICE - 9, CHOICE - 1)
+"""Cells of a move that tell how much better the rule player likes another one."""
+
+
+def play_round(
+    game: Game,
+    nets: Nets,
+    options: PlayOptions,
+    *,
+    hands: int,
+    seed: int,
+    features: int,
+    expert_share: float = 0.0,
+    imitate: bool = False,
+    keep_expert: bool = False,
+    branches: int = 0,
+) -> Round:
+    """Play ``hands`` hands, and each ``branches`` times again with one decision changed: such a branch teaches how much
+    better the one move was than the other, and nothing else.
+
+    In ``expert_share`` of the hands one side, either, plays the expert's moves; with ``imitate`` both do in all hands,
+    and their decisions are learnt from.
+    """
+    rng = np.random.default_rng([seed, 0])
+    experts = np.zeros((hands, 2), np.bool_)
+    experts[np.arange(hands), rng.integers(2, size=hands)] = rng.random(hands) < expert_share
+    experts |= imitate
+
+    def begin(rng: np.random.Generator) -> Table:
+        env = vec_env(game, hands, seed)
+        seen = {"imitate": imitate, "keep_expert": keep_expert}
+        return Table(env, nets, options, rng, experts=experts, features=features, **seen)
+
+    table = begin(rng)
+    turns = [Turns(hands, features) for _ in range(branches)]
+    script: list[ActionArray] = []
+    kept: dict[str, list[Kept]] = {role: [] for role in ROLES}
+    while table.going.any():
+        actions = np.full(hands, -1, np.int32)
+        decided = table.choose(table.going, actions)
+        _keep(table, decided, kept)
+        for turn in turns:
+            for role, chosen in decided:
+                turn.consider(table, role, chosen, len(script))
+        table.step(actions)
+        script.append(actions)
+    pairs: list[dict[str, Pairs]] = []
+    asked = table.asked
+    for number, turn in enumerate(turns):
+        rng = np.random.default_rng([seed, 1, number])
+        again = begin(rng)
+        _branch(again, turn, script)
+        pairs.append(turn.pairs(table.returns, again.returns))
+        asked += again.asked
+    return Round(
+        _settled(kept, table.returns),
+        merged_pairs(pairs),
+        hands * (1 + branches),
+        asked,
+        float(np.mean(table.agreed)) if table.agreed else 0.0,
+    )
+
+
+class Turns:
+    """One decision of each hand to be changed, every one of the hand equally likely."""
+
+    def __init__(self, hands: int, features: int) -> None:
+        self._seen = np.zeros(hands, np.int64)
+        self.step = np.full(hands, -1, np.int64)
+        """Of the decision; -1: the hand has none."""
+        self.action = np.full(hands, -1, np.int32)
+        """To be played instead."""
+        self._role = np.full(hands, -1, np.int8)
+        self._seat = np.zeros(hands, np.int8)
+        self._positions = np.zeros((hands, INPUTS), np.uint8)
+        self._moves = np.zeros((hands, 2, features), np.uint8)
+
+    def consider(self, table: Table, role: str, chosen: Chosen, step: int) -> None:
+        """Take some of these decisions in place of earlier ones: a reservoir of one for each hand."""
+        learnt = np.flatnonzero(chosen.own | table.imitate)
+        self._seen[chosen.rows[learnt]] += 1
+        taken = learnt[table.rng.random(len(learnt)) * self._seen[chosen.rows[learnt]] < 1.0]
+        if role == "bidder" or not len(taken):
+            return
+        part, rows = chosen.candidates, chosen.rows[taken]
+        other = alternatives(chosen, table.options.temperature, table.rng)[taken]
+        self.step[rows], self._role[rows] = step, ROLES.index(role)
+        local = other - part.offsets[taken]
+        self.action[rows] = table.env.legal_ids[table.env.legal_offsets[rows] + local]
+        self._seat[rows] = table.env.seat[rows]
+        self._positions[rows] = part.positions[taken]
+        both = np.stack([chosen.played[taken], other], axis=1)
+        self._moves[rows] = part.moves[both][:, :, : self._moves.shape[2]]
+
+    def pairs(self, returns: FloatArray, again: FloatArray) -> dict[str, Pairs]:
+        """What both moves led to, by role; returns (hands, 3) of the hands as they were played first and again."""
+        out = {}
+        for number, role in enumerate(ROLES):
+            rows = np.flatnonzero((self._role == number) & (self.step >= 0))
+            if len(rows):
+                both = np.stack([r[rows, self._seat[rows]] for r in (returns, again)], axis=1)
+                out[role] = Pairs(self._positions[rows], self._moves[rows], utility(both, role))
+        return out
+
+
+def alternatives(chosen: Chosen, temperature: float, rng: np.random.Generator) -> IntArray:
+    """For each decision another move than the one played (n,), likelier the better: by the network's values where it
+    decided, by the rule player's likes elsewhere. Drawn as the largest of scores with Gumbel noise."""
+    part = chosen.candidates
+    scores = chosen.values / temperature
+    if part.moves.shape[1] > CHOICE:
+        by_rules = -part.moves[:, BEHIND].sum(axis=1)
+        scores = np.where(np.repeat(chosen.own, np.diff(part.offsets)), scores, by_rules)
+    scores = scores + rng.gumbel(size=len(scores))
+    scores[chosen.played] = -np.inf
+    return best_of(scores.astype(np.float32), part.offsets)
+
+
+def _keep(table: Table, decided: Iterable[tuple[str, Chosen]], kept: dict[str, list[Kept]]) -> None:
+    for role, chosen in decided:
+        if (found := table.keep(chosen)) is not None:
+            kept[role].append(found)
+
+
+def _branch(table: Table, turn: Turns, script: list[ActionArray]) -> None:
+    table.going &= turn.step >= 0
+    step = 0
+    while table.going.any():
+        actions = np.full(table.env.n, -1, np.int32)
+        if step < len(script):
+            as_before: Bools = table.going & (step < turn.step)
+            actions[as_before] = script[step][as_before]
+        changed = table.going & (step == turn.step)
+        actions[changed] = turn.action[changed]
+        table.choose(table.going & (step > turn.step), actions)
+        table.step(actions)
+        step += 1
+
+
+def _settled(kept: dict[str, list[Kept]], returns: FloatArray) -> dict[str, Decisions]:
+    out = {}
+    for role, parts in kept.items():
+        if not parts:
+            continue
+        rows, seats = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        out[role] = Decisions(
+            np.concatenate([part.positions for part in parts]),
+            np.concatenate([part.moves for part in parts]),
+            utility(returns[rows, seats], role),
+        )
+    return out
+
+
+def merged_decisions(parts: Iterable[Mapping[str, Decisions]]) -> dict[str, Decisions]:
+    """All of them together, by role."""
+    parts = list(parts)
+    return {
+        role: Decisions(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
+        for role in ROLES
+        if (found := [part[role] for part in parts if role in part])
+    }
+
+
+def merged_pairs(parts: Iterable[Mapping[str, Pairs]]) -> dict[str, Pairs]:
+    """All of them together, by role."""
+    parts = list(parts)
+    return {
+        role: Pairs(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
+        for role in ROLES
+        if (found := [part[role] for part in parts if role in part])
+    }
+
+
+def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, features: int) -> tuple[float, float]:
+    """Wins of the networks' best moves as landlord and as peasants, against the rule player on the same deals."""
+    rates = []
+    for side in (0, 1):
+        experts = np.zeros((deals, 2), np.bool_)
+        experts[:, 1 - side] = True
+        table = Table(
+            vec_env(game, deals, seed),
+            nets,
+            PlayOptions(epsilon=0.0),
+            np.random.default_rng(0),
+            experts=experts,
+            features=features,
+        )
+        landlord = np.full(deals, -1)
+        while table.going.any():
+            actions = np.full(deals, -1, np.int32)
+            for role, chosen in table.choose(table.going, actions):
+                if role == "landlord":
+                    landlord[chosen.rows] = table.env.seat[chosen.rows]
+            table.step(actions)
+        won = np.sign(table.returns[np.arange(deals), landlord])
+        rates.append(float(((won if side == 0 else -won) + 1).mean() / 2))
+    return rates[0], rates[1]

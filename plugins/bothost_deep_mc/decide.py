@@ -1,0 +1,128 @@
+"""Live play: the networks on ONNX Runtime, batched over tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import msgspec
+import numpy as np
+
+from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
+from bothost.inference import Session
+from bothost.rules import ActionArray, FloatArray, Game, View
+from bothost_deep_mc.encode import CARD_FEATURES, ROLES, VERSION, encode, roles, supports
+
+GRAPHS = {role: f"{role}.onnx" for role in ROLES}
+"""File of each role's network."""
+
+
+class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of play."""
+
+    temperature: float = 0.0
+    """0: always the move of the highest value. Above: moves are drawn with weights exp(value / temperature)."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.temperature <= 100.0:
+            raise ValueError("temperature must be within 0 and 100")
+
+
+class DeepMc(Strategy):
+    """Plays Dou Dizhu by the values that a network of its role gives all legal moves, without any search.
+
+    ``values`` and ``value`` of its decisions are expected utilities in [-1, 1] of its side: twice the chance to win
+    less one; of calls, points over six bases.
+    """
+
+    name = "deep-mc"
+    version = "1"
+    games = ("doudizhu",)
+    levels = ("level-1", "level-2", "level-3")
+    execution = "inline"
+    Options: ClassVar[type[msgspec.Struct]] = PlayOptions
+
+    def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
+        super().__init__(options, model)
+        if model is None:
+            raise ModelError("deep-mc plays by a model, and there is none", advice="bothost train deep-mc")
+        self.sessions = {role: Session(model, encoder_version=VERSION, file=file) for role, file in GRAPHS.items()}
+        self.sha256 = model.sha256
+        self.features = self.sessions[ROLES[0]].width("moves")
+        self.temperature = options.temperature
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        """Dou Dizhu under any rules, as long as its encoders are those that the models here were made for."""
+        return game.name in cls.games and supports(game)
+
+    @classmethod
+    def trainer(cls) -> type[Trainer]:
+        from bothost_deep_mc.train import DeepMcTrainer
+
+        return DeepMcTrainer
+
+    @classmethod
+    def reproduction(cls) -> type[Reproduction]:
+        from bothost_deep_mc.reproduce import DeepMcReproduction
+
+        return DeepMcReproduction
+
+    def player(self, table: Table) -> DeepMcPlayer:
+        return DeepMcPlayer(self, table)
+
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
+        """One inference for all requests of a role."""
+        values = self.infer([request.view for request in requests], [request.legal for request in requests])
+        return [
+            cast(DeepMcPlayer, request.player).choose(request.view, request.legal, own)
+            for request, own in zip(requests, values, strict=True)
+        ]
+
+    def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        """Values of all legal moves of each view."""
+        every = encode(views, legal)
+        moves = every.moves if self.features > CARD_FEATURES else every.moves[:, :CARD_FEATURES]
+        counts, role_of = np.diff(every.offsets), roles(every.positions)
+        owner, values = np.repeat(np.arange(len(views)), counts), np.empty(len(moves), np.float32)
+        for number, role in enumerate(ROLES):
+            asked = role_of == number
+            if not asked.any():
+                continue
+            rows = asked[owner]
+            among = (np.cumsum(asked) - 1)[owner[rows]]
+            inputs: dict[str, Any] = {"positions": every.positions[asked], "moves": moves[rows], "owner": among}
+            values[rows] = self.sessions[role].run(**inputs)[0]
+        return np.split(np.clip(values, -1.0, 1.0), every.offsets[1:-1])
+
+
+class DeepMcPlayer(Player):
+    """Keeps nothing of the hand but the stream of its draws."""
+
+    def __init__(self, strategy: DeepMc, table: Table) -> None:
+        self.strategy = strategy
+        self.seed = table.seed
+
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        return self.choose(view, legal, self.strategy.infer([view], [legal])[0])
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        """The values themselves take less than a millisecond."""
+        return self.decide(view, legal, Budget(deadline=0.0))
+
+    def choose(self, view: View, legal: ActionArray, values: FloatArray) -> Decision:
+        """One of ``legal`` by its value; with a temperature drawn, reproducibly, by the table's seed and the view."""
+        temperature = self.strategy.temperature
+        best = int(values.argmax())
+        if temperature > 0.0:
+            odds = np.exp((values - values[best]).astype(np.float64) / temperature)
+            rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
+            best = int(rng.choice(len(odds), p=odds / odds.sum()))
+        return Decision(
+            action=int(legal[best]),
+            values=values.tolist(),
+            value=float(values.max()),
+            stats={"temperature": temperature} if temperature else None,
+            model_sha256=self.strategy.sha256,
+            encoder_version=VERSION,
+        )

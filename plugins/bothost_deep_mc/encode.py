@@ -1,0 +1,90 @@
+"""What the networks see: native encoder blocks of Dou Dizhu, all of zeros and ones.
+
+A position is the block ``compact``: card vectors of what the seat knows, hand counts, bombs, its role and the calls. A
+move is the block ``move_cards`` and, with the features "analysis", the block ``move_analysis``: what the move leaves
+behind, and what the rule player thinks of it. ``bothost.rules.game("doudizhu").blocks[name].doc`` describes each cell.
+Training reads the same blocks through ``VecEnv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import ActionArray, FloatArray, Game, VecEnv, View
+
+POSITION, CARDS, ANALYSIS = "compact", "move_cards", "move_analysis"
+"""The blocks."""
+VERSION = 1
+"""Version of all three that the models here are made for; others are refused."""
+Features = Literal["cards", "analysis"]
+
+INPUTS = 584
+CARD_FEATURES, FEATURES = 60, 202
+"""Cells of a move: those of its cards, and all."""
+CHOICE = FEATURES - 1
+"""Cell of a move that is the rule player's choice."""
+FIRST_ROLE = 9 * 54 + 3 * 20 + 15
+"""Cell of a position that is 1 for the landlord; those of the other roles follow."""
+ROLES = ("landlord", "next", "previous", "bidder")
+"""Each has a network of its own: the landlord, the peasant after him, the one before him, and whoever calls."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Candidates(NamedTuple):
+    """Positions with all their legal moves."""
+
+    positions: FloatArray
+    """(n, 584)."""
+    moves: FloatArray
+    """(m, 202)."""
+    offsets: IntArray
+    """(n + 1,): position i has the moves ``offsets[i]`` to ``offsets[i + 1]``."""
+
+
+def supports(game: Game) -> bool:
+    """Whether the game has the blocks that the models here are made for."""
+    blocks = game.blocks
+    return all(name in blocks and blocks[name].version == VERSION for name in (POSITION, CARDS, ANALYSIS))
+
+
+def width(features: Features) -> int:
+    """Cells of a move that a network with these features sees, the first ones."""
+    return CARD_FEATURES if features == "cards" else FEATURES
+
+
+def encode(views: Sequence[View], legal: Sequence[ActionArray]) -> Candidates:
+    """Positions of the seats that are asked, with all their legal moves."""
+    offsets = np.cumsum([0, *map(len, legal)])
+    positions, moves = np.empty((len(views), INPUTS), np.float32), np.empty((offsets[-1], FEATURES), np.float32)
+    for i, (view, actions) in enumerate(zip(views, legal, strict=True)):
+        view.encode(POSITION, positions[i])
+        part = moves[offsets[i] : offsets[i + 1]]
+        part[:, :CARD_FEATURES] = view.encode_actions(CARDS, actions)
+        part[:, CARD_FEATURES:] = view.encode_actions(ANALYSIS, actions)
+    return Candidates(positions, moves, offsets)
+
+
+def encode_rows(env: VecEnv, rows: IntArray, *, analysis: bool) -> Candidates:
+    """The positions of some environments; without ``analysis`` moves have their cards alone (m, 60)."""
+    counts = env.legal_offsets[rows + 1] - env.legal_offsets[rows]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    positions = np.empty((len(rows), INPUTS), np.float32)
+    env.encode(POSITION, positions, rows)
+    cards = np.empty((offsets[-1], CARD_FEATURES), np.float32)
+    env.encode_actions(CARDS, cards, rows)
+    if not analysis:
+        return Candidates(positions, cards, offsets)
+    thought = np.empty((offsets[-1], FEATURES - CARD_FEATURES), np.float32)
+    env.encode_actions(ANALYSIS, thought, rows)
+    return Candidates(positions, np.concatenate([cards, thought], axis=1), offsets)
+
+
+def roles(positions: FloatArray) -> IntArray:
+    """Indices (n,) into ``ROLES`` of the seats that are asked."""
+    found: IntArray = positions[:, FIRST_ROLE : FIRST_ROLE + len(ROLES)].argmax(axis=1)
+    return found

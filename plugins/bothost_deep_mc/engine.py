@@ -1,0 +1,178 @@
+"""Where rounds are played: in this process, or in many, on this machine or on a Ray cluster.
+
+What worker w plays in round i is a function of (seed, i, w) and of the networks: a worker that is lost plays its part
+again, and with no workers the round is the one part of this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bothost.errors import UsageError
+from bothost.rules import game
+from bothost.training.action_values import NativeActionValues
+from bothost.training.processes import LocalProcesses, Lost, Process, Processes
+from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
+from bothost_deep_mc.encode import ROLES, width
+from bothost_deep_mc.model import DeepMcNet, Sizes
+from bothost_deep_mc.selfplay import Nets, PlayOptions, Round
+
+PRESET, BIDDING = "rlcard", "bidding"
+"""Rules of the hands without and with bidding."""
+ATTEMPTS = 5
+"""How often a worker may be lost in one round before the training gives up."""
+
+Parameters = Mapping[str, npt.NDArray[Any]]
+
+
+class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where self-play runs."""
+
+    runner: Literal["local", "ray"] = "local"
+    """Where processes run: on this machine, or where Ray puts them."""
+    workers: int = 0
+    """Processes that play, each its part of a round's hands; 0: all is done in this process."""
+    ray_address: str | None = None
+    """Of the Ray cluster, as in ``auto``; None: Ray is started on this machine and stopped in the end."""
+    timeout_s: float = 600.0
+    """A process that takes longer for a round counts as lost."""
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What every process that plays is made from."""
+
+    sizes: Sizes
+    play: PlayOptions
+    device: Literal["cpu"] = "cpu"
+    timeout_s: float = 600.0
+
+
+class Order(NamedTuple):
+    """What is to be played: a part of a round."""
+
+    seeds: tuple[int, int]
+    """Without and with bidding."""
+    hands: tuple[int, int]
+    """The same."""
+    expert_share: float
+    imitate: bool
+    keep_expert: bool
+    branches: int
+
+
+def play(order: Order, nets: Nets, setup: Setup) -> Round:
+    """Play it; the networks and the order determine what comes of it."""
+    parts = [
+        play_round(
+            game("doudizhu", preset=preset),
+            nets,
+            setup.play,
+            hands=hands,
+            seed=seed,
+            features=width(setup.sizes.features),
+            expert_share=order.expert_share,
+            imitate=order.imitate,
+            keep_expert=order.keep_expert,
+            branches=order.branches,
+        )
+        for preset, hands, seed in zip((PRESET, BIDDING), order.hands, order.seeds, strict=True)
+        if hands
+    ]
+    return merged(parts)
+
+
+def merged(parts: Sequence[Round]) -> Round:
+    """All parts of a round together."""
+    return Round(
+        merged_decisions(part.decisions for part in parts),
+        merged_pairs(part.pairs for part in parts),
+        sum(part.hands for part in parts),
+        sum(part.asked for part in parts),
+        float(np.mean([part.agreement for part in parts])),
+    )
+
+
+class Player:
+    """The role of a process that plays."""
+
+    def __init__(self, setup: Setup) -> None:
+        torch.set_num_threads(1)
+        self._setup = setup
+        self._model = DeepMcNet(setup.sizes)
+        self._nets = {role: NativeActionValues(self._model.of(role)) for role in ROLES}
+
+    def play(self, parameters: Parameters, order: Order) -> tuple[int, Round]:
+        """A part of a round, which these arguments determine; the receipt is its number of hands."""
+        self._model.load_state_dict({name: torch.tensor(array) for name, array in parameters.items()})
+        for net in self._nets.values():
+            net.load()
+        played = play(order, self._nets, self._setup)
+        return played.hands, played
+
+
+class Engine:
+    """Plays rounds where the options say."""
+
+    def __init__(self, options: EngineOptions, setup: Setup, model: DeepMcNet, nets: Nets) -> None:
+        """Raises UsageError for options that do not go together."""
+        if options.workers < 0 or (options.runner == "ray" and options.workers < 1):
+            raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
+        self._setup, self._model, self._nets = setup, model, nets
+        self._processes = _processes(options) if options.workers else None
+        self.workers: list[Process] = []
+        if self._processes is not None:
+            self.workers = [self._processes.start(Player, setup) for _ in range(options.workers)]
+
+    def play(self, order: Order, rng: np.random.Generator) -> Round:
+        """A round; what several workers play differs from what one process would."""
+        if not self.workers:
+            return play(order, self._nets, self._setup)
+        orders = [
+            order._replace(hands=hands, seeds=(int(rng.integers(2**63)), int(rng.integers(2**63))))
+            for hands in zip(*(_shares(hands, len(self.workers)) for hands in order.hands), strict=True)
+        ]
+        parameters = {name: tensor.numpy().copy() for name, tensor in self._model.state_dict().items()}
+        asked = [worker.ask("play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)]
+        parts = []
+        for worker, part, answer in zip(self.workers, orders, asked, strict=True):
+            for attempt in range(ATTEMPTS):
+                try:
+                    answer.receive()
+                    parts.append(answer.fetch())
+                    break
+                except Lost:
+                    if attempt == ATTEMPTS - 1:
+                        raise
+                    worker.restart()
+                    answer = worker.ask("play", parameters, part)
+        return merged(parts)
+
+    def __enter__(self) -> Self:
+        if self._processes is not None:
+            self._processes.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._processes is not None:
+            self._processes.__exit__(kind, error, trace)
+
+
+def _processes(options: EngineOptions) -> Processes:
+    if options.runner == "local":
+        return LocalProcesses()
+    from bothost.training.ray_processes import RayProcesses
+
+    return RayProcesses(options.ray_address, cores=options.workers, device="cpu")
+
+
+def _shares(hands: int, parts: int) -> list[int]:
+    return [hands // parts + (part < hands % parts) for part in range(parts)]

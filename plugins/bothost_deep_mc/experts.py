@@ -1,0 +1,128 @@
+"""Experts beside the rule player: what a search chooses, and what a strong player chose in logged games.
+
+Both give decisions as self-play does, with the expert's move in the second place, where the regularizer looks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from bothost import LoggedStep, Trajectory
+from bothost.rules import ActionArray, Game, View, search
+from bothost_deep_mc.encode import ROLES, Candidates, encode, roles
+from bothost_deep_mc.selfplay import Bits, Decisions, Nets, utility
+
+SEARCH = {"playout": "rule", "others": "policy", "widening": 1.0}
+"""How the search looks: playouts by the rule player, who also decides for the other seats."""
+
+
+class Lesson(NamedTuple):
+    """One position with what was done in it, and what an expert would do."""
+
+    role: str
+    seat: int
+    position: Bits
+    moves: Bits
+    """(2 + others, features): the move played, the expert's, and others."""
+
+
+def lesson(
+    candidates: Candidates, seat: int, played: int, expert: int, others: int, features: int, rng: np.random.Generator
+) -> Lesson:
+    """Of one position; ``played`` and ``expert`` are indices into its moves."""
+    rows = [played, expert, *rng.integers(len(candidates.moves), size=others)]
+    moves = candidates.moves[rows][:, :features].astype(np.uint8)
+    role = ROLES[int(roles(candidates.positions)[0])]
+    return Lesson(role, seat, candidates.positions[0].astype(np.uint8), moves)
+
+
+def searched(
+    game: Game, nets: Nets, hands: int, iterations: int, *, others: int, features: int, seed: int
+) -> dict[str, Decisions]:
+    """One decision of each of ``hands`` hands of the networks' own play, as a search of ``iterations`` decides it."""
+    rng = np.random.default_rng([seed, 2])
+    found: list[tuple[Lesson, float]] = []
+    for hand in range(hands):
+        state = game.new_state(int(rng.integers(2**31)))
+        kept: list[tuple[int, View, Candidates, int]] = []
+        while not state.terminal:
+            seat = state.to_act[0]
+            legal = state.legal(seat)
+            best = 0
+            if len(legal) > 1:
+                view = state.view(seat)
+                asked = encode([view], [legal])
+                best = _best(nets, asked, features)
+                if view.phase == "play":
+                    kept.append((seat, view, asked, best))
+            state.apply(seat, int(legal[best]))
+        if not kept:
+            continue
+        seat, view, asked, best = kept[int(rng.integers(len(kept)))]
+        expert = int(np.searchsorted(view.legal(), by_search(view, iterations, seed + hand)))
+        found.append((lesson(asked, seat, best, expert, others, features, rng), state.returns[seat]))
+    return _gathered(found)
+
+
+def by_search(view: View, iterations: int, seed: int) -> int:
+    """The action that a search of so many iterations visits most."""
+    tree = search(view, seed, **SEARCH)
+    tree.run(iterations=iterations)
+    return max(tree.root_actions, key=lambda found: (found[1], found[2]))[0]
+
+
+def logged(trajectories: Iterable[Trajectory], *, others: int, features: int, seed: int) -> dict[str, Decisions]:
+    """All decisions among several moves of logged hands of Dou Dizhu, each the expert's own.
+
+    Fallbacks, and hands whose views this encoder cannot read, are left out.
+    """
+    rng = np.random.default_rng([seed, 3])
+    found: list[tuple[Lesson, float]] = []
+    for hand in trajectories:
+        if hand.game.name != "doudizhu":
+            continue
+        base = float(hand.game.rules.get("base", 1))
+        for step in hand.steps:
+            if step.own and len(step.legal) > 1:
+                found.append((_of_step(step, hand.seat, others, features, rng), hand.scores[hand.seat] / base))
+    return _gathered(found)
+
+
+def _of_step(step: LoggedStep, seat: int, others: int, features: int, rng: np.random.Generator) -> Lesson:
+    legal: ActionArray = step.legal
+    played = int(np.searchsorted(legal, step.action))
+    return lesson(encode([step.view], [legal]), seat, played, played, others, features, rng)
+
+
+def _best(nets: Nets, asked: Candidates, features: int) -> int:
+    net = nets[ROLES[int(roles(asked.positions)[0])]]
+    return int(net.evaluate(asked.positions, np.ascontiguousarray(asked.moves[:, :features]), asked.offsets).argmax())
+
+
+def _gathered(found: Iterable[tuple[Lesson, float]]) -> dict[str, Decisions]:
+    by_role: dict[str, list[tuple[Lesson, float]]] = {}
+    for one, score in found:
+        by_role.setdefault(one.role, []).append((one, score))
+    return {role: _stacked(role, lessons) for role, lessons in by_role.items()}
+
+
+def _stacked(role: str, lessons: list[tuple[Lesson, float]]) -> Decisions:
+    returns = utility(np.array([score for _, score in lessons], np.float32), role)
+    positions, moves = (
+        np.stack(column) for column in zip(*((one.position, one.moves) for one, _ in lessons), strict=True)
+    )
+    return Decisions(positions, moves, returns)
+
+
+def some(decisions: Mapping[str, Decisions], count: int, rng: np.random.Generator) -> dict[str, Decisions]:
+    """About ``count`` of them, drawn with replacement, roles in proportion to how many they have."""
+    total = sum(len(part.returns) for part in decisions.values())
+    out = {}
+    for role, part in decisions.items():
+        share = round(count * len(part.returns) / total)
+        if share:
+            out[role] = part.take(rng.integers(len(part.returns), size=share))
+    return out

@@ -1,0 +1,131 @@
+"""What a round of self-play teaches the networks of the roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bothost.rules import Game
+from bothost.training.action_values import NativeActionValues
+from bothost_deep_mc import losses
+from bothost_deep_mc.encode import ROLES
+from bothost_deep_mc.experts import searched
+from bothost_deep_mc.model import seeded
+from bothost_deep_mc.options import Options
+from bothost_deep_mc.selfplay import Decisions, Nets, Pairs
+
+
+class Played(Protocol):
+    """What networks learn from: decisions, and pairs of moves, by role."""
+
+    @property
+    def decisions(self) -> Mapping[str, Decisions]: ...
+    @property
+    def pairs(self) -> Mapping[str, Pairs]: ...
+
+
+class Lessons(NamedTuple):
+    """Decisions that an expert would make otherwise."""
+
+    decisions: Mapping[str, Decisions]
+    pairs: Mapping[str, Pairs] = {}
+
+
+class Learner:
+    """The networks with their optimizer."""
+
+    def __init__(self, options: Options, seed: int) -> None:
+        self.options = options
+        self.model = seeded(options.sizes, seed)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
+        self.nets: Nets = {role: NativeActionValues(self.model.of(role)) for role in ROLES}
+
+    def load(self) -> None:
+        """Compute with the parameters as they are now."""
+        for net in self.nets.values():
+            net.load()
+
+    def learn(self, played: Played, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
+        """Learn from what was played; returns the means of the losses."""
+        sums: dict[str, list[float]] = {}
+        for _ in range(self.options.epochs):
+            for role in ROLES:
+                if role not in played.decisions:
+                    continue
+                pairs = played.pairs.get(role)
+                if pairs is not None:
+                    pairs = pairs.take(np.tile(np.arange(len(pairs.returns)), self.options.pair_epochs))
+                for batch in minibatches(played.decisions[role], pairs, self.options.minibatch, rng):
+                    for name, value in self._step(role, batch, expert_weight, rng).items():
+                        sums.setdefault(name, []).append(value)
+        return {name: float(np.mean(values)) for name, values in sums.items()}
+
+    def search(self, table: Game, seed: int) -> dict[str, Decisions]:
+        """Decisions of the networks with those of a search beside them."""
+        options = self.options
+        return searched(
+            table,
+            self.nets,
+            options.searched_hands,
+            options.search_iterations,
+            others=options.play.others,
+            features=options.features,
+            seed=seed,
+        )
+
+    def _step(self, role: str, batch: Batch, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
+        options, net = self.options, self.nets[role]
+        singles, pairs = batch
+        n, k = singles.moves.shape[:2]
+        positions, moves = [singles.positions], [singles.moves.reshape(n * k, -1)]
+        offsets = np.arange(0, n * k + 1, k)
+        if pairs is not None:
+            positions.append(pairs.positions)
+            moves.append(pairs.moves.reshape(2 * len(pairs.returns), -1))
+            offsets = np.concatenate([offsets, n * k + 2 * np.arange(1, len(pairs.returns) + 1)])
+        values, representations = net(
+            np.concatenate(positions).astype(np.float32), np.concatenate(moves).astype(np.float32), offsets
+        )
+        own, returns = values[: n * k].view(n, k), torch.from_numpy(singles.returns)
+        parts = {"loss": losses.self_play_loss(own[:, 0], returns)}
+        total: Tensor = parts["loss"]
+        if pairs is not None:
+            both, gained = values[n * k :].view(-1, 2), torch.from_numpy(pairs.returns)
+            parts["difference"] = losses.difference_loss(both[:, 0], both[:, 1], gained[:, 0], gained[:, 1])
+            total = total + options.difference_weight * parts["difference"]
+        if expert_weight > 0 and k > 1:
+            parts["regularizer"] = losses.experience_regularizer(own, own[:, 1])
+            total = total + expert_weight * parts["regularizer"]
+        if options.reduction_weight > 0:
+            played = representations[: n * k].view(n, k, -1)[:, 0]
+            partners = torch.from_numpy(rng.integers(n, size=n))
+            parts["reduction"] = losses.reduction_loss(played, returns, partners, options.beta)
+            total = total + options.reduction_weight * parts["reduction"]
+        total.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(net.net.parameters(), options.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        net.load()
+        return {name: float(part.detach()) for name, part in parts.items()}
+
+
+class Batch(NamedTuple):
+    """A minibatch."""
+
+    singles: Decisions
+    pairs: Pairs | None
+
+
+def minibatches(decisions: Decisions, pairs: Pairs | None, size: int, rng: np.random.Generator) -> Iterator[Batch]:
+    """Equal parts of both, of about ``size`` decisions, in a random order."""
+    n = len(decisions.returns)
+    parts = max(1, round(n / size))
+    order = np.array_split(rng.permutation(n), parts)
+    others = np.array_split(rng.permutation(len(pairs.returns)), parts) if pairs is not None else [None] * parts
+    for rows, more in zip(order, others, strict=True):
+        found = None if pairs is None or more is None or not len(more) else pairs.take(more)
+        yield Batch(decisions.take(rows), found)

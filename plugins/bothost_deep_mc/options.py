@@ -1,0 +1,95 @@
+"""Options of the training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from bothost_deep_mc.encode import width
+from bothost_deep_mc.engine import EngineOptions, Order
+from bothost_deep_mc.model import Sizes
+from bothost_deep_mc.selfplay import PlayOptions
+
+
+class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the training."""
+
+    iterations: int | None = None
+    """Rounds to play in all; None: until the time is over."""
+    hands: int = 1024
+    """Hands of a round, played at once."""
+    bidding_share: float = 0.1
+    """Part of the hands that are played with bidding; the landlord of the others is the first seat."""
+    branches: int = 1
+    """How often each hand is played again with one decision changed; 0: plain deep Monte-Carlo."""
+    pair_epochs: int = 2
+    """How often each branch's pair of moves is learnt from, for once that its hand's decisions are."""
+    difference_weight: float = 1.0
+    """α_d of the loss of differences, which needs branches."""
+    expert_weight: float = 0.0
+    """α_e of the regularizer at the beginning; 0: none."""
+    expert: Literal["rule", "search"] = "rule"
+    """Whose moves the regularizer takes for the best: the rule player's, at every decision, or those of a search, at
+    some."""
+    searched_hands: int = 32
+    """Hands of a round, beside the others, of which a search decides one decision each."""
+    search_iterations: int = 300
+    """Of each search; a hundred take about 10 ms."""
+    parity: float = 0.5
+    """Win rate against the expert at which α_e has fallen to 0."""
+    reduction_weight: float = 0.0
+    """α_s of the state-action reduction loss; 0: none."""
+    beta: float = 0.1
+    """β of its angle."""
+    imitation: float = 0.0
+    """Part of the training, at its beginning, in which all seats play the expert's moves."""
+    expert_share: float = 0.0
+    """Part of the hands in which one side plays the expert's moves."""
+    epochs: int = 1
+    """How often each sample is learnt from."""
+    minibatch: int = 1024
+    """Decisions per gradient step."""
+    learning_rate: float = 1e-3
+    """At the beginning; it falls linearly to a twentieth at the end."""
+    clip_norm: float = 1.0
+    """Gradients of a network longer than this are shortened to it."""
+    play: PlayOptions = PlayOptions()
+    sizes: Sizes = Sizes()
+    evaluate_every: int = 20
+    """Rounds between two measurements against the rule player."""
+    evaluation_deals: int = 256
+    """Deals of each, played in both roles."""
+    checkpoint_every: int = 20
+    """Rounds between two checkpoints."""
+    pool_every: int = 20
+    """Rounds between two versions that are kept, of which levels are taken."""
+    logged_share: float = 0.25
+    """When retraining: logged decisions of a round, as a part of those of self-play."""
+    levels: tuple[float, ...] = (0.02, 0.1, 1.0)
+    """When each level is taken, weakest first, as parts of the training's samples."""
+
+    def __post_init__(self) -> None:
+        if (
+            min(self.hands, self.minibatch, self.epochs, self.pair_epochs, self.evaluate_every, self.checkpoint_every)
+            < 1
+        ):
+            raise ValueError(
+                "hands, minibatch, epochs, pair_epochs, evaluate_every and checkpoint_every must be positive"
+            )
+        if self.evaluation_deals < 1 or self.branches < 0:
+            raise ValueError("evaluation_deals must be positive, and branches not negative")
+        if not all(0.0 <= part <= 1.0 for part in (self.bidding_share, self.imitation, self.expert_share)):
+            raise ValueError("bidding_share, imitation and expert_share must be within 0 and 1")
+
+    def order(self, rng: np.random.Generator, *, imitate: bool, keep_expert: bool) -> Order:
+        """The round that these options ask for."""
+        called = round(self.hands * self.bidding_share)
+        seeds = int(rng.integers(2**63)), int(rng.integers(2**63))
+        hands = self.hands - called, called
+        return Order(seeds, hands, self.expert_share, imitate, keep_expert, self.branches)
+
+    @property
+    def features(self) -> int:
+        """Cells of a move that the networks see."""
+        return width(self.sizes.features)

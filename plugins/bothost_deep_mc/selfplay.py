@@ -1,0 +1,226 @@
+"""Self-play: many hands at once in the batch environment, each role's network asked for all of them together.
+
+A round plays every environment's first hand to its end. It is a function of the networks and a seed alone, and keeps
+nothing: an interrupted training goes on exactly as one never interrupted. Its deals can be played again with one
+decision changed (``branches``), which tells how much better one move was than another whatever the deal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import ActionArray, FloatArray, VecEnv
+from bothost.training.action_values import NativeActionValues
+from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, encode_rows, roles
+
+Bits = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
+Nets = Mapping[str, NativeActionValues]
+"""By role."""
+
+STAKES = 6.0
+"""Points, in bases, that a caller's return of ±1 stands for: three points for the landlord, doubly."""
+
+
+class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How self-play explores and what it keeps."""
+
+    epsilon: float = 0.01
+    """Chance that a decision is any legal move, all equally likely."""
+    others: int = 3
+    """Moves of each position kept beside the one played, drawn evenly: what the regularizer is averaged over."""
+    temperature: float = 0.1
+    """Of the choice among the other moves of a branch: weights are exp(value / temperature)."""
+
+
+class Decisions(NamedTuple):
+    """What one network's decisions were worth."""
+
+    positions: Bits
+    """(n, 584)."""
+    moves: Bits
+    """(n, k, features): the move played, the expert's, and others; the move played alone without an expert."""
+    returns: FloatArray
+    """(n,): utility of the side that moved."""
+
+    def take(self, rows: IntArray) -> Decisions:
+        """Those of ``rows``, in this order."""
+        return Decisions(self.positions[rows], self.moves[rows], self.returns[rows])
+
+
+class Pairs(NamedTuple):
+    """Two moves of one position, each played out in the same deal."""
+
+    positions: Bits
+    """(n, 584)."""
+    moves: Bits
+    """(n, 2, features)."""
+    returns: FloatArray
+    """(n, 2)."""
+
+    def take(self, rows: IntArray) -> Pairs:
+        """Those of ``rows``, in this order."""
+        return Pairs(self.positions[rows], self.moves[rows], self.returns[rows])
+
+
+class Round(NamedTuple):
+    """What came of a round, by role."""
+
+    decisions: dict[str, Decisions]
+    pairs: dict[str, Pairs]
+    hands: int
+    """Hands played, branches counted as hands."""
+    asked: int
+    """Decisions among more than one legal move, of all seats."""
+    agreement: float
+    """How often the network's choice was the expert's."""
+
+
+class Chosen(NamedTuple):
+    """The decisions of one role at one step."""
+
+    rows: IntArray
+    candidates: Candidates
+    played: IntArray
+    """(n,): indices into the moves."""
+    values: FloatArray
+    own: Bools
+    """(n,): whether the network decided, not the expert."""
+
+
+class Kept(NamedTuple):
+    """Decisions whose returns are not known yet."""
+
+    rows: IntArray
+    seats: npt.NDArray[np.int8]
+    positions: Bits
+    moves: Bits
+
+
+def first_of(flags: Bools, offsets: IntArray) -> IntArray:
+    """Of each segment ``offsets[i]`` to ``offsets[i + 1]`` the index of its first flag; each must have one."""
+    found = np.flatnonzero(flags)
+    return found[np.searchsorted(found, offsets[:-1])]
+
+
+def best_of(values: FloatArray, offsets: IntArray) -> IntArray:
+    """Of each segment the index of its largest value, the first of equals; no segment may be empty."""
+    top = np.maximum.reduceat(values, offsets[:-1])
+    return first_of(values == np.repeat(top, np.diff(offsets)), offsets)
+
+
+class Table:
+    """Hands under way: who decides how, and what is kept."""
+
+    def __init__(
+        self,
+        env: VecEnv,
+        nets: Nets,
+        options: PlayOptions,
+        rng: np.random.Generator,
+        *,
+        experts: Bools,
+        imitate: bool = False,
+        keep_expert: bool = False,
+        features: int,
+    ) -> None:
+        """``experts`` (n, 2): in which hands the landlord's side, and the peasants', play the expert's moves.
+
+        ``imitate``: keep the expert's decisions too. ``keep_expert``: keep what the regularizer needs. ``features``:
+        how many cells of a move the networks see.
+        """
+        self.env, self.nets, self.options, self.rng = env, nets, options, rng
+        self.experts, self.imitate, self.keep_expert, self.features = experts, imitate, keep_expert, features
+        self.going = np.ones(env.n, np.bool_)
+        self.returns = np.zeros((env.n, 3), np.float32)
+        self.asked = 0
+        self.agreed: list[float] = []
+
+    def step(self, actions: ActionArray) -> None:
+        """Apply actions, and note the hands that end."""
+        self.env.step(actions)
+        ended = self.env.done & self.going
+        self.returns[ended] = self.env.returns[ended]
+        self.going &= ~ended
+
+    def choose(self, free: Bools, actions: ActionArray) -> list[tuple[str, Chosen]]:
+        """Fill in the actions of the environments ``free``; returns the decisions among several moves."""
+        offsets, ids = self.env.legal_offsets, self.env.legal_ids
+        counts = np.diff(offsets)
+        only = np.flatnonzero(free & (counts == 1))
+        actions[only] = ids[offsets[only]]
+        rows = np.flatnonzero(free & (counts > 1))
+        if not len(rows):
+            return []
+        self.asked += len(rows)
+        analysis = self.keep_expert or bool(self.experts.any()) or self.features > CHOICE
+        every = encode_rows(self.env, rows, analysis=analysis)
+        found = []
+        role_of = roles(every.positions)
+        owner = np.repeat(role_of, np.diff(every.offsets))
+        for number, role in enumerate(ROLES):
+            chosen = role_of == number
+            if not chosen.any():
+                continue
+            counts_here = np.diff(every.offsets)[chosen]
+            part = Candidates(
+                every.positions[chosen],
+                every.moves[owner == number],
+                np.concatenate([[0], np.cumsum(counts_here)]),
+            )
+            decided = self._decide(role, rows[chosen], part)
+            local = decided.played - part.offsets[:-1]
+            actions[decided.rows] = ids[offsets[decided.rows] + local]
+            found.append((role, decided))
+        return found
+
+    def _decide(self, role: str, rows: IntArray, part: Candidates) -> Chosen:
+        own = ~self.experts[rows, 0 if role == "landlord" else 1]
+        if role == "bidder":
+            own = ~self.experts[rows].all(axis=1)
+        values = np.zeros(len(part.moves), np.float32)
+        if own.any():
+            seen = np.ascontiguousarray(part.moves[:, : self.features])
+            values = self.nets[role].evaluate(part.positions, seen, part.offsets)
+        played = best_of(values, part.offsets)
+        if part.moves.shape[1] > CHOICE:
+            expert = first_of(part.moves[:, CHOICE] == 1, part.offsets)
+            if own.any():
+                self.agreed.append(float((played == expert)[own].mean()))
+            played = np.where(own, played, expert)
+        lost = self.rng.random(len(rows)) < self.options.epsilon
+        anything = part.offsets[:-1] + (self.rng.random(len(rows)) * np.diff(part.offsets)).astype(np.int64)
+        return Chosen(rows, part, np.where(lost, anything, played), values, own)
+
+    def keep(self, decided: Chosen) -> Kept | None:
+        """What is learnt from of one role's decisions."""
+        learnt = np.flatnonzero(decided.own | self.imitate)
+        if not len(learnt):
+            return None
+        part, rows = decided.candidates, decided.rows[learnt]
+        kept = [decided.played[learnt]]
+        if self.keep_expert:
+            begin, counts = part.offsets[learnt], np.diff(part.offsets)[learnt]
+            kept.append(first_of(part.moves[:, CHOICE] == 1, part.offsets)[learnt])
+            for _ in range(self.options.others):
+                kept.append(begin + (self.rng.random(len(learnt)) * counts).astype(np.int64))
+        moves = part.moves[np.stack(kept, axis=1)][:, :, : self.features]
+        return Kept(rows, self.env.seat[rows].copy(), _bits(part.positions[learnt]), _bits(moves))
+
+
+def _bits(x: FloatArray) -> Bits:
+    return x.astype(np.uint8)
+
+
+def utility(returns: FloatArray, role: str) -> FloatArray:
+    """Utilities (n,) within [-1, 1] of returns in bases: won or lost, and points for a caller, who chooses stakes."""
+    if role == "bidder":
+        points: FloatArray = np.clip(returns / STAKES, -1.0, 1.0).astype(np.float32)
+        return points
+    won: FloatArray = np.sign(returns).astype(np.float32)
+    return won

@@ -1,0 +1,401 @@
+"""Self-play and training of deep-mc: rounds against a slow oracle, branches, learning, resuming."""
+
+import json
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bothost import LoggedStep, TrainingRun, Trajectory, rules
+from bothost.errors import UsageError
+from bothost.rules import doudizhu
+from bothost.training.action_values import NativeActionValues
+from bothost_deep_mc import branches, engine, experts, learn, train
+from bothost_deep_mc.decide import DeepMc, PlayOptions
+from bothost_deep_mc.encode import CHOICE, FEATURES, INPUTS, ROLES, encode, encode_rows, roles
+from bothost_deep_mc.model import Sizes, seeded
+from bothost_deep_mc.selfplay import Decisions, Pairs, Round, Table, best_of, first_of, utility
+from bothost_deep_mc.selfplay import PlayOptions as SelfPlayOptions
+
+GAME = rules.game("doudizhu")
+BIDDING = rules.game("doudizhu", preset="bidding")
+SIZES = Sizes(trunk=(32, 16), head=(16, 16), bidder_trunk=(16,), bidder_head=(16,))
+QUIET = SelfPlayOptions(epsilon=0.0)
+
+
+@pytest.fixture(scope="module")
+def nets():
+    model = seeded(SIZES, 3)
+    return {role: NativeActionValues(model.of(role)) for role in ROLES}
+
+
+def play(nets, game=GAME, options=QUIET, hands=24, seed=5, **given_):
+    return branches.play_round(game, nets, options, hands=hands, seed=seed, features=FEATURES, **given_)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_best_of_and_first_of_each_segment(segments):
+    offsets = np.cumsum([0, *map(len, segments)])
+    values = np.concatenate(segments).astype(np.float32)
+    found = best_of(values, offsets)
+    assert found.tolist() == [int(o) + int(np.argmax(s)) for o, s in zip(offsets, segments, strict=False)]
+    assert np.array_equal(first_of(values == np.repeat(values[found], np.diff(offsets)), offsets), found)
+
+
+@pytest.mark.parametrize("game", [GAME, BIDDING])
+def test_rows_of_the_batch_are_encoded_as_views_are(game):
+    env = rules.vec_env(game, 5, 2)
+    views = [game.state_from_deal(env.deal(i)).view(int(env.seat[i])) for i in (3, 0)]
+    mine = encode_rows(env, np.array([3, 0]), analysis=True)
+    theirs = encode(views, [view.legal() for view in views])
+    for a, b in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert mine.positions.shape == (2, INPUTS) and mine.moves.shape[1] == FEATURES
+    assert {ROLES[r] for r in roles(mine.positions)} == {"landlord" if game is GAME else "bidder"}
+    few = encode_rows(env, np.array([3, 0]), analysis=False)
+    np.testing.assert_array_equal(few.moves, mine.moves[:, : few.moves.shape[1]])
+
+
+def by_the_rule_player(env):
+    """Returns of each environment's hand, and how many real decisions each role made in it."""
+    out = []
+    for i in range(env.n):
+        state, counts = GAME.state_from_deal(env.deal(i)), np.zeros(3, int)
+        while not state.terminal:
+            (seat,) = state.to_act
+            counts[seat] += len(state.legal(seat)) > 1
+            state.apply(seat, doudizhu.rule_choice(state.view(seat))[0])
+        out.append((state.returns, counts))
+    return out
+
+
+def test_an_imitated_round_is_the_rule_players_hands(nets):
+    found = play(nets, imitate=True)
+    expected = by_the_rule_player(rules.vec_env(GAME, 24, 5))
+    for seat, role in enumerate(("landlord", "next", "previous")):
+        decisions = found.decisions[role]
+        assert len(decisions.returns) == sum(counts[seat] for _, counts in expected)
+        won = sum(counts[seat] for returns, counts in expected if returns[seat] > 0)
+        assert (decisions.returns > 0).sum() == won
+        assert decisions.moves[:, 0, CHOICE].all()
+        assert np.unique(decisions.returns).tolist() == [-1.0, 1.0]
+    assert found.hands == 24 and found.asked == sum(counts.sum() for _, counts in expected)
+
+
+def test_a_round_is_a_function_of_networks_and_seed(nets):
+    options = SelfPlayOptions(epsilon=0.2)
+    given_ = {"options": options, "branches": 1, "keep_expert": True, "expert_share": 0.5}
+    one, same, other = play(nets, **given_), play(nets, **given_), play(nets, seed=6, **given_)
+    for role in one.decisions:
+        for a, b in zip(one.decisions[role], same.decisions[role], strict=True):
+            np.testing.assert_array_equal(a, b)
+        for a, b in zip(one.pairs[role], same.pairs[role], strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert any(len(one.decisions[r].returns) != len(other.decisions[r].returns) for r in one.decisions)
+
+
+def test_what_is_kept_for_the_regularizer(nets):
+    found = play(nets, keep_expert=True)
+    for decisions in found.decisions.values():
+        n, k, width = decisions.moves.shape
+        assert (k, width) == (2 + SelfPlayOptions().others, FEATURES) and n == len(decisions.positions)
+        assert decisions.moves[:, 1, CHOICE].all()  # the second is the expert's
+        assert set(np.unique(decisions.moves)) <= {0, 1}
+
+
+def test_only_the_networks_decisions_are_learnt_from(nets):
+    whole, half = play(nets), play(nets, expert_share=1.0)
+    assert half.decisions["landlord"].moves.shape[1] == 1
+    assert sum(len(d.returns) for d in half.decisions.values()) < 0.8 * half.asked
+    assert sum(len(d.returns) for d in whole.decisions.values()) == whole.asked
+
+
+def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
+    """The same action at the changed decision: the hand that is played again is the hand."""
+    hands, given_ = 24, {"experts": np.zeros((24, 2), np.bool_), "features": FEATURES}
+    table = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(1), **given_)
+    turn, script = branches.Turns(hands, FEATURES), []
+    while table.going.any():
+        actions = np.full(hands, -1, np.int32)
+        for role, chosen in table.choose(table.going, actions):
+            turn.consider(table, role, chosen, len(script))
+        table.step(actions)
+        script.append(actions)
+    changed = turn.action.copy()
+    turn.action = np.array([script[step][i] for i, step in enumerate(turn.step)], np.int32)
+    assert (changed != turn.action).all() and (turn.step >= 0).all()
+    again = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(2), **given_)
+    branches._branch(again, turn, script)
+    np.testing.assert_array_equal(again.returns, table.returns)
+
+
+def test_pairs_are_two_moves_of_one_position(nets):
+    pairs = play(nets, branches=2, hands=40).pairs
+    assert sum(len(p.returns) for p in pairs.values()) == 80
+    assert (np.concatenate([p.moves[:, 0] != p.moves[:, 1] for p in pairs.values()]).any(axis=1)).all()
+    returns = np.concatenate([p.returns for p in pairs.values()])
+    assert set(np.unique(returns)) == {-1.0, 1.0}
+    assert 0.05 < (returns[:, 0] != returns[:, 1]).mean() < 0.95
+
+
+def test_bidders_learn_points_and_the_others_wins(nets):
+    found = play(nets, game=BIDDING, hands=60, options=SelfPlayOptions(epsilon=1.0))
+    assert set(found.decisions) == set(ROLES)
+    bids = found.decisions["bidder"].returns
+    assert np.abs(bids).max() <= 1.0 and len(np.unique(bids)) > 3
+    assert utility(np.array([12.0, -3.0], np.float32), "bidder").tolist() == [1.0, -0.5]
+    assert utility(np.array([12.0, -3.0, 0.0], np.float32), "next").tolist() == [1.0, -1.0, 0.0]
+
+
+def test_win_rates_of_the_rule_players_choices_are_even(monkeypatch, nets):
+    class Choosing:
+        def evaluate(self, positions, moves, offsets):
+            return moves[:, CHOICE].copy()
+
+    rule = {role: Choosing() for role in ROLES}
+    landlord, peasants = branches.win_rates(GAME, rule, deals=200, seed=1, features=FEATURES)
+    assert landlord + peasants == pytest.approx(1.0)  # the same hands twice
+    assert sum(branches.win_rates(GAME, nets, deals=100, seed=1, features=FEATURES)) < 0.6
+
+
+def learner(**options):
+    return learn.Learner(train.Options(sizes=SIZES, iterations=1, **options), 1)
+
+
+@pytest.mark.parametrize("sizes", [SIZES, msgspec.structs.replace(SIZES, features="cards")])
+def test_networks_learn_what_a_round_teaches(nets, sizes):
+    options = train.Options(sizes=sizes, learning_rate=3e-3, reduction_weight=0.01, minibatch=256)
+    own = learn.Learner(options, 1)
+    played = branches.play_round(
+        GAME, nets, QUIET, hands=40, seed=1, features=options.features, imitate=True, keep_expert=True, branches=1
+    )
+    rng = np.random.default_rng(1)
+    first = own.learn(played, 1.0, rng)
+    for _ in range(25):
+        last = own.learn(played, 1.0, rng)
+    assert set(first) == {"loss", "difference", "regularizer", "reduction"}
+    assert last["loss"] < 0.7 * first["loss"] and last["difference"] < 0.9 * first["difference"]
+
+
+def test_minibatches_use_every_decision_once():
+    rng = np.random.default_rng(0)
+    n = 1000
+    numbers = np.arange(n, dtype=np.float32)
+    decisions = Decisions(np.zeros((n, 1), np.uint8), np.zeros((n, 1, 1), np.uint8), numbers)
+    pairs = Pairs(np.zeros((30, 1), np.uint8), np.zeros((30, 2, 1), np.uint8), np.zeros((30, 2), np.float32))
+    batches = list(learn.minibatches(decisions, pairs, 128, rng))
+    assert len(batches) == 8 and sum(len(b.pairs.returns) for b in batches) == 30
+    assert np.array_equal(np.sort(np.concatenate([b.singles.returns for b in batches])), numbers)
+
+
+SMALL = train.Options(
+    sizes=SIZES,
+    hands=24,
+    bidding_share=0.25,
+    iterations=4,
+    minibatch=128,
+    imitation=0.25,
+    expert_weight=0.1,
+    reduction_weight=0.001,
+    evaluate_every=2,
+    evaluation_deals=8,
+    checkpoint_every=2,
+    pool_every=2,
+)
+
+
+class Killed(Exception):
+    pass
+
+
+def run(out, resume=False, seed=7, until=None):
+    """Train; ``until``: the round after which the training is killed."""
+
+    def report(done, note="", total=None):
+        if done == until:
+            raise Killed
+
+    given_ = TrainingRun(out=out, seed=seed, resume=resume, command="bothost train deep-mc")
+    return train.DeepMcTrainer(SMALL).train(given_, report)
+
+
+def parameters(out):
+    return safetensors.torch.load_file(out / "checkpoint-000004" / "model.safetensors")
+
+
+def test_a_training_that_was_interrupted_goes_on_as_if_it_never_was(tmp_path):
+    figures = run(tmp_path / "whole")
+    with pytest.raises(Killed):
+        run(tmp_path / "parts", until=3)
+    run(tmp_path / "parts", resume=True)  # from round 2; what was written of round 3 is dropped
+    whole, parts = parameters(tmp_path / "whole"), parameters(tmp_path / "parts")
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    assert figures["rounds"] == 4 and (tmp_path / "whole" / "training.png").is_file()
+    rounds = [json.loads(line)["iteration"] for line in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
+    assert rounds == [1, 2, 3, 4]
+    with pytest.raises(UsageError, match="not empty"):
+        run(tmp_path / "whole")
+    with pytest.raises(UsageError, match="seed"):
+        run(tmp_path / "whole", resume=True, seed=8)
+
+
+def test_published_levels_play_what_was_learnt(tmp_path):
+    run(tmp_path / "out")
+    from bothost.plugins import weights
+
+    manifest = json.loads((tmp_path / "out" / "weights" / "manifest.json").read_text())
+    assert manifest["aliases"]["champion"] == manifest["aliases"]["level-3"]
+    model = weights.find(DeepMc, "champion", tmp_path / "out" / "weights")
+    strategy = DeepMc(PlayOptions(), model)
+    views = []
+    for game in (GAME, BIDDING):
+        state = game.new_state(3)
+        while not state.terminal:
+            views.append(state.view(state.to_act[0]))
+            state.apply(views[-1].seat, int(state.legal(views[-1].seat)[0]))
+    legal = [view.legal() for view in views]
+    found = strategy.infer(views, legal)
+    net = seeded(SIZES, 0)
+    net.load_state_dict(parameters(tmp_path / "out"))
+    every = encode(views, legal)
+    for i, role in enumerate(roles(every.positions)):
+        part = slice(every.offsets[i], every.offsets[i + 1])
+        with torch.no_grad():
+            expected, _ = net.of(ROLES[role])(
+                torch.from_numpy(every.positions[i : i + 1]),
+                torch.from_numpy(every.moves[part]),
+                torch.tensor([0, len(legal[i])]),
+            )
+        np.testing.assert_allclose(found[i], expected.clamp(-1, 1).numpy(), atol=0.01)  # 16 bits
+
+
+def test_options_that_make_no_sense_are_refused():
+    for wrong in ({"hands": 0}, {"imitation": 1.5}, {"branches": -1}, {"evaluation_deals": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            train.Options(**wrong)
+    with pytest.raises(ValueError, match="multiples of 16"):
+        Sizes(trunk=(20,))
+    with pytest.raises(UsageError, match="workers"):
+        engine.Engine(train.Options(runner="ray"), engine.Setup(SIZES, QUIET), seeded(SIZES, 0), {})
+
+
+def test_parts_of_a_round_are_put_together(nets):
+    parts = [play(nets, hands=10, seed=seed, branches=1) for seed in (1, 2)]
+    both = engine.merged(parts)
+    assert isinstance(both, Round) and both.hands == 40 and both.asked == sum(part.asked for part in parts)
+    for role, decisions in both.decisions.items():
+        assert len(decisions.returns) == sum(len(part.decisions[role].returns) for part in parts)
+
+
+@pytest.mark.long
+def test_a_lost_worker_plays_its_part_again(tmp_path):
+    options = train.Options(sizes=SIZES, iterations=1, workers=2)
+    model = seeded(SIZES, 1)
+    order = engine.Order((1, 2), (20, 8), 0.0, False, False, 1)
+    setup = engine.Setup(SIZES, QUIET)
+    with engine.Engine(options, setup, model, {}) as playing:
+        first = playing.play(order, np.random.default_rng(1))
+        playing.workers[0]._child.kill()
+        again = playing.play(order, np.random.default_rng(1))
+    for role, decisions in first.decisions.items():
+        for a, b in zip(decisions, again.decisions[role], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+RANK = doudizhu.RANKS.index
+
+
+def strongest(view):
+    return int(doudizhu.rule_choice(view)[0])
+
+
+def trajectory(seed, seat=0, game=GAME, own=True):
+    """One seat's decisions in a hand of rule players, as the log tells them."""
+    state, steps = game.new_state(seed), []
+    while not state.terminal:
+        (asked,) = state.to_act
+        view, legal = state.view(asked), state.legal(asked)
+        action = strongest(view)
+        if asked == seat:
+            steps.append(LoggedStep(view, legal, action, None, {}, own, None))
+        state.apply(asked, action)
+    return Trajectory(game, f"hand-{seed}", seat, tuple(state.returns), tuple(steps))
+
+
+class Log:
+    manifest: ClassVar = {}
+
+    def __init__(self, hands):
+        self.hands = hands
+
+    def trajectories(self, split="train"):
+        return iter(self.hands)
+
+
+def test_a_search_is_an_expert(nets):
+    found = experts.searched(GAME, nets, 6, 60, others=2, features=FEATURES, seed=1)
+    assert sum(len(part.returns) for part in found.values()) == 6
+    for role, part in found.items():
+        assert part.moves.shape[1:] == (4, FEATURES) and set(np.unique(part.returns)) <= {-1.0, 1.0}
+        assert (roles(part.positions.astype(np.float32)) == ROLES.index(role)).all()
+    again = experts.searched(GAME, nets, 6, 60, others=2, features=FEATURES, seed=1)
+    assert all(np.array_equal(a, b) for role in found for a, b in zip(found[role], again[role], strict=True))
+
+
+def test_a_search_ends_a_hand_that_it_can_end():
+    found = 0
+    for seed in range(40):
+        state = GAME.new_state(seed)
+        while not state.terminal:
+            (seat,) = state.to_act
+            view, legal = state.view(seat), state.legal(seat)
+            ends = [
+                int(a) for a in legal if doudizhu.move(a).cards == "".join(sorted(view.to_json()["hand"], key=RANK))
+            ]
+            if ends and len(legal) > 1:
+                assert experts.by_search(view, 300, seed) in ends
+                found += 1
+            state.apply(seat, strongest(view))
+    assert found > 5
+
+
+def test_logged_moves_are_the_experts():
+    hands = [trajectory(seed, seat) for seed in range(4) for seat in range(3)]
+    found = experts.logged(hands, others=1, features=FEATURES, seed=1)
+    expected = sum(len(step.legal) > 1 for hand in hands for step in hand.steps)
+    assert sum(len(part.returns) for part in found.values()) == expected
+    for part in found.values():
+        np.testing.assert_array_equal(part.moves[:, 0], part.moves[:, 1])
+        assert part.moves[:, 1, CHOICE].all()  # the rule player logged them
+    won = sum(sum(len(s.legal) > 1 for s in h.steps) for h in hands if h.scores[h.seat] > 0)
+    assert sum((part.returns > 0).sum() for part in found.values()) == won
+    assert experts.logged([trajectory(1, own=False)], others=1, features=FEATURES, seed=1) == {}
+    some = experts.some(found, 10, np.random.default_rng(1))
+    assert 8 <= sum(len(part.returns) for part in some.values()) <= 12
+
+
+def test_retraining_learns_from_logged_hands(tmp_path):
+    run(tmp_path / "first")
+    from bothost.plugins import weights
+
+    start = weights.find(DeepMc, "champion", tmp_path / "first" / "weights")
+    options = msgspec.structs.replace(SMALL, iterations=2)
+    log = Log([trajectory(seed, seat) for seed in range(3) for seat in range(3)])
+    given_ = TrainingRun(out=tmp_path / "again", seed=1)
+    figures = train.DeepMcTrainer(options).retrain(given_, log, start, lambda *_, **__: None)
+    assert figures["rounds"] == 2 and figures["logged_decisions"] > 50
+    challenger = weights.find(DeepMc, "champion", tmp_path / "again" / "weights")
+    assert challenger.sha256 != start.sha256
+    begun = safetensors.torch.load_file(tmp_path / "again" / "pool" / "v000000.safetensors")
+    assert all(
+        torch.equal(begun[n], p.float())
+        for n, p in safetensors.torch.load_file(f"{start.path}/model.safetensors").items()
+    )
+    with pytest.raises(UsageError, match="no scored hand"):
+        train.DeepMcTrainer(options).retrain(given_, Log([]), start, lambda *_, **__: None)
