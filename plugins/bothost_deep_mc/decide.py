@@ -81,6 +81,8 @@ class DeepMc(Strategy):
 
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
         """Values of all legal moves of each view."""
+        if not views:
+            return []
         every = encode(views, legal)
         moves = every.moves if self.features > CARD_FEATURES else every.moves[:, :CARD_FEATURES]
         counts, role_of = np.diff(every.offsets), roles(every.positions)
