@@ -20,7 +20,7 @@ from bothost.training.metrics import read
 from bothost_deep_mc.options import Options as TrainOptions
 from bothost_deep_mc.train import Training
 
-TARGETS = (0.3, 0.4, 0.5, 0.6, 0.7)
+TARGETS = (0.3, 0.4, 0.45, 0.5, 0.6, 0.7)
 """Win rates whose samples and minutes are told."""
 CLAIMED = 0.6
 """Part of plain's samples that the whole method shall need at most."""
@@ -144,13 +144,15 @@ def _ratios(reached: Mapping[str, Any], unit: str) -> dict[str, float]:
 
 
 def _table(curves: Mapping[str, Sequence[Curve]], reached: Mapping[str, Any], unit: str) -> ResultTable:
+    form = ",.0f" if unit == "samples" else ".2f"
+
     def cell(kind: str, target: str) -> str:
         found = reached[kind][target][unit]
         if not found:
             return "-"
-        spread = f" ± {stdev(found):,.3g}" if len(found) > 1 else ""
+        spread = f" ± {stdev(found):{form}}" if len(found) > 1 else ""
         some = f" ({len(found)} of {len(curves[kind])})" if len(found) < len(curves[kind]) else ""
-        return f"{mean(found):,.4g}{spread}{some}"
+        return f"{mean(found):{form}}{spread}{some}"
 
     targets = list(reached["plain"])
     rows = tuple(

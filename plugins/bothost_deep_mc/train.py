@@ -36,7 +36,7 @@ from bothost_deep_mc.model import DeepMcNet, graph
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Decisions
 
-PLOTTED = ("win_rate", "loss", "difference", "regularizer", "agreement", "hands_per_s")
+PLOTTED = ("win_rate", "loss", "agreement", "hands_per_s")
 DEFAULT_MINUTES = 60.0
 DECISIONS_PER_HAND = 24
 """Among several moves, about."""
