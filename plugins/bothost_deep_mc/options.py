@@ -21,13 +21,13 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Hands of a round, played at once."""
     bidding_share: float = 0.1
     """Part of the hands that are played with bidding; the landlord of the others is the first seat."""
-    branches: int = 1
+    branches: int = 4
     """How often each hand is played again with one decision changed; 0: plain deep Monte-Carlo."""
     pair_epochs: int = 2
     """How often each branch's pair of moves is learnt from, for once that its hand's decisions are."""
     difference_weight: float = 1.0
     """α_d of the loss of differences, which needs branches."""
-    expert_weight: float = 0.0
+    expert_weight: float = 0.3
     """α_e of the regularizer at the beginning; 0: none."""
     expert: Literal["rule", "search"] = "rule"
     """Whose moves the regularizer takes for the best: the rule player's, at every decision, or those of a search, at
@@ -42,9 +42,9 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """α_s of the state-action reduction loss; 0: none."""
     beta: float = 0.1
     """β of its angle."""
-    imitation: float = 0.0
+    imitation: float = 0.05
     """Part of the training, at its beginning, in which all seats play the expert's moves."""
-    expert_share: float = 0.0
+    expert_share: float = 0.9
     """Part of the hands in which one side plays the expert's moves."""
     epochs: int = 1
     """How often each sample is learnt from."""

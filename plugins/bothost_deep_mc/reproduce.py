@@ -100,13 +100,10 @@ class DeepMcReproduction(Reproduction):
 
     def _curve(self, kind: Mapping[str, float], out: Path, seed: int, rounds: int) -> Curve:
         """Measurements of one training, which goes on where an earlier run left it."""
-        given: dict[str, Any] = {
-            "iterations": rounds,
-            "hands": 256,
-            "minibatch": 512,
-            "branches": 0,
-            "bidding_share": 0.0,
-        }
+        nothing = dict.fromkeys(
+            ("bidding_share", "imitation", "expert_share", "expert_weight", "reduction_weight"), 0.0
+        )
+        given: dict[str, Any] = {"iterations": rounds, "hands": 256, "minibatch": 512, "branches": 0, **nothing}
         given |= {"evaluate_every": 5, "evaluation_deals": 150, **kind}
         options = msgspec.convert(given | self.options.training, TrainOptions)
         resume = out.is_dir() and checkpoint.latest(out) is not None
