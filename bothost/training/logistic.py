@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from bothost.rules import _native
 from bothost.training.factorization import FactorizationMachine, FloatArray, Samples, SparseRows
@@ -83,6 +82,8 @@ def fit(
     """
     if not len(samples):
         return start
+    import torch  # here: live play has a Linear, and hosts should not load torch for it
+
     problem = _Problem(samples, start, penalties, groups)
     found = torch.from_numpy(problem.changes_to(begin or start)).requires_grad_()
     optimizer = torch.optim.LBFGS(

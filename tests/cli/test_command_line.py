@@ -65,6 +65,19 @@ def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_no_strategy_needs_torch_to_play() -> None:
+    """Torch takes 180 MB, and longer to import than a host to start."""
+    code = """
+import sys
+from bothost.plugins import Plugins
+plugins = Plugins.load()
+made = [plugins.resolve(name).make() for name in plugins.strategies if name != "exec"]
+print(len(made) > 10, "torch" in sys.modules)
+"""
+    done = python("-c", code)
+    assert done.stdout.strip() == "True False", done.stderr
+
+
 @pytest.mark.parametrize("noun", list(cli.NOUNS))
 def test_every_noun_loads_and_explains_itself(noun: str, run: Callable[..., tuple[int, str, str]]) -> None:
     code, out, _ = run(noun, "--help")
