@@ -1,9 +1,10 @@
 """Processes of a training as Ray actors: on this machine, or all over a cluster.
 
-An actor that dies is started again by Ray (``max_restarts``), on another node if its own is gone; what it was doing is
-not done again by Ray (``max_task_retries=0``) but by the coordinator, which knows what else that touches. Payloads
-stay in the object store: rollouts go from workers to trainers, and models from the pool to workers, without passing the
-coordinator, and once per node.
+An actor that dies is replaced by a new one, on another node if its own is gone, and not by Ray (``max_restarts=0``):
+Ray starts the same actor again, so that a late order to end the old process may hit the new one. Nor does Ray repeat
+what the dead one was doing; the coordinator does, which knows what else that touches. Payloads stay in the object
+store: rollouts go from workers to trainers, and models from the pool to workers, without passing the coordinator, and
+once per node.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -59,16 +59,21 @@ class RayAnswer:
 
 
 class RayProcess:
-    """An actor that Ray starts again when it dies."""
+    """One actor at a time."""
 
     def __init__(self, role: Role, setup: Setup) -> None:
-        import ray
-
+        self._role, self._setup = role, setup
         self._name = role.__name__
         self._timeout_s = setup.timeout_s
-        gpus = 1 if role is Trainer and setup.device == "cuda" else 0
-        options = {"num_cpus": 0 if role is Pool else 1, "num_gpus": gpus, "max_restarts": -1, "max_task_retries": 0}
-        self._actor: Any = ray.remote(Actor).options(**options).remote(role, setup)
+        self._actor = self._start()
+
+    def _start(self) -> Any:
+        import ray
+
+        cpus = 0 if self._role is Pool else 1
+        gpus = 1 if self._role is Trainer and self._setup.device == "cuda" else 0
+        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0}
+        return ray.remote(Actor).options(**options).remote(self._role, self._setup)
 
     @property
     def id(self) -> int:
@@ -100,20 +105,9 @@ class RayProcess:
             raise Lost(f"{self._name} is lost: {error}") from error
 
     def restart(self) -> None:
-        """See ``Process``. Raises Lost where Ray finds no place for it in time."""
-        import ray
-
-        with contextlib.suppress(ray.exceptions.RayError):
-            ray.kill(self._actor, no_restart=False)
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                _ = self.id
-                return
-            except Lost:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        """See ``Process``. Whether there is a place for it shows when it is asked."""
+        self.close()
+        self._actor = self._start()
 
     def close(self) -> None:
         """End the actor for good."""
