@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bothost.rules._native import Mlp, network_kernels
@@ -55,6 +55,26 @@ def minibatch(model, n, seed=0, density=0.2):
     return Batch(x, torch.from_numpy(masks), torch.from_numpy(chosen), log_probs, advantages, returns)
 
 
+def where_smooth(model, batch, clip, margin=2e-6):
+    """The samples at which the loss has one gradient.
+
+    Where a unit's input is 0, or a ratio stands at the clip, rounding decides which of two gradients a computation in
+    float32 finds, and each is right.
+    """
+    smooth = torch.ones(len(batch.actions), dtype=torch.bool)
+    with torch.no_grad():
+        x = batch.observations.double()
+        for layer in model.chain[:-1]:
+            x = torch.nn.functional.linear(x, layer.weight.double(), layer.bias.double())
+            smooth &= (x.abs() > margin).all(dim=1)
+            x = torch.relu(x)
+        logits = model(batch.observations)[0]
+        log_probs = ppo.masked_log_probs(logits, batch.masks).gather(1, batch.actions[:, None])[:, 0]
+        ratio = (log_probs - batch.log_probs).exp()
+        smooth &= ((ratio - 1.0).abs() - clip).abs() > margin
+    return Batch(*(field[smooth] for field in batch))
+
+
 def gradients(model, compute):
     model.zero_grad()
     terms = compute()
@@ -71,6 +91,7 @@ def both(model, batch, options, kernels=""):
 
 @pytest.mark.parametrize("kernels", EXACT)
 @settings(max_examples=8, deadline=None)
+@example(widths=(384, 256, 256, 59), n=212, seed=12090)  # a unit's input of 3e-9, which only rounding puts below 0
 @given(
     widths=st.sampled_from([(384, 256, 256, 59), (7, 16, 2), (33, 48, 3), (20, 32, 16, 64, 17), (50, 80, 130)]),
     n=st.integers(1, 250),
@@ -79,7 +100,9 @@ def both(model, batch, options, kernels=""):
 def test_gradients_and_terms_are_those_of_autograd(kernels, widths, n, seed):
     model = Net(*widths, seed=seed)
     options = PpoOptions(clip=0.15, value_coef=0.4, entropy_coef=0.03, kl_coef=0.2)
-    (expected, terms), (found, native_terms) = both(model, minibatch(model, n, seed), options, kernels)
+    batch = where_smooth(model, minibatch(model, n, seed), options.clip)
+    assume(len(batch.actions) > n // 2)
+    (expected, terms), (found, native_terms) = both(model, batch, options, kernels)
     torch.testing.assert_close(native_terms, terms, rtol=2e-4, atol=2e-5)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=2e-5 * float(theirs.abs().max() + 1e-3))
