@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
-from bothost.inference import Session
+from bothost.inference import Session, draw
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_deep_mc.encode import CARD_FEATURES, ROLES, VERSION, encode, roles, supports
 
@@ -117,9 +117,7 @@ class DeepMcPlayer(Player):
         temperature = self.strategy.temperature
         best = int(values.argmax())
         if temperature > 0.0:
-            odds = np.exp((values - values[best]).astype(np.float64) / temperature)
-            rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
-            best = int(rng.choice(len(odds), p=odds / odds.sum()))
+            best = draw(np.exp((values - values[best]).astype(np.float64) / temperature), self.seed, view)
         return Decision(
             action=int(legal[best]),
             values=values.tolist(),

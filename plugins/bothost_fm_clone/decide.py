@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
-from bothost.rules import ActionArray, FloatArray, Game, View, doudizhu
+from bothost.inference import choose
+from bothost.rules import ActionArray, Game, View, doudizhu
 from bothost_fm_clone import encode
 from bothost_fm_clone.encode import VERSION, complete
 from bothost_fm_clone.model import Clone, file_of, games_of, load
@@ -95,7 +96,7 @@ class FmClonePlayer(Player):
             return self._not_cloned(view, legal)
         features = encoding.encode(view)
         odds = self.clone.probabilities(features, choices)
-        chosen = self._pick(view, odds)
+        chosen = choose(odds, self.strategy.temperature, self.seed, view)
         policy = np.zeros(len(legal), np.float32)
         for place, cls in enumerate(choices):
             action = complete(view, encoding.actions(legal, int(cls)))
@@ -124,12 +125,3 @@ class FmClonePlayer(Player):
         action, reason = doudizhu.rule_choice(view)
         taken = action if action in legal else int(legal[0])
         return Decision(action=taken, stats={"reason": f"not cloned: {reason}"})
-
-    def _pick(self, view: View, odds: FloatArray) -> int:
-        """Index of the choice. What is drawn depends on the table's seed and the view alone: it replays."""
-        temperature = self.strategy.temperature
-        if temperature == 0.0:
-            return int(odds.argmax())
-        weights = (odds / odds.max()).astype(np.float64) ** (1.0 / temperature)
-        rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
-        return int(rng.choice(len(weights), p=weights / weights.sum()))

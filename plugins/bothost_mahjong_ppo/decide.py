@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
-from bothost.inference import Session
+from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_mahjong_ppo.encode import VERSION, encode, masks, supports
 
@@ -103,19 +103,10 @@ class MahjongPpoPlayer(Player):
         """One of ``legal`` by ``probabilities`` (193,)."""
         policy = probabilities[legal]
         return Decision(
-            action=int(legal[self.pick(view, policy)]),
+            action=int(legal[choose(policy, self.strategy.temperature, self.seed, view)]),
             policy=policy.tolist(),
             value=float(value),
             phase=view.phase,
             model_sha256=self.strategy.session.model.sha256,
             encoder_version=VERSION,
         )
-
-    def pick(self, view: View, policy: FloatArray) -> int:
-        """Index of the choice. What is drawn depends on the table's seed and the view alone: it replays."""
-        temperature = self.strategy.temperature
-        if temperature == 0.0:
-            return int(policy.argmax())
-        odds = (policy / policy.max()).astype(np.float64) ** (1.0 / temperature)
-        rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
-        return int(rng.choice(len(odds), p=odds / odds.sum()))

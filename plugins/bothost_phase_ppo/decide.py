@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
-from bothost.inference import Session
+from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, VERSION, Symmetries, encode, masks
@@ -142,7 +142,7 @@ class PhasePpoPlayer(Player):
     ) -> Decision:
         """One of ``legal`` by ``probabilities`` (58,), and by so many playouts of each."""
         policy = probabilities[legal]
-        index = self.pick(view, policy)
+        index = choose(policy, self.strategy.temperature, self.seed, view)
         stats: dict[str, float] = {}
         values = None
         if self.strategy.temperature:
@@ -162,15 +162,6 @@ class PhasePpoPlayer(Player):
             model_sha256=self.strategy.session.model.sha256,
             encoder_version=VERSION,
         )
-
-    def pick(self, view: View, policy: FloatArray) -> int:
-        """Index of the policy's choice. What is drawn depends on the table's seed and the view alone: it replays."""
-        temperature = self.strategy.temperature
-        if temperature == 0.0:
-            return int(policy.argmax())
-        odds = (policy / policy.max()).astype(np.float64) ** (1.0 / temperature)
-        rng = np.random.default_rng([self.seed % 2**64, view.seq, view.hash() % 2**64])
-        return int(rng.choice(len(odds), p=odds / odds.sum()))
 
 
 def improved(leads: FloatArray, first: int) -> int:
