@@ -81,6 +81,20 @@ def latest(folder: Path) -> Path | None:
     return found[-1] if found else None
 
 
+def last(folder: Path) -> Path:
+    """The newest checkpoint in ``folder``, to go on from. Raises UsageError where there is none."""
+    found = latest(folder)
+    if found is None:
+        raise UsageError(f"there is no checkpoint in {folder}", advice="leave --resume out to begin")
+    return found
+
+
+def check_empty(folder: Path) -> None:
+    """Raises UsageError where ``folder`` holds anything: what is there is not to be mixed with what begins."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty", advice="go on with --resume, or name another folder")
+
+
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
     """Bring model and optimizer to where they were. Raises ModelError where the checkpoint is not of this model."""
     try:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import torch
 
-from bothost.errors import ModelError, UsageError
+from bothost.errors import UsageError
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import checkpoint, ppo
 from bothost.training.checkpoint import Progress
@@ -136,7 +136,7 @@ class Course:
         """
         self._options, self._run, self._report = options, run, report
         self._model, self._optimizer = model, optimizer
-        self.progress = resumed(run, encoder_version, model, optimizer) if run.resume else begun(run, encoder_version)
+        self.progress = begun_or_resumed(run, encoder_version, model, optimizer)
         self.progress.options = msgspec.to_builtins(options)
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
@@ -193,29 +193,29 @@ class Course:
             self._report(int(progress.seconds), note, int(60 * self._run.minutes))
 
 
+def begun_or_resumed(
+    run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> Progress:
+    """As the run asks: ``resumed`` or ``begun``."""
+    return resumed(run, encoder_version, model, optimizer) if run.resume else begun(run, encoder_version)
+
+
 def begun(run: TrainingRun, encoder_version: int) -> Progress:
     """The beginning of a training in an empty folder. Raises UsageError where it is not empty."""
-    if run.out.is_dir() and any(run.out.iterdir()):
-        raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+    checkpoint.check_empty(run.out)
     return Progress(seed=run.seed, encoder_version=encoder_version)
 
 
 def resumed(
     run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """How far the training in the folder is, and model and optimizer as they were then."""
-    last = checkpoint.latest(run.out)
-    if last is None:
-        raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")
-    progress = checkpoint.load(last, model, optimizer)
-    if progress.encoder_version != encoder_version:
-        raise ModelError(
-            f"{last} was trained with encoder version {progress.encoder_version}, this is {encoder_version}",
-            advice="train anew into another folder",
-        )
-    if progress.seed != run.seed:
-        raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"resume it with --seed {progress.seed}")
-    return progress
+    """How far the training in the folder is, and model and optimizer as they were then.
+
+    Raises UsageError where there is none, or one of another seed; ModelError where it is of another encoder or model.
+    """
+    last = checkpoint.last(run.out)
+    checkpoint.read(last, seed=run.seed, encoder_version=encoder_version)
+    return checkpoint.load(last, model, optimizer)
 
 
 def anneal(optimizer: torch.optim.Optimizer, rate: float, part_done: float) -> None:

@@ -22,7 +22,7 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import begun, resumed, version_at
+from bothost.training.loop import begun_or_resumed, version_at
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import WEIGHTS, write_manifest, write_version
@@ -112,10 +112,7 @@ class Training:
         self.options, self.run, self.more = options, run, more
         self.table = game("doudizhu", preset=PRESET)
         self.learner = Learner(options, run.seed)
-        if run.resume:
-            self.progress = resumed(run, VERSION, self.learner.model, self.learner.optimizer)
-        else:
-            self.progress = begun(run, VERSION)
+        self.progress = begun_or_resumed(run, VERSION, self.learner.model, self.learner.optimizer)
         self.progress.options = msgspec.to_builtins(options)
         done = self.progress.iteration
         self.pool = ModelPool(run.out / "pool")

@@ -21,6 +21,7 @@ import numpy as np
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import Game, State, View, doudizhu, game, search
+from bothost.training import checkpoint
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.records import Batch
 
@@ -82,8 +83,8 @@ class Collection:
         self.game = game("doudizhu", preset=options.preset)
         self.hands, self.records, self.seconds = 0, 0, 0.0
         self.made: dict[str, Any] = {"command": run.command, "seed": run.seed, "options": _plain(options)}
-        if run.out.is_dir() and any(run.out.iterdir()) and not run.resume:
-            raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
+        if not run.resume:
+            checkpoint.check_empty(run.out)
         for path in records.files(run.out):
             _, made, rows = records.made(path)
             if made.get("seed") != run.seed or _what(made.get("options", {})) != _what(self.made["options"]):

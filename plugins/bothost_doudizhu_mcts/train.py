@@ -18,11 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bothost import LoggedGames, Model, ModelError, ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import FloatArray
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
+from bothost.training.loop import begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import WEIGHTS, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
@@ -109,31 +110,13 @@ def _train(
     optimizer = torch.optim.AdamW(
         net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
     )
-    progress = _begin(options, run, net, optimizer)
+    progress = begun_or_resumed(run, VERSION, net, optimizer)
+    progress.options = msgspec.to_builtins(options)
     found = records.load(folder)
     samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
     held_out = HeldOut(found, samples, options.measured)
     _fit(options, run, net, optimizer, progress, samples, held_out, report)
     return publish(run, net, progress, held_out, found)
-
-
-def _begin(options: Options, run: TrainingRun, net: ValueNet, optimizer: torch.optim.Optimizer) -> Progress:
-    settled: dict[str, Any] = msgspec.to_builtins(options)
-    if not run.resume:
-        if run.out.is_dir() and any(run.out.iterdir()):
-            raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
-        return Progress(seed=run.seed, encoder_version=VERSION, options=settled)
-    last = checkpoint.latest(run.out)
-    if last is None:
-        raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")
-    progress = checkpoint.load(last, net, optimizer)
-    if progress.encoder_version != VERSION:
-        told = f"{last} was trained with encoder version {progress.encoder_version}, this is {VERSION}"
-        raise ModelError(told, advice="train anew into another folder")
-    if progress.seed != run.seed:
-        raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"resume it with --seed {progress.seed}")
-    progress.options = settled
-    return progress
 
 
 def _fit(

@@ -187,8 +187,7 @@ def _drawn(count: int, most: int, seed: int) -> np.ndarray[Any, np.dtype[np.int6
 
 
 def _check_folder(run: TrainingRun) -> None:
-    begun = run.out.is_dir() and any(run.out.iterdir())
-    if begun and not run.resume:
-        raise UsageError(f"{run.out} is not empty", advice="go on with --resume, or name another folder")
-    if run.resume and checkpoint.latest(run.out) is None:
-        raise UsageError(f"there is no checkpoint in {run.out}", advice="leave --resume out to begin")
+    if run.resume:
+        checkpoint.last(run.out)
+    else:
+        checkpoint.check_empty(run.out)

@@ -14,12 +14,10 @@ import numpy as np
 import torch
 
 from bothost import ReportProgress, Trainer, TrainingRun
-from bothost.errors import ModelError, UsageError
 from bothost.rules import game
 from bothost.training import checkpoint, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
-from bothost.training.checkpoint import Progress
-from bothost.training.loop import anneal
+from bothost.training.loop import anneal, begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import write_manifest, write_version
@@ -111,32 +109,15 @@ class Training:
         self.model, self.past = (MahjongNet(look_ahead=options.look_ahead) for _ in range(2))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
         self.game = game("mahjong", preset=options.preset)
-        self.progress = self._begin()
+        self.progress = begun_or_resumed(run, VERSION, self.model, self.optimizer)
+        if not run.resume:
+            self.progress.options = msgspec.to_builtins(options)
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
         self.weights = Coefficients(entropy=options.ppo.entropy_coef) if options.adaptive else None
         self.stage, self.scores = options.first_stage, list[float]()
         if self.progress.iteration:
             self._recall([r for r in read(run.out / "metrics.jsonl") if r["iteration"] <= self.progress.iteration])
-
-    def _begin(self) -> Progress:
-        last = checkpoint.latest(self.run.out)
-        if not self.run.resume:
-            if self.run.out.is_dir() and any(self.run.out.iterdir()):
-                raise UsageError(f"{self.run.out} is not empty", advice="go on with --resume, or name another folder")
-            settled: dict[str, Any] = msgspec.to_builtins(self.options)
-            return Progress(seed=self.run.seed, encoder_version=VERSION, options=settled)
-        if last is None:
-            raise UsageError(f"there is no checkpoint in {self.run.out}", advice="leave --resume out to begin")
-        progress = checkpoint.load(last, self.model, self.optimizer)
-        if progress.encoder_version != VERSION:
-            raise ModelError(
-                f"{last} was trained with encoder version {progress.encoder_version}, this is {VERSION}",
-                advice="train anew into another folder",
-            )
-        if progress.seed != self.run.seed:
-            raise UsageError(f"{last} was begun with seed {progress.seed}", advice=f"give --seed {progress.seed}")
-        return progress
 
     def _recall(self, records: list[dict[str, float]]) -> None:
         """Stage, scores and coefficients as they stood after the last of the records."""
