@@ -77,12 +77,25 @@ def test_a_hand_is_worth_its_best_partition(deck, size):
     assert doudizhu.hand_value(hand) >= best if fours else doudizhu.hand_value(hand) == best
 
 
-@pytest.mark.parametrize("hand", ["34567", "333444", "3334", "55556", "33344456", "BR3", "5555BR", "334455", "3456789"])
+@pytest.mark.parametrize(
+    "hand", ["34567", "333444", "3334", "55556", "33344456", "BR3", "5555BR", "334455", "3456789", "3344556677899"]
+)
 def test_hands_with_chains_planes_and_bombs_are_worth_their_best_partition(hand):
     assert doudizhu.hand_value(hand) == best_of_all_partitions(hand)
     partition = [doudizhu.move(action).cards for action in doudizhu.best_partition(hand)]
     assert sorted("".join(partition)) == sorted(hand)
     assert sum(worth(cards) - 7 for cards in partition) == doudizhu.hand_value(hand)
+
+
+def test_hands_full_of_pairs_are_worth_their_best_partition():
+    """Two chains from one rank: the second may be no longer than what the first leaves without a gap."""
+    rng = random.Random(3)
+    for _ in range(300):
+        low = rng.randint(0, 4)
+        hand = "".join(doudizhu.RANKS[r] * rng.choice((0, 1, 2, 2, 2)) for r in range(low, low + 8))
+        partition = [doudizhu.move(action).cards for action in doudizhu.best_partition(hand)]
+        assert sorted("".join(partition)) == sorted(hand)
+        assert sum(worth(cards) - 7 for cards in partition) == doudizhu.hand_value(hand), hand
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def test_fewest_plays_is_the_oracles(oracle):
         ("345555666777", 2),  # the fourth 5 is no kicker of its own plane
         ("3334445556667778889J", 2),
         ("33334444", 2),
+        ("3344556677899", 3),  # 3456789 leaves 34567 and 9, not a second 3456789
     ],
 )
 def test_known_hands(hand, plays):

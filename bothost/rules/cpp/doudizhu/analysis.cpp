@@ -164,12 +164,13 @@ struct Walk {
       const int s0 = w == width ? start : 0;
       for (RankMask starts = detail::runs(mask, kMinChain[w]) >> s0 << s0; starts; starts &= starts - 1) {
         const int s = std::countr_zero(starts);
-        int n = w == width && s == start ? std::max(length, kMinChain[w]) : kMinChain[w];
+        const int shortest = w == width && s == start ? std::max(length, kMinChain[w]) : kMinChain[w];
+        const int longest = std::min(std::countr_one(mask >> s), kMaxChain[w]);
         Cards body = 0;
-        for (int r = s; r < s + n - 1; ++r) body += card(r, w);
-        for (; n <= kMaxChain[w] && s + n <= kChainRanks && (mask >> (s + n - 1) & 1); ++n) {
-          body += card(s + n - 1, w);
+        for (int n = 1; n <= longest; ++n) {
           const int top = s + n - 1;
+          body += card(top, w);
+          if (n < shortest) continue;
           // A plane is counted among the plays with its kickers, by close.
           if (w == 3)
             rest.plane_length[static_cast<std::size_t>(rest.num_planes++)] = static_cast<std::uint8_t>(n);
