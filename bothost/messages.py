@@ -230,7 +230,10 @@ class CancelTimer(Message, frozen=True):
 
 
 class Remember(Message, frozen=True):
-    """Store durably what a resume by a fresh process needs (a game id, a session token)."""
+    """Store durably what a resume by a fresh process needs (a game id, a session token).
+
+    It takes the place of what was remembered before; {}: nothing is needed any more.
+    """
 
     memo: Json
 

@@ -432,8 +432,8 @@ class Account:
         return self._memo
 
     def remember(self, memo: Json) -> None:
-        self._memo = {**self._memo, **memo}
-        self._house.remember(self, self._memo)
+        self._memo = memo
+        self._house.remember(self, memo)
 
     def status(self) -> Json:
         """For ``bothost status``."""

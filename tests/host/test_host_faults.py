@@ -35,6 +35,16 @@ def every_move_has_its_row_and_none_was_illegal(kit, server):
     assert kit.count("decisions") == kit.count("(SELECT DISTINCT game_id, seat, seq, substep, attempt FROM decisions)")
 
 
+async def test_what_an_adapter_remembers_takes_the_place_of_what_it_did_before(kit):
+    async with faulty(kit, Faults(), accounts=1) as (_, host):
+        await kit.until(lambda: any(account.connection.connected for account in host.accounts))
+        (account,) = host.accounts
+        for memo in ({"table": "1", "hand": "2"}, {"table": "3"}, {}):
+            account.remember(memo)
+            assert account.memo() == memo
+    assert [memo for (memo,) in kit.rows("SELECT memo FROM memos WHERE account = 'ada'")] == ["{}"]
+
+
 @pytest.mark.parametrize(
     ("name", "faults"),
     [
