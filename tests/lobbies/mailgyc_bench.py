@@ -12,8 +12,11 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.mailgyc_session import MailgycOptions
 
+from .adapter_bench import AdapterBench, told
+
 ACCOUNT = Account(name="ada", url="ws://lobby.example:8080", user_agent="bot/1")
 COOKIE = '"2|1:0|10:planted-cookie"'
+GAME = rules.game("doudizhu", preset="mailgyc")
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 LEVELS = [{"level": 1, "number": 33}, {"level": 2, "number": 0}, {"level": 3, "number": 0}]
 HANDS = {
@@ -24,36 +27,10 @@ HANDS = {
 BOTTOM = [16, 51, 42]
 
 
-class Bench:
-    """An adapter without sockets; keeps what it says and folds what it tells."""
-
+class Bench(AdapterBench):
     def __init__(self, uid=2, memo=None, **options):
-        self.adapter = MailgycLobby(ACCOUNT, MailgycOptions(**options))
+        super().__init__(MailgycLobby(ACCOUNT, MailgycOptions(**options)), GAME, memo)
         self.uid = uid
-        self.out = []
-        self.view = None
-        self.memo = dict(memo or {})
-        self.conn = 0
-
-    def feed(self, item):
-        out = self.adapter.feed(item)
-        for output in out:
-            match output:
-                case m.OpenSocket():
-                    self.conn = output.conn
-                case m.Remember():
-                    self.memo.update(msgspec.json.decode(msgspec.json.encode(output.memo)))
-                case m.HandStarted():
-                    self.view = rules.game("doudizhu", preset="mailgyc").new_view(output.seat)
-                case m.Snapshot():
-                    self.view = rules.game("doudizhu", preset="mailgyc").view_from_snapshot(output.view)
-                case m.Delta():
-                    assert output.seq == self.view.seq
-                    self.view.observe_all(output.events)
-                case m.ActionRequest():
-                    assert self.view.asked and output.seq == self.view.seq
-        self.out += out
-        return out
 
     def hear(self, code, **body):
         return self.feed(m.Frame(self.conn, wire.encode(code, **body)))
@@ -90,16 +67,6 @@ class Bench:
         self.hear(wire.CALLED, uid=4, rob=0, landlord=2, multiple=30, pokers=BOTTOM)
         return self
 
-    def request(self):
-        return [o for o in self.out if isinstance(o, m.ActionRequest)][-1]
-
-    def act(self, action):
-        request = self.request()
-        return self.feed(m.Act(request.table, request.request_id, (action,)))
-
-    def lose(self):
-        return self.feed(m.SocketClosed(self.conn, 1006))
-
     def resume(self, room=1):
         return self.log_in(room, m.Resume(("1",), self.memo))
 
@@ -125,10 +92,6 @@ def picture(room, uid, state=1, hands=None, turn=2, last=(2, []), robs=(-1, -1, 
 
 def said(outputs):
     return [json.loads(o.data) for o in outputs if isinstance(o, m.SendFrame) and o.data != "ping"]
-
-
-def told(outputs, kind):
-    return [o for o in outputs if isinstance(o, kind)]
 
 
 PLAYED = {2: sorted(HANDS[2] + BOTTOM), 3: HANDS[3], 4: HANDS[4]}

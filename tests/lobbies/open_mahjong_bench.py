@@ -3,16 +3,17 @@
 import json
 from pathlib import Path
 
-import msgspec
-
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
 
+from .adapter_bench import AdapterBench
+
 PASSWORD = "planted-Passw0rd!m"
 ACCOUNT = Account(name="ada", url="ws://lobby.example:8081", password=PASSWORD, user_agent="bot/1")
+GAME = rules.game("mahjong", preset="open-mahjong")
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 ME, OTHERS = 10_000_001, (10_000_002, 10_000_003, 10_000_004)
 GAME_ID = "e46c17f6-98fd-466d-a58b-2554a6dfd03c"
@@ -32,48 +33,13 @@ ROOM = {
 HAND = [11, 12, 13, 21, 22, 23, 31, 32, 33, 41, 41, 45, 46]
 
 
-class Bench:
-    """An adapter without sockets; folds what it tells as a host does."""
-
+class Bench(AdapterBench):
     def __init__(self, memo=None, account=ACCOUNT, user=ME, **options):
-        self.adapter = OpenMahjong(account, OpenMahjongOptions(**options))
+        super().__init__(OpenMahjong(account, OpenMahjongOptions(**options)), GAME, memo)
         self.user = user
-        self.out = []
-        self.view = None
-        self.memo = dict(memo or {})
-        self.conn = 0
-        self.timers = {}
-
-    def feed(self, item):
-        out = self.adapter.feed(item)
-        for output in out:
-            match output:
-                case m.OpenSocket():
-                    self.conn = output.conn
-                case m.SetTimer():
-                    self.timers[output.name] = output.after_s
-                case m.CancelTimer():
-                    self.timers.pop(output.name, None)
-                case m.Remember():
-                    self.memo = msgspec.json.decode(msgspec.json.encode(output.memo))
-                case m.HandStarted():
-                    self.view = rules.game("mahjong", preset="open-mahjong").new_view(output.seat)
-                case m.Snapshot():
-                    self.view = rules.game("mahjong", preset="open-mahjong").view_from_snapshot(output.view)
-                case m.Delta():
-                    assert output.seq == self.view.seq
-                    self.view.observe_all(output.events)
-                case m.ActionRequest():
-                    assert self.view.asked and output.seq == self.view.seq
-        self.out += out
-        return out
 
     def hear(self, kind, **body):
         return self.feed(m.Frame(self.conn, json.dumps({"type": kind, "success": True, **body})))
-
-    def fire(self, name):
-        assert self.timers.pop(name, None) is not None, f"no timer {name}"
-        return self.feed(m.TimerFired(name))
 
     def dial(self, command=None):
         self.feed(command or m.Authenticate(self.memo))
@@ -131,16 +97,6 @@ class Bench:
         self.ask_hand(1, ["cut"], 4, deal_tile_type="deal_tile")
         return self
 
-    def request(self):
-        return told(self.out, m.ActionRequest)[-1]
-
-    def act(self, action):
-        request = self.request()
-        return self.feed(m.Act(request.table, request.request_id, (action,)))
-
-    def lose(self):
-        return self.feed(m.SocketClosed(self.conn, 1006))
-
     def come_back(self, info, known=("room-1",)):
         self.log_in(m.Resume(known, self.memo))
         self.hear("message", message="reconnect_ask", message_info={"title": "-", "content": "-"})
@@ -162,7 +118,3 @@ def game_info(seat, hand, tick=0, users=None, **changes):
 
 def said(outputs):
     return [json.loads(o.data) for o in outputs if isinstance(o, m.SendFrame)]
-
-
-def told(outputs, kind):
-    return [o for o in outputs if isinstance(o, kind)]

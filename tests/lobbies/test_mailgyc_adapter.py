@@ -13,7 +13,8 @@ from bothost.lobbies.base import Capabilities
 from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.mailgyc_hand import MailgycHand
 
-from .mailgyc_bench import HANDS, Bench, Transcript, picture, told
+from .adapter_bench import told
+from .mailgyc_bench import HANDS, Bench, Transcript, picture
 
 # ------------------------------------------------------------------------------------------------------- transcripts
 

@@ -7,7 +7,8 @@ import pytest
 from bothost import messages as m
 from bothost.lobbies import mailgyc_protocol as wire
 
-from .mailgyc_bench import COOKIE, HANDS, LEVELS, Bench, Transcript, picture, playing, said, told
+from .adapter_bench import told
+from .mailgyc_bench import COOKIE, HANDS, LEVELS, Bench, Transcript, picture, playing, said
 
 # -------------------------------------------------------------------------------------------------------- logging in
 

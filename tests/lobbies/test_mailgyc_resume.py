@@ -3,7 +3,8 @@
 from bothost import messages as m
 from bothost.lobbies import mailgyc_protocol as wire
 
-from .mailgyc_bench import HANDS, LEVELS, Bench, picture, playing, said, told
+from .adapter_bench import told
+from .mailgyc_bench import HANDS, LEVELS, Bench, picture, playing, said
 
 
 def test_trap_after_a_reconnect_every_message_is_ignored_until_the_room_is_named():

@@ -12,7 +12,8 @@ from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Capabilities
 from bothost.lobbies.open_mahjong import OpenMahjong
 
-from .open_mahjong_bench import TRANSCRIPTS, Bench, said, told
+from .adapter_bench import told
+from .open_mahjong_bench import TRANSCRIPTS, Bench, said
 
 # -------------------------------------------------------------------------------------------------------- transcripts
 

@@ -4,7 +4,8 @@ import pytest
 
 from bothost import messages as m
 
-from .open_mahjong_bench import GAME_ID, HAND, ME, Bench, game_info, said, told
+from .adapter_bench import told
+from .open_mahjong_bench import GAME_ID, HAND, ME, Bench, game_info, said
 
 
 def back_info(tick=4, seat=1, own=(*HAND, 14), **changes):

@@ -3,7 +3,8 @@
 from bothost import messages as m
 from bothost.lobbies.open_mahjong import MOST_ATTEMPTS
 
-from .open_mahjong_bench import Bench, said, told
+from .adapter_bench import told
+from .open_mahjong_bench import Bench, said
 
 
 def test_trap_an_illegal_move_is_met_by_silence():
