@@ -1,6 +1,11 @@
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bothost import rules
+
+# How long an example takes says how busy the machine is: that is what benchmarks are for.
+settings.register_profile("bothost", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("bothost")
 
 
 @pytest.fixture(autouse=True)
