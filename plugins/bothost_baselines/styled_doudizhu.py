@@ -13,6 +13,7 @@ import msgspec
 
 from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, Game, View, doudizhu
+from bothost_baselines.style import StyleOptions
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
     "steady": {},
@@ -34,12 +35,12 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 Weight = Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
     """A style, and habits in which this player differs from it. Habits are in half points: a play of the hand costs 14,
     and a rank is worth 2."""
 
-    style: str = "steady"
-    """One of ``STYLES``."""
+    STYLES: ClassVar[Mapping[str, Mapping[str, Any]]] = STYLES
+
     aggression: Weight = None
     """For any play that answers an enemy, against passing."""
     bombs: Weight = None
@@ -69,15 +70,6 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it sees plays that win for certain."""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=1000)] | None = None
     """Of its moods: it draws from the softmax of its likes over this many half points; 0: always what it likes best."""
-
-    def __post_init__(self) -> None:
-        if self.style not in STYLES:
-            raise ValueError(f"there is no style {self.style!r}: {', '.join(STYLES)}")
-
-    def habits(self) -> dict[str, Any]:
-        """What ``doudizhu.Style`` takes."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "style"}
-        return {**STYLES[self.style], **{name: value for name, value in given.items() if value is not None}}
 
 
 class StyledDoudizhuPlayer(Player):

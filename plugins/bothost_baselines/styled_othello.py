@@ -12,6 +12,7 @@ import msgspec
 from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, View
 from bothost.rules.othello import WEIGHTS, judge
+from bothost_baselines.style import StyleOptions
 
 STYLES: Mapping[str, Mapping[str, float]] = {
     "steady": {},
@@ -29,11 +30,11 @@ STYLES: Mapping[str, Mapping[str, float]] = {
 Weight = Annotated[float, msgspec.Meta(ge=-10, le=10)] | None
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
     """A style, and weights in which this player differs from it."""
 
-    style: str = "steady"
-    """One of ``STYLES``."""
+    STYLES: ClassVar[Mapping[str, Mapping[str, Any]]] = STYLES
+
     mobility: Weight = None
     """Of the share of moves; this and the next four as multiples of the rule player's weights."""
     frontier: Weight = None
@@ -54,16 +55,11 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
     """Of its moods: it draws from the softmax of its judgements over this many discs; 0: always the best."""
 
-    def __post_init__(self) -> None:
-        if self.style not in STYLES:
-            raise ValueError(f"there is no style {self.style!r}: {', '.join(STYLES)}")
-
     def settled(self) -> dict[str, float]:
         """Every weight by its name."""
         plain = {"mobility": 1.0, "frontier": 1.0, "corners": 1.0, "stability": 1.0, "danger": 1.0}
         plain |= {"edges": 0.0, "greed": 0.0, "depth": 2, "solve_from": 6, "temperature": 0.0}
-        given = {name: getattr(self, name) for name in plain}
-        return {**plain, **STYLES[self.style], **{name: value for name, value in given.items() if value is not None}}
+        return plain | self.habits()
 
 
 class StyledOthelloPlayer(Player):
