@@ -18,6 +18,7 @@ import safetensors.torch
 import torch
 
 from bothost.errors import ModelError, UsageError
+from bothost.strategy import TrainingRun
 
 STATE, MODEL, OPTIMIZER = "state.json", "model.safetensors", "optimizer.safetensors"
 KEPT = 2
@@ -87,6 +88,18 @@ def last(folder: Path) -> Path:
     if found is None:
         raise UsageError(f"there is no checkpoint in {folder}", advice="leave --resume out to begin")
     return found
+
+
+def take_up(out: Path, *, seed: int, minutes: float | None = None, command: str = "") -> TrainingRun:
+    """The run of a training that goes on in ``out`` where an earlier one left it, and begins where there was none: of
+    a reproduction, which may be killed at any moment and run again.
+
+    One that was killed before its first checkpoint begins anew: what it left in ``out`` is removed.
+    """
+    resume = latest(out) is not None
+    if not resume:
+        shutil.rmtree(out, ignore_errors=True)
+    return TrainingRun(out=out, seed=seed, minutes=minutes, resume=resume, command=command)
 
 
 def check_empty(folder: Path) -> None:

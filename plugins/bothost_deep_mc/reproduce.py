@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable, TrainingRun
+from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost.training.metrics import read
 from bothost_deep_mc.options import Options as TrainOptions
@@ -106,8 +106,7 @@ class DeepMcReproduction(Reproduction):
         given: dict[str, Any] = {"iterations": rounds, "hands": 256, "minibatch": 512, "branches": 0, **nothing}
         given |= {"evaluate_every": 5, "evaluation_deals": 150, **kind}
         options = msgspec.convert(given | self.options.training, TrainOptions)
-        resume = out.is_dir() and checkpoint.latest(out) is not None
-        Training(options, TrainingRun(out=out, seed=seed, resume=resume)).train(lambda *_, **__: None)
+        Training(options, checkpoint.take_up(out, seed=seed)).train(lambda *_, **__: None)
         return [record for record in read(out / "metrics.jsonl") if "landlord" in record]
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable, TrainingRun
+from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost.training.metrics import read
 from bothost_mahjong_ppo.train import MahjongPpoTrainer
@@ -79,9 +79,7 @@ class MahjongPpoReproduction(Reproduction):
 def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int) -> list[float]:
     """Mean score a hand, update by update, of one training, which goes on where an earlier run left it."""
     out = run.out / folder
-    training = TrainingRun(
-        out=out, seed=seed, resume=out.is_dir() and checkpoint.latest(out) is not None, command=run.command
-    )
+    training = checkpoint.take_up(out, seed=seed, command=run.command)
     MahjongPpoTrainer(msgspec.convert(size, TrainOptions)).train(training, lambda *_args, **_more: None)
     return [record["mean_score"] for record in read(out / "metrics.jsonl")]
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable, TrainingRun
+from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost_phase_ppo.decide import PhasePpo
 from bothost_phase_ppo.train import Options as TrainOptions
@@ -86,13 +86,7 @@ class PhasePpoReproduction(Reproduction):
             size |= {"environments": 8, "ppo": {"minibatch": 65536}}
         options = msgspec.convert({**size, **self.options.training}, TrainOptions)
         minutes = self.options.full_minutes if run.full else self.options.minutes
-        training = TrainingRun(
-            out=out,
-            seed=run.seed,
-            minutes=minutes,
-            resume=out.is_dir() and checkpoint.latest(out) is not None,
-            command=run.command,
-        )
+        training = checkpoint.take_up(out, seed=run.seed, minutes=minutes, command=run.command)
         PhasePpoTrainer(options).train(training, report)
         return out / "weights"
 

@@ -143,3 +143,15 @@ def test_levels_are_the_versions_after_so_many_samples(tmp_path):
     assert version == 3 and progress.samples == 3 * 8 * 16
     assert loop.version_at(tmp_path, 0.0)[0] == 0
     assert loop.version_at(tmp_path, 1e9)[0] == 4
+
+
+def test_a_training_is_taken_up_where_it_was_left_and_begun_where_no_checkpoint_is(tmp_path):
+    begun = checkpoint.take_up(tmp_path / "run", seed=7, minutes=2.0, command="x")
+    assert begun == TrainingRun(out=tmp_path / "run", seed=7, minutes=2.0, command="x")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").write_text("{}")  # killed before the first checkpoint
+    assert not checkpoint.take_up(tmp_path / "run", seed=7).resume
+    checkpoint.check_empty(tmp_path / "run")
+    run(tmp_path / "run", msgspec.structs.replace(OPTIONS, iterations=1))
+    kept = sorted(tmp_path.rglob("*"))
+    assert checkpoint.take_up(tmp_path / "run", seed=7).resume and sorted(tmp_path.rglob("*")) == kept
