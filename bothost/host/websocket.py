@@ -17,7 +17,7 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
-from websockets.protocol import OPEN
+from websockets.protocol import CONNECTING, OPEN
 from websockets.uri import parse_uri
 
 try:
@@ -29,6 +29,10 @@ OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 WRITE_LIMIT = 4 * 1024 * 1024
 """Bytes that may wait for a peer that does not read, before the connection is given up."""
+
+
+TEXT, BINARY = 0x81, 0x82
+"""First bytes of messages in one frame: FIN and opcode."""
 
 
 class OpenFailed(Exception):
@@ -52,12 +56,15 @@ class WebSocket(asyncio.Protocol):
         on_close: Callable[[int, str], None],
     ) -> None:
         self._protocol = ClientProtocol(parse_uri(url), max_size=max_bytes)
+        self._max_bytes = max_bytes
         self._headers = headers
         self._on_message = on_message
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._partial = b""
+        """The beginning of a frame whose end has not come yet."""
         self._parts: list[bytes] = []
         self._text = True
         self._flushing = False
@@ -115,6 +122,48 @@ class WebSocket(asyncio.Protocol):
         self._flush()
 
     def data_received(self, data: bytes) -> None:
+        """Messages in one frame, nearly all there is, are taken here, at a quarter of what the protocol's parser costs.
+        It gets everything else, frame by frame, so that each of the two knows where the next one begins."""
+        if self._protocol.state is CONNECTING:
+            data = self._shake_hands(data)
+        if self._protocol.state is not OPEN:
+            self._protocol_reads(data)
+            return
+        if self._partial:
+            data, self._partial = self._partial + data, b""
+        at, size = 0, len(data)
+        while at < size:
+            whole = _frame_at(data, at, self._max_bytes)
+            if whole is None:
+                self._protocol_reads(data[at:])  # it knows what is wrong with it
+                return
+            start, end = whole
+            if end > size:
+                self._partial = data[at:]
+                return
+            head = data[at]
+            if head in (TEXT, BINARY) and not self._parts:
+                self._message(data[start:end], head == TEXT)
+            else:
+                self._protocol_reads(data[at:end])
+            at = end
+            if self._protocol.state is not OPEN:
+                self._protocol_reads(data[at:])
+                return
+
+    def _shake_hands(self, data: bytes) -> bytes:
+        """Let the protocol read the answer to our handshake, and nothing after it."""
+        before = len(self._partial)
+        self._partial += data
+        end = self._partial.find(b"\r\n\r\n")
+        size = len(data) if end < 0 else end + 4 - before
+        self._protocol_reads(data[:size])
+        if self._protocol.state is not CONNECTING:
+            self._partial = b""
+        return data[size:]
+
+    def _protocol_reads(self, data: bytes) -> None:
+        """The handshake, control frames, fragments, and what is no websocket at all."""
         protocol = self._protocol
         protocol.receive_data(data)
         for event in protocol.events_received():
@@ -125,6 +174,7 @@ class WebSocket(asyncio.Protocol):
         self._after_input()
 
     def eof_received(self) -> None:
+        self._partial = b""
         self._protocol.receive_eof()
         self._after_input()
 
@@ -191,9 +241,9 @@ class WebSocket(asyncio.Protocol):
         if self._closed or self._protocol.state is not OPEN:
             return
         if isinstance(data, str):
-            self._out.append(_whole_frame(0x81, data.encode(), self._mask()))
+            self._out.append(_whole_frame(TEXT, data.encode(), self._mask()))
         else:
-            self._out.append(_whole_frame(0x82, data, self._mask()))
+            self._out.append(_whole_frame(BINARY, data, self._mask()))
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
@@ -261,6 +311,28 @@ class WebSocket(asyncio.Protocol):
         said = self._protocol.close_rcvd or self._protocol.close_sent  # theirs, or why we failed the connection
         self.closed = (said.code, said.reason) if said is not None else (1006, "")
         self._on_close(*self.closed)
+
+
+def _frame_at(data: bytes, at: int, most: int) -> tuple[int, int] | None:
+    """Where the payload of the frame that begins at ``at`` starts and ends (RFC 6455, 5.2). It may end behind the data;
+    so far as the length itself has not come yet, the frame is said to end there. None: masked, or longer than ``most``.
+    """
+    size = len(data)
+    if at + 2 > size:
+        return at, size + 1
+    length = data[at + 1]
+    start = at + 2
+    if length == 126:
+        start = at + 4
+        length = int.from_bytes(data[at + 2 : start], "big")
+    elif length == 127:
+        start = at + 10
+        length = int.from_bytes(data[at + 2 : start], "big")
+    elif length > 127:
+        return None
+    if start > size:
+        return at, size + 1
+    return (start, start + length) if length <= most else None
 
 
 def _whole_frame(head: int, payload: bytes, mask: bytes) -> bytes:

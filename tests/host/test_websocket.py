@@ -2,9 +2,14 @@
 
 import asyncio
 import contextlib
+import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from websockets.asyncio.server import serve
+from websockets.frames import Frame, Opcode
+from websockets.server import ServerProtocol
 
 from bothost.host.websocket import OpenFailed, WebSocket
 
@@ -164,3 +169,101 @@ async def test_a_server_that_speaks_no_websocket_is_an_error():
     async with running:
         with pytest.raises(OpenFailed):
             await Client().open(f"ws://127.0.0.1:{running.sockets[0].getsockname()[1]}/")
+
+
+# ---------------------------------------------------------------------------------------------------- frames in pieces
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self):
+        self.written = b""
+
+    def set_write_buffer_limits(self, high):
+        pass
+
+    def is_closing(self):
+        return False
+
+    def can_write_eof(self):
+        return False
+
+    def write(self, data):
+        self.written += data
+
+    def abort(self):
+        pass
+
+
+def frame(opcode, data, fin=True):
+    return Frame(opcode, data, fin).serialize(mask=False)
+
+
+messages = st.tuples(
+    st.booleans(), st.one_of(st.text(max_size=40), st.sampled_from(["x" * 125, "ü" * 63, "y" * 70_000]))
+)
+
+
+@st.composite
+def conversations(draw):
+    """(bytes as a server sends them, the messages in them, the pings in them)."""
+    data, told, pings = b"", [], 0
+    for text, content in draw(st.lists(messages, max_size=6)):
+        opcode, payload = (Opcode.TEXT if text else Opcode.BINARY), content.encode()
+        cuts = sorted(draw(st.lists(st.integers(0, len(payload)), max_size=2)))
+        parts = [payload[a:b] for a, b in itertools.pairwise([0, *cuts, len(payload)])]
+        for number, part in enumerate(parts):
+            data += frame(opcode if number == 0 else Opcode.CONT, part, number == len(parts) - 1)
+            if draw(st.booleans()):
+                data += frame(Opcode.PING, b"?")  # allowed between fragments too
+                pings += 1
+        told.append(content if text else payload)
+    return data, told, pings
+
+
+async def in_pieces(after_handshake, cuts):
+    """What a socket tells when the answer to its handshake, and then this, come cut at these places."""
+    client, wire = Client(), Wire()
+    socket = WebSocket("ws://lobby/", (), 1 << 17, client.messages.append, client.close)
+    socket.connection_made(wire)
+    lobby = ServerProtocol()
+    lobby.receive_data(wire.written)
+    (request,) = lobby.events_received()
+    lobby.send_response(lobby.accept(request))
+    wire.written = b""
+    data = b"".join(lobby.data_to_send()) + after_handshake
+    places = sorted(cut % (len(data) + 1) for cut in cuts)
+    for start, end in itertools.pairwise([0, *places, len(data)]):
+        if start < end:
+            socket.data_received(data[start:end])
+    await asyncio.sleep(0)
+    lobby.receive_data(wire.written)
+    return client, lobby.events_received()
+
+
+@given(conversations(), st.lists(st.integers(0, 1 << 20), max_size=8))
+def test_frames_arrive_whole_wherever_the_network_cuts_them(conversation, cuts):
+    data, told, pings = conversation
+    client, answers = asyncio.run(in_pieces(data, cuts))
+    assert client.messages == told
+    assert [answer.opcode for answer in answers] == [Opcode.PONG] * pings
+
+
+@pytest.mark.parametrize("cuts", [[], range(1000)], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (Frame(Opcode.TEXT, b"{}").serialize(mask=True), 1002),
+        (frame(Opcode.CONT, b"{}"), 1002),
+        (frame(Opcode.TEXT, b"begun", fin=False) + frame(Opcode.TEXT, b"{}"), 1002),
+        (b"\xc1\x00", 1002),
+        (b"\x81\x7f" + (1 << 40).to_bytes(8, "big"), 1009),
+        (frame(Opcode.TEXT, b"\xff"), 1007),
+    ],
+    ids=["masked", "no beginning", "no end", "reserved bit", "too long", "not UTF-8"],
+)
+async def test_a_bad_frame_ends_the_connection_and_nothing_behind_it_is_heard(bad, code, cuts):
+    client, answers = await in_pieces(frame(Opcode.TEXT, b"good") + bad + frame(Opcode.TEXT, b"behind"), cuts)
+    assert client.messages == ["good"]
+    assert [int.from_bytes(answer.data[:2], "big") for answer in answers] == [code]
