@@ -30,6 +30,8 @@ PLAIN = TILE_PLANES * PLANE + 4 * (ROW_PLANES + INTEGER_PLANES)
 STATE = PLAIN + MATRIX_PLANES * PLANE + 4 * (LOOK_AHEAD_PLANES - MATRIX_PLANES)
 DEPTH = 3
 """Own draws that the look-ahead planes reach."""
+CHUNK = 64
+"""Positions encoded at a time, which stay in the cache."""
 VERSION = 1
 """Version of this encoding and of the blocks that it is made of."""
 BLOCKS = {"tiles": 1, "integers": 1, f"look_ahead_{DEPTH}": 1, "prospect": 1}
@@ -40,38 +42,48 @@ def supports(game: Game) -> bool:
     return game.name == "mahjong" and all(game.blocks[name].version == version for name, version in BLOCKS.items())
 
 
-def encode_state(view: View, out: FloatArray) -> None:
-    """The numbers (2296,) of a seat that is asked."""
-    tiles, integers = view.encode("tiles"), view.encode("integers")
-    ahead = view.encode(f"look_ahead_{DEPTH}")
-    parts = (
-        tiles[:TILE_PLANES].reshape(-1),
-        tiles[TILE_PLANES:, :, 0].reshape(-1),
-        integers[:, :, 0].reshape(-1),
-        ahead[:MATRIX_PLANES].reshape(-1),
-        ahead[MATRIX_PLANES:, :, 0].reshape(-1),
-    )
-    np.concatenate(parts, out=out)
-
-
-def encode_prospects(view: View, legal: ActionArray, out: FloatArray) -> None:
-    """Into ``out`` (193, 20) what the legal actions lead to; the other rows become 0."""
-    out[:] = 0.0
-    given = view.encode_actions("prospect", legal)
-    value = given[:, VALUE]
-    out[legal, :NATIVE_PROSPECT] = given
-    out[legal, NATIVE_PROSPECT] = value >= 1.0
-    out[legal, NATIVE_PROSPECT + 1] = np.log(np.maximum(value, np.exp(-FARTHEST))) / FARTHEST
-
-
 def encode(views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
-    """States (n, 2296) and prospects (n, 193, 20)."""
+    """States (n, 2296) and prospects (n, 193, 20) of seats that are asked; prospects of illegal actions are 0."""
     states = np.empty((len(views), STATE), np.float32)
     prospects = np.empty((len(views), ACTIONS, PROSPECT), np.float32)
-    for row, of_actions, view, actions in zip(states, prospects, views, legal, strict=True):
-        encode_state(view, row)
-        encode_prospects(view, actions, of_actions)
+    encode_into(views, legal, states, prospects)
     return states, prospects
+
+
+def encode_into(views: Sequence[View], legal: Sequence[ActionArray], states: FloatArray, prospects: FloatArray) -> None:
+    """As ``encode``, into arrays of the caller's."""
+    for first in range(0, len(views), CHUNK):
+        part = slice(first, first + CHUNK)
+        _encode_states(views[part], states[part])
+        _encode_prospects(views[part], legal[part], prospects[part])
+
+
+def _encode_states(views: Sequence[View], out: FloatArray) -> None:
+    n = len(views)
+    tiles = np.empty((n, TILE_PLANES + ROW_PLANES, 4, 34), np.float32)
+    integers = np.empty((n, INTEGER_PLANES, 4, 34), np.float32)
+    ahead = np.empty((n, LOOK_AHEAD_PLANES, 4, 34), np.float32)
+    for i, view in enumerate(views):
+        view.encode("tiles", tiles[i])
+        view.encode("integers", integers[i])
+        view.encode(f"look_ahead_{DEPTH}", ahead[i])
+    parts = (
+        tiles[:, :TILE_PLANES],
+        tiles[:, TILE_PLANES:, :, 0],
+        integers[:, :, :, 0],
+        ahead[:, :MATRIX_PLANES],
+        ahead[:, MATRIX_PLANES:, :, 0],
+    )
+    np.concatenate([part.reshape(n, -1) for part in parts], axis=1, out=out)
+
+
+def _encode_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: FloatArray) -> None:
+    out[:] = 0.0
+    given = np.concatenate([view.encode_actions("prospect", of) for view, of in zip(views, legal, strict=True)])
+    at = np.repeat(np.arange(len(views)), [len(of) for of in legal]), np.concatenate(legal)
+    value = given[:, VALUE, None]
+    behind = np.log(np.maximum(value, np.exp(-FARTHEST))) / FARTHEST
+    out[at] = np.concatenate((given, value >= 1.0, behind), axis=1)
 
 
 def masks(legal: Sequence[ActionArray]) -> npt.NDArray[np.bool_]:

@@ -5,48 +5,49 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from bothost.rules import Game, mahjong
+from bothost.rules import Game, View, mahjong
+from bothost.training import ppo
 from bothost.training.ppo import Float, masked_log_probs, value_loss
 from bothost_mahjong_ppo.decide import REWARD_SCALE
-from bothost_mahjong_ppo.encode import ACTIONS
-from bothost_mahjong_ppo.model import OBSERVATION
-from bothost_mahjong_ppo.selfplay import observe
+from bothost_mahjong_ppo.encode import masks
+from bothost_mahjong_ppo.model import MahjongNet
+from bothost_mahjong_ppo.selfplay import observed
 
 MINIBATCH = 64
 PASSES = 3
 """Over each chunk of hands."""
+BISECTIONS = 20
 
 
 def lessons(game: Game, hands: int, seed: int) -> tuple[Float, np.ndarray, np.ndarray, Float]:
     """Decisions of four rule players: observations (n, 6836), masks (n, 193), actions (n,), scaled scores (n,)."""
-    rng = np.random.default_rng(seed)
-    observations: list[Float] = []
-    masks: list[np.ndarray] = []
+    views: list[View] = []
     actions: list[int] = []
     scores: list[float] = []
     for number in range(hands):
         state = game.new_state((seed + number) % 2**63)
-        seats = []
         while not state.terminal:
             seat = state.to_act[0]
-            observation, mask = np.empty(OBSERVATION, np.float32), np.zeros(ACTIONS, np.bool_)
-            mask[observe(state, seat, observation, 0.0, rng)] = True
-            action = mahjong.rule_choice(state.view(seat))[0]
-            if mask.sum() > 1:
-                observations.append(observation)
-                masks.append(mask)
+            view = state.view(seat)
+            action = mahjong.rule_choice(view)[0]
+            if len(view.legal()) > 1:
+                views.append(view)
                 actions.append(action)
-                seats.append(seat)
             state.apply(seat, action)
-        scores += [state.returns[seat] * REWARD_SCALE for seat in seats]
-    return np.stack(observations), np.stack(masks), np.array(actions, np.int64), np.array(scores, np.float32)
+        scores += [state.returns[view.seat] * REWARD_SCALE for view in views[len(scores) :]]
+    legal = [view.legal() for view in views]
+    return observed(views, legal), masks(legal), np.array(actions, np.int64), np.array(scores, np.float32)
 
 
-def imitate(model: torch.nn.Module, game: Game, hands: int, seed: int, *, rate: float, chunk: int = 64) -> float:
+def imitate(
+    model: MahjongNet, game: Game, hands: int, seed: int, *, rate: float, entropy: float = 0.0, chunk: int = 64
+) -> float:
     """Teach the model ``hands`` hands of the rule player; returns its agreement on the last tenth, which it
     had not seen.
 
-    Minimises cross-entropy of the actions and half the squared error of the scores.
+    Minimises cross-entropy of the actions and half the squared error of the scores. ``entropy``: the least mean entropy
+    that is left, in nats. A clone is so sure of all that it does that reinforcement learning would never see anything
+    else, so its logits shrink until it has as much: then what was a close decision is an open one.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, eps=1e-5)
     generator = torch.Generator().manual_seed(seed)
@@ -57,19 +58,44 @@ def imitate(model: torch.nn.Module, game: Game, hands: int, seed: int, *, rate: 
             group["lr"] = rate * (1.0 - begin / taught)
         orders = [torch.randperm(len(fields[0]), generator=generator) for _ in range(PASSES)]
         for index in (part for order in orders for part in torch.split(order, MINIBATCH)):
-            observations, masks, actions, scores = (field[index] for field in fields)
+            observations, legal, actions, scores = (field[index] for field in fields)
             logits, values = model(observations)
-            loss = torch.nn.functional.nll_loss(masked_log_probs(logits, masks), actions) + value_loss(values, scores)
+            loss = torch.nn.functional.nll_loss(masked_log_probs(logits, legal), actions) + value_loss(values, scores)
             optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-    return agreement(model, game, max(1, hands - taught), seed + taught)
+    legal, actions, logits = _unseen(model, game, max(1, hands - taught), seed + taught)
+    model.cool(cooling(logits, legal, entropy))
+    return _agreement(logits, legal, actions)
+
+
+def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int) -> float:
+    """Share of the rule player's decisions among several actions that are the model's most probable ones."""
+    legal, actions, logits = _unseen(model, game, hands, seed)
+    return _agreement(logits, legal, actions)
 
 
 @torch.inference_mode()
-def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int) -> float:
-    """Share of the rule player's decisions among several actions that are the model's most probable ones."""
-    observations, masks, actions, _ = (torch.from_numpy(f) for f in lessons(game, hands, seed))
-    logits, _ = model(observations)
-    return float((masked_log_probs(logits, masks).argmax(dim=1) == actions).float().mean())
+def _unseen(model: torch.nn.Module, game: Game, hands: int, seed: int) -> tuple[torch.Tensor, ...]:
+    observations, legal, actions, _ = (torch.from_numpy(f) for f in lessons(game, hands, seed))
+    return legal, actions, model(observations)[0]
+
+
+def _agreement(logits: torch.Tensor, legal: torch.Tensor, actions: torch.Tensor) -> float:
+    return float((masked_log_probs(logits, legal).argmax(dim=1) == actions).float().mean())
+
+
+def cooling(logits: torch.Tensor, legal: torch.Tensor, entropy: float) -> float:
+    """The factor of at most 1 by which logits (B, A) shrink to this mean entropy; 1 where they have as much already."""
+
+    def mean_entropy(factor: float) -> float:
+        return float(ppo.entropy(masked_log_probs(factor * logits, legal)).mean())
+
+    low, high = 0.0, 1.0
+    if mean_entropy(high) >= entropy:
+        return high
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean_entropy(middle) >= entropy else (low, middle)
+    return low

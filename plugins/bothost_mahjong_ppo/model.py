@@ -1,7 +1,8 @@
 """The network: a trunk over the state, logits from it and from each action's prospect, and a value.
 
 state (2296) and, in training, hidden (680) → 128 → 128 → 193 logits and the value; to each logit is added what a small
-network, the same for all actions, makes of the action's prospect (20 → 32 → 1).
+network, the same for all actions, makes of the action's prospect (20 → 32 → 1). The trunk shifts that one's hidden
+layer: what a danger or a worth weighs depends on the position.
 """
 
 from __future__ import annotations
@@ -30,15 +31,19 @@ class MahjongNet(nn.Module):
     def __init__(self, *, look_ahead: bool = True, oracle: bool = True) -> None:
         super().__init__()
         self.look_ahead = look_ahead
+        self.learns_trunk = True
+        """Whether gradients reach the trunk, or what reads it alone."""
         self.state = nn.Linear(STATE, WIDTH)
         self.hidden = nn.Linear(HIDDEN, WIDTH, bias=False) if oracle else None
         self.second = nn.Linear(WIDTH, WIDTH)
         self.policy = nn.Linear(WIDTH, ACTIONS)
         self.value = nn.Linear(WIDTH, 1)
         self.prospect_first = nn.Linear(PROSPECT, PROSPECT_WIDTH)
+        self.prospect_context = nn.Linear(WIDTH, PROSPECT_WIDTH, bias=False)
         self.prospect_second = nn.Linear(PROSPECT_WIDTH, 1)
         if self.hidden is not None:
             nn.init.zeros_(self.hidden.weight)  # as if nothing was given, until it is learnt what it is good for
+        nn.init.zeros_(self.prospect_context.weight)  # prospects alone, until it is learnt what they depend on
         nn.init.orthogonal_(self.policy.weight, 0.01)  # all legal actions almost equally likely at first
         nn.init.orthogonal_(self.prospect_second.weight, 0.1)
         nn.init.orthogonal_(self.value.weight, 1.0)
@@ -46,18 +51,37 @@ class MahjongNet(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        state, prospects = observations[:, :STATE], observations[:, STATE : STATE + PROSPECTS]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_trunk):
+            body = self._body(observations)
+        logits = self.policy(body)
+        if self.look_ahead:
+            prospects = observations[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT)
+            logits = logits + self._of_prospects(prospects, body)
+        return logits, self.value(body).squeeze(-1)
+
+    def _body(self, observations: Tensor) -> Tensor:
+        state = observations[:, :STATE]
         if not self.look_ahead:
             state = torch.nn.functional.pad(state[:, :PLAIN], (0, STATE - PLAIN))
         body = self.state(state)
         if self.hidden is not None:
             body = body + self.hidden(observations[:, STATE + PROSPECTS :])
-        body = self.second(body.relu()).relu()
-        logits = self.policy(body)
-        if self.look_ahead:
-            of_actions = prospects.reshape(-1, ACTIONS, PROSPECT)
-            logits = logits + self.prospect_second(self.prospect_first(of_actions).relu()).squeeze(-1)
-        return logits, self.value(body).squeeze(-1)
+        return self.second(body.relu()).relu()
+
+    def _of_prospects(self, prospects: Tensor, body: Tensor) -> Tensor:
+        """(B, 193). Most rows are 0, those of illegal actions: they all come to the same, which is computed once."""
+        context = self.prospect_context(body)
+        empty = self.prospect_second((self.prospect_first.bias + context).relu())
+        at = (prospects != 0.0).any(dim=2).nonzero(as_tuple=True)
+        given = self.prospect_first(prospects[at]) + context[at[0]]
+        return empty.expand(-1, ACTIONS).index_put(at, self.prospect_second(given.relu()).squeeze(1))
+
+    @torch.no_grad()
+    def cool(self, factor: float) -> None:
+        """Multiply all logits by ``factor``."""
+        for layer in (self.policy, self.prospect_second):
+            layer.weight.mul_(factor)
+            layer.bias.mul_(factor)
 
     def deployed(self) -> MahjongNet:
         """The same network without an input for hidden features, as ``graph`` has it: what it is with all of them
@@ -87,17 +111,24 @@ def graph() -> onnx.ModelProto:
         linear("body", "policy", "from_body"),
         linear("body", "value", "value_column"),
         helper.make_node("Squeeze", ["value_column", "axes"], ["values"]),
-        helper.make_node("Reshape", ["prospects", "by_action"], ["p"]),
+        helper.make_node("Reshape", ["prospects", "flat"], ["p"]),
         linear("p", "prospect_first", "q"),
-        helper.make_node("Relu", ["q"], ["r"]),
-        linear("r", "prospect_second", "s"),
+        helper.make_node("Reshape", ["q", "by_action"], ["by_position"]),
+        helper.make_node("Gemm", ["body", "prospect_context.weight"], ["shift"], transB=1),
+        helper.make_node("Unsqueeze", ["shift", "axes"], ["context"]),
+        helper.make_node("Add", ["by_position", "context"], ["shifted"]),
+        helper.make_node("Relu", ["shifted"], ["r"]),
+        helper.make_node("Reshape", ["r", "flat_hidden"], ["r_flat"]),
+        linear("r_flat", "prospect_second", "s"),
         helper.make_node("Reshape", ["s", "by_row"], ["from_prospects"]),
         helper.make_node("Add", ["from_body", "from_prospects"], ["logits"]),
     ]
     parameters = [TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT) for name, shape in shapes.items()]
     constants = [
         helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
-        helper.make_tensor("by_action", TensorProto.INT64, [2], [-1, PROSPECT]),
+        helper.make_tensor("flat", TensorProto.INT64, [2], [-1, PROSPECT]),
+        helper.make_tensor("by_action", TensorProto.INT64, [3], [-1, ACTIONS, PROSPECT_WIDTH]),
+        helper.make_tensor("flat_hidden", TensorProto.INT64, [2], [-1, PROSPECT_WIDTH]),
         helper.make_tensor("by_row", TensorProto.INT64, [2], [-1, ACTIONS]),
     ]
 

@@ -1,7 +1,8 @@
 """Hands of the learner against three others, and the curriculum of these.
 
-The learner sits in seat i mod 4 of hand i. All its decisions of a hand are one trajectory, whose only reward is the
-score at the end. What is played is a function of the seed, the learner and the opponents alone.
+The learner sits in seat i mod 4 of hand i, and in further ones where it is its own opponent. All decisions of one seat
+in a hand are one trajectory, whose only reward is the score at the end. What is played is a function of the seed, the
+learner and the opponents alone.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from bothost.rules import Game, State, mahjong
+from bothost.rules import ActionArray, Game, State, View, mahjong
 from bothost.training.ppo import Batch, Float, PpoOptions, generalized_advantages
-from bothost.training.rollout import choose
+from bothost.training.rollout import Choice, choose
 from bothost_mahjong_ppo.decide import REWARD_SCALE
-from bothost_mahjong_ppo.encode import ACTIONS, PROSPECT, STATE, encode_prospects, encode_state
+from bothost_mahjong_ppo.encode import ACTIONS, PROSPECT, STATE, encode_into, masks
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS
 from bothost_mahjong_ppo.oracle import encode_hidden
 
@@ -26,9 +27,10 @@ CURRICULUM: tuple[Seats, ...] = (
     ("random", "random", "simple"),
     ("rule", "rule", "rule"),
     ("rule", "past", "past"),
+    ("rule", "self", "self"),
 )
 """Opponents by stage: the first two are the source's; the strong rule player stands for average people; ``past`` is a
-past version of the learner."""
+past version of the learner, ``self`` the learner itself, which learns from these seats too."""
 
 
 def stage_after(stage: int, scores: Sequence[float], *, window: int, least: float) -> int:
@@ -50,11 +52,9 @@ class Hands(NamedTuple):
     """Played hands."""
 
     batch: Batch
-    """The learner's decisions, hand by hand."""
+    """The learner's decisions, hand by hand and seat by seat."""
     scores: Float
-    """(hands,): the learner's, in points."""
-    wins: int
-    """Hands that the learner won."""
+    """Of each of the learner's seats in each hand, in points."""
 
 
 Scripted = Callable[[State, int, np.random.Generator], int]
@@ -79,9 +79,12 @@ class _Hand:
     """One hand under way."""
 
     def __init__(self, state: State, learner: int, opponents: Opponents) -> None:
-        self.state, self.learner = state, learner
+        self.state = state
         self.player = {(learner + 1 + i) % 4: name for i, name in enumerate(opponents.seats)}
-        self.decisions: list[int] = []
+        self.decisions: dict[int, list[int]] = {
+            seat: [] for seat in range(4) if self.player.get(seat, "self") == "self"
+        }
+        """Of the learner, by its seats."""
 
     def advance(self, rng: np.random.Generator) -> int | None:
         """Play until a network is asked: its seat; None: the hand is over."""
@@ -94,14 +97,21 @@ class _Hand:
         return None
 
 
-def observe(state: State, seat: int, out: Float, share: float, rng: np.random.Generator) -> np.ndarray:
-    """The observation (6836,) of a seat that is asked, with a share of the hidden features; returns what is legal."""
-    view = state.view(seat)
-    legal = view.legal()
-    encode_state(view, out[:STATE])
-    encode_prospects(view, legal, out[STATE : STATE + PROSPECTS].reshape(ACTIONS, PROSPECT))
-    out[STATE + PROSPECTS :] = encode_hidden(state, seat, share, rng)
-    return legal
+def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator) -> tuple[Float, np.ndarray]:
+    """Observations (n, 6836) of seats that are asked, with a share of the hidden features, and masks (n, 193)."""
+    views = [state.view(seat) for state, seat in positions]
+    legal = [view.legal() for view in views]
+    observations = observed(views, legal)
+    for (state, seat), out in zip(positions, observations, strict=True):
+        out[STATE + PROSPECTS :] = encode_hidden(state, seat, share, rng)
+    return observations, masks(legal)
+
+
+def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:
+    """Observations (n, 6836) without hidden features."""
+    out = np.zeros((len(views), OBSERVATION), np.float32)
+    encode_into(views, legal, out[:, :STATE], out[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT))
+    return out
 
 
 class _Memory:
@@ -110,19 +120,27 @@ class _Memory:
     def __init__(self) -> None:
         self.observations: list[Float] = []
         self.masks: list[np.ndarray] = []
-        self.numbers: list[tuple[int, float, float]] = []
+        self.choices: list[Choice] = []
+        self.size = 0
+
+    def add(self, observations: Float, legal: np.ndarray, choice: Choice) -> range:
+        """Where the decisions are now."""
+        self.observations.append(observations)
+        self.masks.append(legal)
+        self.choices.append(choice)
+        self.size += len(observations)
+        return range(self.size - len(observations), self.size)
 
     def batch(self, hands: Sequence[_Hand], options: PpoOptions) -> Batch:
-        """The samples, hand by hand, with advantages and targets."""
-        order = np.concatenate([np.array(hand.decisions, np.int64) for hand in hands])
-        values = np.array([value for _, _, value in self.numbers], np.float32)
+        """The samples, hand by hand and seat by seat, with advantages and targets."""
+        values = np.concatenate([choice.values for choice in self.choices])
         advantages, returns = np.empty_like(values), np.empty_like(values)
-        for hand in hands:
-            rows = hand.decisions
-            if not rows:  # the hand was over before the learner was asked
-                continue
+        trajectories = [
+            (rows, hand.state.returns[seat]) for hand in hands for seat, rows in hand.decisions.items() if rows
+        ]  # without those of seats that were never asked
+        for rows, score in trajectories:
             rewards = np.zeros((len(rows), 1), np.float32)
-            rewards[-1] = hand.state.returns[hand.learner] * REWARD_SCALE
+            rewards[-1] = score * REWARD_SCALE
             dones = np.zeros((len(rows), 1), np.bool_)
             dones[-1] = True
             made = generalized_advantages(
@@ -134,10 +152,27 @@ class _Memory:
                 gae_lambda=options.gae_lambda,
             )
             advantages[rows], returns[rows] = made[0][:, 0], made[1][:, 0]
-        actions = np.array([action for action, _, _ in self.numbers], np.int64)
-        log_probs = np.array([log_prob for _, log_prob, _ in self.numbers], np.float32)
-        fields = (np.stack(self.observations), np.stack(self.masks), actions, log_probs, advantages, returns)
-        return Batch(*(torch.from_numpy(field[order]) for field in fields))
+        order = np.concatenate([rows for rows, _ in trajectories])
+        fields = (
+            _ordered(self.observations, order),
+            _ordered(self.masks, order),
+            _ordered([choice.actions for choice in self.choices], order),
+            _ordered([choice.log_probs for choice in self.choices], order),
+            advantages[order],
+            returns[order],
+        )
+        return Batch(*(torch.from_numpy(field) for field in fields))
+
+
+def _ordered(parts: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """The rows of all parts, without a second copy of all of them."""
+    out = np.empty((len(order), *parts[0].shape[1:]), parts[0].dtype)
+    place = np.argsort(order)
+    first = 0
+    for part in parts:
+        out[place[first : first + len(part)]] = part
+        first += len(part)
+    return out
 
 
 def play(
@@ -158,13 +193,13 @@ def play(
         asked = [(hand, seat) for hand in running if (seat := hand.advance(rng)) is not None]
         running = [hand for hand, _ in asked]
         for own in (True, False):
-            group = [(hand, seat) for hand, seat in asked if (seat == hand.learner) == own]
+            group = [(hand, seat) for hand, seat in asked if (seat in hand.decisions) == own]
             if group:
                 model = learner if own else opponents.past
                 assert model is not None
                 _decide(group, model, memory if own else None, share if own else 0.0, rng)
-    scores = np.array([hand.state.returns[hand.learner] for hand in table], np.float32)
-    return Hands(memory.batch(table, options), scores, int((scores > 0).sum()))
+    scores = np.array([hand.state.returns[seat] for hand in table for seat in hand.decisions], np.float32)
+    return Hands(memory.batch(table, options), scores)
 
 
 def _decide(
@@ -174,15 +209,10 @@ def _decide(
     share: float,
     rng: np.random.Generator,
 ) -> None:
-    observations = np.empty((len(group), OBSERVATION), np.float32)
-    masks = np.zeros((len(group), ACTIONS), np.bool_)
-    for (hand, seat), out, mask in zip(group, observations, masks, strict=True):
-        mask[observe(hand.state, seat, out, share, rng)] = True
-    choice = choose(model, observations, masks, rng)
-    for i, (hand, seat) in enumerate(group):
-        if memory is not None:
-            hand.decisions.append(len(memory.numbers))
-            memory.observations.append(observations[i])
-            memory.masks.append(masks[i])
-            memory.numbers.append((int(choice.actions[i]), float(choice.log_probs[i]), float(choice.values[i])))
-        hand.state.apply(seat, int(choice.actions[i]))
+    observations, legal = observe([(hand.state, seat) for hand, seat in group], share, rng)
+    choice = choose(model, observations, legal, rng)
+    if memory is not None:
+        for (hand, seat), at in zip(group, memory.add(observations, legal, choice), strict=True):
+            hand.decisions[seat].append(at)
+    for (hand, seat), action in zip(group, choice.actions.tolist(), strict=True):
+        hand.state.apply(seat, action)

@@ -70,6 +70,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Hands of the rule player to imitate before; 0: none, a pure run."""
     imitation_rate: float = 2e-3
     """Learning rate of the imitation."""
+    imitation_entropy: float = 0.0
+    """Mean entropy that the imitation leaves at least, in nats."""
+    trunk: bool = True
+    """Whether PPO changes the trunk, too; else what reads it alone."""
     pool_every: int = 10
     """Updates between two versions of the model pool."""
     newest_share: float = 0.5
@@ -110,8 +114,7 @@ class Training:
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
         self.game = game("mahjong", preset=options.preset)
         self.progress = begun_or_resumed(run, VERSION, self.model, self.optimizer)
-        if not run.resume:
-            self.progress.options = msgspec.to_builtins(options)
+        self.progress.options |= msgspec.to_builtins(options)
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
         self.weights = Coefficients(entropy=options.ppo.entropy_coef) if options.adaptive else None
@@ -147,11 +150,13 @@ class Training:
                     self.options.imitation_hands,
                     self.run.seed + 2**40,
                     rate=self.options.imitation_rate,
+                    entropy=self.options.imitation_entropy,
                 )
                 self.progress.options["imitation_agreement"] = round(agreed, 4)
             self.pool.add(0, self.model)
         self.progress.seconds = before + time.monotonic() - started
         checkpoint.save(self.run.out, self.progress, self.model, self.optimizer)
+        self.model.learns_trunk = self.options.trunk
         with Metrics(self.run.out, after=self.progress.iteration) as metrics:
             while self.part_done() < 1.0:
                 figures = self.update()
@@ -189,7 +194,7 @@ class Training:
         figures = {
             **terms,
             "mean_score": float(hands.scores.mean()),
-            "win_rate": hands.wins / options.hands,
+            "win_rate": float((hands.scores > 0).mean()),
             "hidden_share": share,
             "stage": float(self.stage),
             "entropy_coef": settled.entropy_coef,

@@ -15,7 +15,7 @@ from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions
 from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, STATE, encode, encode_state, masks
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, STATE, encode, masks
 from bothost_mahjong_ppo.imitate import agreement, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
@@ -58,8 +58,7 @@ def trained(tmp_path_factory):
 def test_rows_that_are_all_ones_or_zeros_are_one_number():
     state, seat = positions(1)[20]
     view = state.view(seat)
-    out = np.empty(STATE, np.float32)
-    encode_state(view, out)
+    out = encode([view], [view.legal()])[0][0]
     assert set(np.unique(out)) <= {0.0, 1.0}
     tiles = view.encode("tiles")
     np.testing.assert_array_equal(out[: 13 * 136], tiles[:13].reshape(-1))
@@ -98,10 +97,8 @@ def test_what_is_shipped_has_no_input_for_hidden_features_and_is_the_network_wit
     assert "hidden.weight" in net.state_dict() and "hidden.weight" not in net.deployed().state_dict()
     strategy = MahjongPpo(PlayOptions(), model)
     found = positions(1)[::4]
-    observations = np.empty((len(found), OBSERVATION), np.float32)
-    legal = [
-        observe(s, seat, out, 0.0, np.random.default_rng(0)) for (s, seat), out in zip(found, observations, strict=True)
-    ]
+    observations, _ = observe(found, 0.0, np.random.default_rng(0))
+    legal = [s.legal(seat) for s, seat in found]
     with torch.no_grad():
         logits, values = net(torch.from_numpy(observations))
     policies, scores = strategy.infer([s.view(seat) for s, seat in found], legal)
