@@ -14,15 +14,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bothost.strategy import LoggedStep, Trajectory
+from bothost.errors import UsageError
+from bothost.rules import FloatArray
+from bothost.strategy import LoggedGames, LoggedStep, Trajectory
+from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import Batch, Bool, Float, PpoOptions, masked_log_probs
 from bothost.training.rollout import Task
 
@@ -78,11 +81,38 @@ def behaviour(step: LoggedStep) -> float:
     return float(np.log(max(odds[at] / odds.sum(), 1e-30)))
 
 
-class LoggedHands:
-    """Logged trajectories of a two-seat game, encoded in files that are mapped, not read: memory does not grow."""
+class Encoded(NamedTuple):
+    """What a model learns from the T decisions of one trajectory."""
 
-    def __init__(self, folder: Path, task: Task) -> None:
-        self.task = task
+    observations: FloatArray
+    """(T, observation_size)."""
+    rewards: Float
+    """(T,): what follows each decision."""
+
+
+class HandEncoder(Protocol):
+    """How trajectories of a game become observations and rewards."""
+
+    @property
+    def observation_size(self) -> int: ...
+
+    @property
+    def num_actions(self) -> int: ...
+
+    @property
+    def precision(self) -> npt.DTypeLike:
+        """Of the observations as they are kept."""
+        ...
+
+    def __call__(self, hand: Trajectory) -> Encoded | None:
+        """None: the hand is not of this game, or not as this encoder reads it."""
+        ...
+
+
+class LoggedHands:
+    """Logged trajectories, encoded in files that are mapped, not read: memory does not grow."""
+
+    def __init__(self, folder: Path) -> None:
         self.offsets: npt.NDArray[np.int64] = np.array(json.loads((folder / DONE).read_text())["offsets"], np.int64)
         """(hands + 1,): where each trajectory begins."""
         self._observations = np.load(folder / "observations.npy", mmap_mode="r")
@@ -98,12 +128,21 @@ class LoggedHands:
         return int(self.offsets[-1])
 
     @classmethod
-    def encoded(cls, folder: Path, task: Task, hands: Iterable[Trajectory]) -> LoggedHands:
+    def encoded(cls, folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> LoggedHands:
         """Encode trajectories into ``folder``, or take what an earlier run left there complete."""
         if not (folder / DONE).exists():
             folder.mkdir(parents=True, exist_ok=True)
-            _encode(folder, task, hands)
-        return cls(folder, task)
+            _encode(folder, encoder, hands)
+        return cls(folder)
+
+    @classmethod
+    def of_splits(cls, folder: Path, encoder: HandEncoder, games: LoggedGames) -> tuple[LoggedHands, LoggedHands]:
+        """The hands to learn from and those to measure by: splits "train" and "val" of a dataset, each encoded in a
+        folder of its own. Raises UsageError where there is nothing to learn from."""
+        train, val = (cls.encoded(folder / split, encoder, games.trajectories(split)) for split in ("train", "val"))
+        if not len(train):
+            raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
+        return train, val
 
     def batch(self, model: torch.nn.Module, options: PpoOptions, rng: np.random.Generator, samples: int) -> Batch:
         """About so many samples: whole hands, drawn with replacement."""
@@ -119,15 +158,27 @@ class LoggedHands:
         for hand in range(len(self)):
             first, end = self.offsets[hand], self.offsets[hand + 1]
             with torch.inference_mode():
-                values = model(torch.from_numpy(np.array(self._observations[first:end])))[1].float().numpy()
+                values = model(torch.from_numpy(self._observed(slice(first, end))))[1].float().numpy()
             following = np.cumsum(self._rest[first:end, 2][::-1])[::-1]
             total += float(np.square(values - following).sum())
         return total / max(1, self.decisions)
 
+    def evaluation(self, pool: ModelPool, model: torch.nn.Module) -> dict[str, dict[str, float]]:
+        """What a training changed: the value error of the pool's first version and of its last. ``model`` is one to
+        load them into."""
+        errors = []
+        for version in (pool.versions[0], pool.versions[-1]):
+            pool.load(version, model)
+            errors.append(round(self.value_error(model), 6))
+        return {"value_error_on_val": {"before": errors[0], "after": errors[1]}}
+
+    def _observed(self, rows: slice | npt.NDArray[np.int64]) -> Float:
+        return np.array(self._observations[rows], np.float32)
+
     def _batch(self, model: torch.nn.Module, options: PpoOptions, hands: npt.NDArray[np.int64]) -> Batch:
         lengths = self.offsets[hands + 1] - self.offsets[hands]
         rows = np.concatenate([np.arange(self.offsets[h], self.offsets[h + 1]) for h in hands])
-        observations, masks = np.array(self._observations[rows]), np.array(self._masks[rows])
+        observations, masks = self._observed(rows), np.array(self._masks[rows])
         rest = np.array(self._rest[rows])
         actions = rest[:, 0].astype(np.int64)
         with torch.inference_mode():
@@ -158,20 +209,54 @@ def rewards_of(leads: Float, turns: Float, final: float, scale: float) -> Float:
     return rewards
 
 
-def _encode(folder: Path, task: Task, hands: Iterable[Trajectory]) -> None:
+class LeadEncoder:
+    """Two-seat games whose rewards are changes of the score lead, as ``rollout.Rollout`` gives them to self-play."""
+
+    precision = np.float32
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.observation_size = task.observation_size
+        self.num_actions = task.game.num_actions
+
+    def __call__(self, hand: Trajectory) -> Encoded | None:
+        task = self.task
+        block = hand.game.blocks[task.observation] if hand.game.name == task.game.name else None
+        if block is None or block.version != task.game.blocks[task.observation].version or len(hand.scores) != 2:
+            return None
+        observations = np.empty((len(hand.steps), task.observation_size), np.float32)
+        scores = np.empty((len(hand.steps), 2), np.float32)
+        for i, step in enumerate(hand.steps):
+            step.view.encode(task.observation, observations[i])
+            step.view.encode(task.scores, scores[i])
+        mine, other = hand.scores[hand.seat], hand.scores[1 - hand.seat]
+        final = mine if mine + other == 0.0 else mine - other  # some lobbies tell leads, others each seat's points
+        counts = float(task.final(np.array([final], np.float32))[0])
+        leads = scores[:, 0] - scores[:, 1]
+        return Encoded(observations, rewards_of(leads, observations[:, task.turns], counts, task.reward_scale))
+
+
+def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
     offsets = [0]
-    shapes: Mapping[str, tuple[tuple[int, ...], Any]] = {
-        "observations": ((task.observation_size,), np.float32),
-        "masks": ((task.game.num_actions,), np.bool_),
+    shapes: dict[str, tuple[tuple[int, ...], npt.DTypeLike]] = {
+        "observations": ((encoder.observation_size,), encoder.precision),
+        "masks": ((encoder.num_actions,), np.bool_),
         "rest": ((3,), np.float32),
     }
     files = {name: (folder / f"{name}.raw").open("wb") for name in shapes}
     try:
         for hand in hands:
-            if len(hand.scores) != 2 or not hand.steps or not _fits(task, hand):
+            encoded = encoder(hand) if hand.steps else None
+            if encoded is None:
                 continue
-            for name, rows in zip(shapes, _rows(task, hand), strict=True):
-                rows.tofile(files[name])
+            masks = np.zeros((len(hand.steps), encoder.num_actions), np.bool_)
+            rest = np.empty((len(hand.steps), 3), np.float32)
+            for i, step in enumerate(hand.steps):
+                masks[i, step.legal] = True
+                rest[i, :2] = step.action, behaviour(step)
+            rest[:, 2] = encoded.rewards
+            for name, rows in zip(shapes, (encoded.observations, masks, rest), strict=True):
+                rows.astype(shapes[name][1]).tofile(files[name])
             offsets.append(offsets[-1] + len(hand.steps))
     finally:
         for file in files.values():
@@ -184,26 +269,3 @@ def _encode(folder: Path, task: Task, hands: Iterable[Trajectory]) -> None:
                 made.write(block)
         (folder / f"{name}.raw").unlink()
     (folder / DONE).write_text(json.dumps({"offsets": offsets}))
-
-
-def _fits(task: Task, hand: Trajectory) -> bool:
-    block = hand.game.blocks[task.observation] if hand.game.name == task.game.name else None
-    return block is not None and block.version == task.game.blocks[task.observation].version
-
-
-def _rows(task: Task, hand: Trajectory) -> tuple[Float, Bool, Float]:
-    steps = hand.steps
-    observations = np.empty((len(steps), task.observation_size), np.float32)
-    masks = np.zeros((len(steps), task.game.num_actions), np.bool_)
-    scores = np.empty((len(steps), 2), np.float32)
-    rest = np.empty((len(steps), 3), np.float32)
-    for i, step in enumerate(steps):
-        step.view.encode(task.observation, observations[i])
-        step.view.encode(task.scores, scores[i])
-        masks[i, step.legal] = True
-        rest[i, :2] = step.action, behaviour(step)
-    mine, other = hand.scores[hand.seat], hand.scores[1 - hand.seat]
-    final = mine if mine + other == 0.0 else mine - other  # some lobbies tell leads, others each seat's points
-    counts = float(task.final(np.array([final], np.float32))[0])
-    rest[:, 2] = rewards_of(scores[:, 0] - scores[:, 1], observations[:, task.turns], counts, task.reward_scale)
-    return observations, masks, rest

@@ -101,12 +101,13 @@ class MahjongPpoPlayer(Player):
 
     def choose(self, view: View, legal: ActionArray, probabilities: FloatArray, value: float) -> Decision:
         """One of ``legal`` by ``probabilities`` (193,)."""
-        policy = probabilities[legal]
+        policy, temperature = probabilities[legal], self.strategy.temperature
         return Decision(
-            action=int(legal[choose(policy, self.strategy.temperature, self.seed, view)]),
+            action=int(legal[choose(policy, temperature, self.seed, view)]),
             policy=policy.tolist(),
             value=float(value),
             phase=view.phase,
+            stats={"temperature": temperature} if temperature else None,
             model_sha256=self.strategy.session.model.sha256,
             encoder_version=VERSION,
         )

@@ -7,11 +7,14 @@ layer: what a danger or a worth weighs depends on the position.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import torch
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
+from bothost.training import checkpoint
 from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE
 from bothost_mahjong_ppo.oracle import HIDDEN
 
@@ -66,15 +69,17 @@ class MahjongNet(nn.Module):
         body = self.state(state)
         if self.hidden is not None:
             body = body + self.hidden(observations[:, STATE + PROSPECTS :])
-        return self.second(body.relu()).relu()
+        hidden: Tensor = self.second(body.relu())
+        return hidden.relu()
 
     def _of_prospects(self, prospects: Tensor, body: Tensor) -> Tensor:
         """(B, 193). Most rows are 0, those of illegal actions: they all come to the same, which is computed once."""
         context = self.prospect_context(body)
-        empty = self.prospect_second((self.prospect_first.bias + context).relu())
+        empty: Tensor = self.prospect_second((self.prospect_first.bias + context).relu())
         at = (prospects != 0.0).any(dim=2).nonzero(as_tuple=True)
         given = self.prospect_first(prospects[at]) + context[at[0]]
-        return empty.expand(-1, ACTIONS).index_put(at, self.prospect_second(given.relu()).squeeze(1))
+        values: Tensor = self.prospect_second(given.relu()).squeeze(1)
+        return empty.expand(-1, ACTIONS).index_put(at, values)
 
     @torch.no_grad()
     def cool(self, factor: float) -> None:
@@ -82,6 +87,13 @@ class MahjongNet(nn.Module):
         for layer in (self.policy, self.prospect_second):
             layer.weight.mul_(factor)
             layer.bias.mul_(factor)
+
+    def begin_with(self, file: Path) -> None:
+        """Take the parameters of a shipped network, which ignores hidden features. Raises ModelError where the file has
+        no such network."""
+        shipped = MahjongNet(oracle=False)
+        checkpoint.load_model(file, shipped)
+        self.load_state_dict(shipped.state_dict(), strict=False)
 
     def deployed(self) -> MahjongNet:
         """The same network without an input for hidden features, as ``graph`` has it: what it is with all of them

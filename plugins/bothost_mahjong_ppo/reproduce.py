@@ -12,8 +12,8 @@ import numpy as np
 from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost.training.metrics import read
-from bothost_mahjong_ppo.train import MahjongPpoTrainer
 from bothost_mahjong_ppo.train import Options as TrainOptions
+from bothost_mahjong_ppo.train import Training
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "(a) standard PPO, plain features": {"look_ahead": False, "oracle": False, "adaptive": False},
@@ -80,7 +80,7 @@ def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int
     """Mean score a hand, update by update, of one training, which goes on where an earlier run left it."""
     out = run.out / folder
     training = checkpoint.take_up(out, seed=seed, command=run.command)
-    MahjongPpoTrainer(msgspec.convert(size, TrainOptions)).train(training, lambda *_args, **_more: None)
+    Training(msgspec.convert(size, TrainOptions), training).go_on(lambda *_args, **_more: None)
     return [record["mean_score"] for record in read(out / "metrics.jsonl")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,16 +13,18 @@ import msgspec
 import numpy as np
 import torch
 
-from bothost import ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.rules import game
 from bothost.training import checkpoint, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
 from bothost.training.loop import anneal, begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
-from bothost.training.publish import write_manifest, write_version
+from bothost.training.offpolicy import LoggedHands
+from bothost.training.publish import WEIGHTS, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
 from bothost_mahjong_ppo.imitate import imitate
+from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import MahjongNet, graph
 from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
 from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents, play, stage_after
@@ -60,8 +62,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     adaptive: bool = True
     """Whether the coefficients of entropy and approximate KL are steered; else ``ppo`` has them."""
     steering: SteeringOptions = SteeringOptions()
-    first_stage: int = 0
-    """Of the curriculum, to begin with."""
+    first_stage: int | None = None
+    """Of the curriculum, to begin with; None: the first, or of a retraining the last."""
     window: int = 10
     """Updates over which progress is measured."""
     least_score: float = 2.0
@@ -80,10 +82,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Share of hands with past selves that have the newest version."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
+    logged_share: float = 0.25
+    """When retraining: logged samples beside those of self-play, as a part of these."""
     ppo: ppo.PpoOptions = ppo.PpoOptions(epochs=2, minibatch=512, entropy_coef=0.01, gae_lambda=0.95, target_kl=0.05)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.first_stage < len(CURRICULUM):
+        if self.first_stage is not None and not 0 <= self.first_stage < len(CURRICULUM):
             raise ValueError(f"first_stage must be within 0 and {len(CURRICULUM) - 1}")
         if self.hands < 1 or self.window < 1:
             raise ValueError("hands and window must be at least 1")
@@ -102,12 +106,44 @@ class MahjongPpoTrainer(Trainer):
         training.go_on(report)
         return training.publish()
 
+    def retrain(
+        self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
+    ) -> dict[str, Any]:
+        """Hands against the rule player and itself, mixed with logged ones, whose trajectories V-trace corrects:
+        ``bothost.training.offpolicy`` says why not the log alone. Hidden features are not given, since logged hands
+        have none."""
+        options: Options = msgspec.structs.replace(self.options, oracle=False)
+        if options.first_stage is None:
+            options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)
+        if run.minutes is None and options.iterations is None:
+            run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
+        hands, unseen = LoggedHands.of_splits(run.out.parent / "encoded", MahjongHands(), games)
+
+        def more(model: torch.nn.Module, settled: ppo.PpoOptions, rng: np.random.Generator, samples: int) -> ppo.Batch:
+            return hands.batch(model, settled, rng, round(options.logged_share * samples))
+
+        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
+        training = Training(options, run, start=begin, more=more if options.logged_share else None)
+        training.go_on(report)
+        evaluation = unseen.evaluation(training.pool, MahjongNet(look_ahead=options.look_ahead))
+        return training.publish(
+            logged_decisions=hands.decisions, logged_share=options.logged_share, evaluation=evaluation
+        )
+
+
+More = Callable[[torch.nn.Module, ppo.PpoOptions, np.random.Generator, int], ppo.Batch]
+"""Makes samples beside those of an update's play, which were so many."""
+
 
 class Training:
     """One training under way, or taken up again from its last checkpoint."""
 
-    def __init__(self, options: Options, run: TrainingRun) -> None:
-        self.options, self.run = options, run
+    def __init__(
+        self, options: Options, run: TrainingRun, *, start: Path | None = None, more: More | None = None
+    ) -> None:
+        """``start``: parameters to begin with, a safetensors file of a shipped network; None: fresh ones. ``more``:
+        what each update learns from beside its play."""
+        self.options, self.run, self.more = options, run, more
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
         self.model, self.past = (MahjongNet(look_ahead=options.look_ahead) for _ in range(2))
@@ -118,7 +154,9 @@ class Training:
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
         self.weights = Coefficients(entropy=options.ppo.entropy_coef) if options.adaptive else None
-        self.stage, self.scores = options.first_stage, list[float]()
+        self.stage, self.scores = options.first_stage or 0, list[float]()
+        if start is not None and self.progress.iteration == 0:
+            self.model.begin_with(start)
         if self.progress.iteration:
             self._recall([r for r in read(run.out / "metrics.jsonl") if r["iteration"] <= self.progress.iteration])
 
@@ -171,9 +209,6 @@ class Training:
                 if over or self.progress.iteration % self.options.checkpoint_every == 0:
                     checkpoint.save(self.run.out, self.progress, self.model, self.optimizer)
                 self._tell(report, figures)
-        records = read(self.run.out / "metrics.jsonl")
-        if records:
-            plot(records, PLOTTED, self.run.out / "training.png")
 
     def update(self) -> dict[str, float]:
         """Play hands and learn from them once; returns what is recorded of it."""
@@ -189,7 +224,10 @@ class Training:
         seed = int(rng.integers(2**62))
         hands = play(self.game, self.model, Opponents(seats, self.past), options.hands, seed, settled, share)
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        terms = ppo.update(self.model, self.optimizer, hands.batch, settled, generator)
+        batch = hands.batch
+        if self.more is not None:
+            batch = ppo.joined(batch, self.more(self.model, settled, rng, batch.samples))
+        terms = ppo.update(self.model, self.optimizer, batch, settled, generator)
         self.progress.samples += hands.batch.samples
         figures = {
             **terms,
@@ -224,8 +262,11 @@ class Training:
         elif self.run.minutes is not None:
             report(int(self.progress.seconds), note, int(60 * self.run.minutes))
 
-    def publish(self) -> dict[str, Any]:
-        """Write the trained network into ``out/weights``, without its input for hidden features."""
+    def publish(self, **more: Any) -> dict[str, Any]:
+        """Plot the training, and write the trained network into ``out/weights``, without its input for hidden features;
+        ``more`` are figures for its lineage. Returns all of them."""
+        if records := read(self.run.out / "metrics.jsonl"):
+            plot(records, PLOTTED, self.run.out / "training.png")
         folder: Path = self.run.out / "weights"
         version = write_version(folder / "v1", self.model.deployed(), graph(), VERSION)
         figures = {
@@ -233,6 +274,7 @@ class Training:
             "samples": self.progress.samples,
             "minutes": round(self.progress.seconds / 60, 2),
             "stage": self.stage,
+            **more,
         }
         lineage = {
             "command": self.run.command,

@@ -18,7 +18,7 @@ from bothost.training import fleet, loop
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
-from bothost.training.offpolicy import LoggedHands
+from bothost.training.offpolicy import LeadEncoder, LoggedHands
 from bothost.training.ppo import Batch
 from bothost.training.publish import WEIGHTS, write_manifest, write_version
 from bothost.training.rollout import Task
@@ -89,32 +89,23 @@ class PhasePpoTrainer(Trainer):
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         task = self._task()
-        beside = run.out.parent / "encoded"
-        hands = {
-            split: LoggedHands.encoded(beside / split, task, games.trajectories(split)) for split in ("train", "val")
-        }
-        if not len(hands["train"]):
-            raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
+        hands, unseen = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(task), games)
         logged = round(self.options.logged_share * self.options.environments * self.options.horizon)
 
         def more(model: torch.nn.Module, rng: np.random.Generator) -> Batch:
-            return hands["train"].batch(model, self.options.ppo, rng, logged)
+            return hands.batch(model, self.options.ppo, rng, logged)
 
         begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
         extra = more if logged else None
         progress = loop.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
-        pool, model = ModelPool(run.out / "pool"), PhaseNet()
-        errors = []
-        for version in (pool.versions[0], pool.versions[-1]):
-            pool.load(version, model)
-            errors.append(round(hands["val"].value_error(model), 6))
+        model = PhaseNet()
+        evaluation = unseen.evaluation(ModelPool(run.out / "pool"), model)
         made = write_version(run.out / "weights" / "v1", model, graph(), VERSION)
-        evaluation = {"value_error_on_val": {"before": errors[0], "after": errors[1]}}
         figures = {
             "updates": progress.iteration,
             "samples": progress.samples,
             "minutes": round(progress.seconds / 60, 2),
-            "logged_decisions": hands["train"].decisions,
+            "logged_decisions": hands.decisions,
             "logged_share": self.options.logged_share,
             "evaluation": evaluation,
         }

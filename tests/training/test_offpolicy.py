@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bothost import LoggedStep, Trajectory, rules
-from bothost.training.offpolicy import UNKNOWN, LoggedHands, behaviour, rewards_of, vtrace
+from bothost.training.offpolicy import UNKNOWN, LeadEncoder, LoggedHands, behaviour, rewards_of, vtrace
 from bothost.training.ppo import PpoOptions, generalized_advantages, joined
 from bothost.training.rollout import Task
 
@@ -109,9 +109,9 @@ class Uniform(torch.nn.Module):
 
 def test_encoded_hands_come_back_with_rewards_that_sum_to_the_lead(tmp_path):
     hands = list(played())
-    logged = LoggedHands.encoded(tmp_path / "a", TASK, iter(hands))
+    logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter(hands))
     assert len(logged) == 4 and logged.decisions == sum(len(hand.steps) for hand in hands)
-    again = LoggedHands.encoded(tmp_path / "a", TASK, iter(()))  # complete already
+    again = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter(()))  # complete already
     assert again.decisions == logged.decisions
     for number, hand in enumerate(hands):
         rest = logged._rest[logged.offsets[number] : logged.offsets[number + 1]]
@@ -121,7 +121,7 @@ def test_encoded_hands_come_back_with_rewards_that_sum_to_the_lead(tmp_path):
 
 
 def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(tmp_path):
-    logged = LoggedHands.encoded(tmp_path / "a", TASK, played())
+    logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
     options = PpoOptions(gae_lambda=1.0)
     batch = logged.batch(Uniform(), options, np.random.default_rng(0), 100)
     same = logged.batch(Uniform(), options, np.random.default_rng(0), 100)
@@ -137,4 +137,4 @@ def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(t
 
 def test_hands_of_another_game_are_passed_over(tmp_path):
     other = [Trajectory(rules.game("othello"), "0", 0, (1.0, -1.0), next(played(1)).steps)]
-    assert len(LoggedHands.encoded(tmp_path / "a", TASK, iter(other))) == 0
+    assert len(LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter(other))) == 0

@@ -1,0 +1,30 @@
+"""Logged hands of mahjong, as ``bothost.training.offpolicy`` learns from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bothost import Trajectory
+from bothost.training.offpolicy import Encoded
+from bothost_mahjong_ppo.decide import REWARD_SCALE
+from bothost_mahjong_ppo.encode import ACTIONS, supports
+from bothost_mahjong_ppo.model import OBSERVATION
+from bothost_mahjong_ppo.selfplay import observed
+
+
+class MahjongHands:
+    """A seat's hand is one trajectory, whose only reward is the score at the end, as in self-play.
+
+    No hidden features: the log does not know them either.
+    """
+
+    observation_size = OBSERVATION
+    num_actions = ACTIONS
+    precision = np.float16  # most of an observation is zeros and ones, and a decision takes 14 KB as it is
+
+    def __call__(self, hand: Trajectory) -> Encoded | None:
+        if not supports(hand.game) or len(hand.scores) != hand.game.num_seats:
+            return None
+        rewards = np.zeros(len(hand.steps), np.float32)
+        rewards[-1] = REWARD_SCALE * hand.scores[hand.seat]
+        return Encoded(observed([step.view for step in hand.steps], [step.legal for step in hand.steps]), rewards)
