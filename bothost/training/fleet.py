@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
@@ -26,12 +26,10 @@ from bothost.training.checkpoint import Progress
 from bothost.training.distributed import shares
 from bothost.training.loop import Build, SelfPlayOptions
 from bothost.training.model_pool import ModelPool
-from bothost.training.processes import Answer, LocalProcesses, Lost, Process, Processes
+from bothost.training.processes import ATTEMPTS, Answer, Lost, Process, Processes, Runner, processes_of, taken
 from bothost.training.roles import Device, Played, Setup, Updated
 from bothost.training.rollout import Task
 
-ATTEMPTS = 5
-"""How often the same step may fail before the training gives up."""
 KEPT = 64
 """Past versions that stay published."""
 
@@ -39,7 +37,7 @@ KEPT = 64
 class FleetOptions(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of a training by self-play in one process or in many."""
 
-    runner: Literal["local", "ray"] = "local"
+    runner: Runner = "local"
     """Where processes run: on this machine, or where Ray puts them."""
     workers: int = 0
     """Processes that play, each ``environments`` hands at once; 0: all is done in this process."""
@@ -79,7 +77,8 @@ def train(
         return loop.train(options, task, build, run, encoder_version, report, start=start)
     _check(options, run)
     setup = Setup.of(task, build, options, options.device, options.timeout_s)
-    with _processes(options) as processes:
+    cores = options.workers + options.trainers
+    with processes_of(options.runner, options.ray_address, cores=cores, device=options.device) as processes:
         return Coordinator(options, setup, run, processes).train(encoder_version, report, start)
 
 
@@ -94,14 +93,6 @@ def _check(options: FleetOptions, run: TrainingRun) -> None:
             f"minibatches of {options.ppo.minibatch} samples cannot hold one of each of {options.workers} workers",
             advice=f"give --ppo.minibatch {options.workers} or more",
         )
-
-
-def _processes(options: FleetOptions) -> Processes:
-    if options.runner == "local":
-        return LocalProcesses()
-    from bothost.training.ray_processes import RayProcesses
-
-    return RayProcesses(options.ray_address, cores=options.workers + options.trainers, device=options.device)
 
 
 class Coordinator:
@@ -171,15 +162,7 @@ class Coordinator:
         asked = [ask(worker, order) for worker, order in zip(self.workers, orders, strict=True)]
         played = []
         for worker, order, answer in zip(self.workers, orders, asked, strict=True):
-            for attempt in range(ATTEMPTS):
-                try:
-                    played.append((answer.receive(), answer.payload))
-                    break
-                except Lost:
-                    if attempt == ATTEMPTS - 1:
-                        raise
-                    worker.restart()
-                    answer = ask(worker, order)
+            played.append(taken(worker, answer, partial(ask, worker, order), lambda got: (got.receive(), got.payload)))
         return played
 
     def _opponent(self, version: int) -> Answer:

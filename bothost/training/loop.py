@@ -50,6 +50,14 @@ class SelfPlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Updates between two checkpoints."""
     ppo: ppo.PpoOptions = ppo.PpoOptions()
 
+    def __post_init__(self) -> None:
+        counts = ("environments", "horizon", "pool_every", "checkpoint_every")
+        for name in counts if self.iterations is None else ("iterations", *counts):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        if not self.learning_rate > 0.0 or not 0.0 <= self.newest_share <= 1.0:
+            raise ValueError("learning_rate must be positive, and newest_share within 0 and 1")
+
 
 More = Callable[[torch.nn.Module, np.random.Generator], ppo.Batch]
 """Makes samples beside those of self-play, for one update of the model."""

@@ -11,13 +11,19 @@ import multiprocessing
 import os
 import signal
 import tempfile
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 from bothost.errors import BothostError
 
+ATTEMPTS = 5
+"""How often the same step may fail before a training gives up."""
+Runner = Literal["local", "ray"]
+"""Where processes run: on this machine, or where Ray puts them."""
+Taken = TypeVar("Taken")
 Role = type[Any]
 """Made from a ``Setup``; its methods return a receipt and a payload, as those of :mod:`bothost.training.roles` do."""
 
@@ -91,6 +97,32 @@ class Processes(Protocol):
     ) -> None:
         """End all processes."""
         ...
+
+
+def processes_of(runner: Runner, ray_address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) -> Processes:
+    """Where the processes of a training come from. Raises UsageError as ``RayProcesses`` does.
+
+    ``ray_address``: of the cluster; None: Ray is started on this machine, with so many ``cores``.
+    """
+    if runner == "local":
+        return LocalProcesses()
+    from bothost.training.ray_processes import RayProcesses
+
+    return RayProcesses(ray_address, cores=cores, device=device)
+
+
+def taken(process: Process, answer: Answer, ask: Callable[[], Answer], take: Callable[[Answer], Taken]) -> Taken:
+    """What ``take`` takes of an answer. A process that is lost is started again, and told anew by ``ask``.
+
+    Raises Lost where it is lost every time.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return take(answer)
+        except Lost:
+            process.restart()
+            answer = ask()
+    return take(answer)
 
 
 def join(trainers: list[Process], meeting: Path | tuple[str, int]) -> None:

@@ -7,6 +7,7 @@ again, and with no workers the round is the one part of this process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -18,7 +19,8 @@ import torch
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.action_values import NativeActionValues
-from bothost.training.processes import LocalProcesses, Lost, Process, Processes
+from bothost.training.distributed import shares
+from bothost.training.processes import Answer, Process, Processes, Runner, processes_of, taken
 from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
 from bothost_deep_mc.encode import ROLES, width
 from bothost_deep_mc.model import DeepMcNet, Sizes
@@ -26,8 +28,6 @@ from bothost_deep_mc.selfplay import Nets, PlayOptions, Round
 
 PRESET, BIDDING = "rlcard", "bidding"
 """Rules of the hands without and with bidding."""
-ATTEMPTS = 5
-"""How often a worker may be lost in one round before the training gives up."""
 
 Parameters = Mapping[str, npt.NDArray[Any]]
 
@@ -35,7 +35,7 @@ Parameters = Mapping[str, npt.NDArray[Any]]
 class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where self-play runs."""
 
-    runner: Literal["local", "ray"] = "local"
+    runner: Runner = "local"
     """Where processes run: on this machine, or where Ray puts them."""
     workers: int = 0
     """Processes that play, each its part of a round's hands; 0: all is done in this process."""
@@ -99,6 +99,13 @@ def merged(parts: Sequence[Round]) -> Round:
     )
 
 
+def _whole(answer: Answer) -> Round:
+    """The part of a round that a worker has played. Raises Lost."""
+    answer.receive()
+    found: Round = answer.fetch()
+    return found
+
+
 class Player:
     """The role of a process that plays."""
 
@@ -125,9 +132,10 @@ class Engine:
         if options.workers < 0 or (options.runner == "ray" and options.workers < 1):
             raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
         self._setup, self._model, self._nets = setup, model, nets
-        self._processes = _processes(options) if options.workers else None
+        self._processes: Processes | None = None
         self.workers: list[Process] = []
-        if self._processes is not None:
+        if options.workers:
+            self._processes = processes_of(options.runner, options.ray_address, cores=options.workers, device="cpu")
             self.workers = [self._processes.start(Player, setup) for _ in range(options.workers)]
 
     def play(self, order: Order, rng: np.random.Generator) -> Round:
@@ -136,23 +144,14 @@ class Engine:
             return play(order, self._nets, self._setup)
         orders = [
             order._replace(hands=hands, seeds=(int(rng.integers(2**63)), int(rng.integers(2**63))))
-            for hands in zip(*(_shares(hands, len(self.workers)) for hands in order.hands), strict=True)
+            for hands in zip(*(map(len, shares(hands, len(self.workers))) for hands in order.hands), strict=True)
         ]
         parameters = {name: tensor.numpy().copy() for name, tensor in self._model.state_dict().items()}
-        asked = [worker.ask("play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)]
-        parts = []
-        for worker, part, answer in zip(self.workers, orders, asked, strict=True):
-            for attempt in range(ATTEMPTS):
-                try:
-                    answer.receive()
-                    parts.append(answer.fetch())
-                    break
-                except Lost:
-                    if attempt == ATTEMPTS - 1:
-                        raise
-                    worker.restart()
-                    answer = worker.ask("play", parameters, part)
-        return merged(parts)
+        asks = [
+            partial(worker.ask, "play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)
+        ]
+        answers = [ask() for ask in asks]
+        return merged([taken(*part, _whole) for part in zip(self.workers, answers, asks, strict=True)])
 
     def __enter__(self) -> Self:
         if self._processes is not None:
@@ -164,15 +163,3 @@ class Engine:
     ) -> None:
         if self._processes is not None:
             self._processes.__exit__(kind, error, trace)
-
-
-def _processes(options: EngineOptions) -> Processes:
-    if options.runner == "local":
-        return LocalProcesses()
-    from bothost.training.ray_processes import RayProcesses
-
-    return RayProcesses(options.ray_address, cores=options.workers, device="cpu")
-
-
-def _shares(hands: int, parts: int) -> list[int]:
-    return [hands // parts + (part < hands % parts) for part in range(parts)]

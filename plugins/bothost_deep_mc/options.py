@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,24 @@ from bothost_deep_mc.encode import width
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes
 from bothost_deep_mc.selfplay import PlayOptions
+
+POSITIVE = (
+    "hands",
+    "pair_epochs",
+    "searched_hands",
+    "search_iterations",
+    "parity",
+    "epochs",
+    "minibatch",
+    "learning_rate",
+    "clip_norm",
+    "evaluate_every",
+    "evaluation_deals",
+    "checkpoint_every",
+    "pool_every",
+)
+NOT_NEGATIVE = ("branches", "difference_weight", "expert_weight", "reduction_weight", "beta", "logged_share")
+SHARES = ("bidding_share", "imitation", "expert_share")
 
 
 class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,17 +89,19 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """When each level is taken, weakest first, as parts of the training's samples."""
 
     def __post_init__(self) -> None:
-        if (
-            min(self.hands, self.minibatch, self.epochs, self.pair_epochs, self.evaluate_every, self.checkpoint_every)
-            < 1
-        ):
-            raise ValueError(
-                "hands, minibatch, epochs, pair_epochs, evaluate_every and checkpoint_every must be positive"
-            )
-        if self.evaluation_deals < 1 or self.branches < 0:
-            raise ValueError("evaluation_deals must be positive, and branches not negative")
-        if not all(0.0 <= part <= 1.0 for part in (self.bidding_share, self.imitation, self.expert_share)):
-            raise ValueError("bidding_share, imitation and expert_share must be within 0 and 1")
+        if self.iterations is not None and self.iterations < 1:
+            raise ValueError("iterations must be positive")
+        for name in POSITIVE:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive")
+        for name in NOT_NEGATIVE:
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be 0 or more")
+        for name in SHARES:
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} must be within 0 and 1")
+        if not self.levels or not all(0.0 <= a <= b <= 1.0 for a, b in pairwise((0.0, *self.levels))):
+            raise ValueError("levels must be parts of the training, within 0 and 1 and ascending, at least one")
 
     def order(self, rng: np.random.Generator, *, imitate: bool, keep_expert: bool) -> Order:
         """The round that these options ask for."""

@@ -37,6 +37,12 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperature: float = 0.1
     """Of the choice among the other moves of a branch: weights are exp(value / temperature)."""
 
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon <= 1.0:
+            raise ValueError("play.epsilon must be within 0 and 1")
+        if self.others < 0 or not self.temperature > 0.0:
+            raise ValueError("play.temperature must be positive, and play.others not negative")
+
 
 class Decisions(NamedTuple):
     """What one network's decisions were worth."""

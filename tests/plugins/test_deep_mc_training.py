@@ -276,9 +276,24 @@ def test_published_levels_play_what_was_learnt(tmp_path):
 
 
 def test_options_that_make_no_sense_are_refused():
-    for wrong in ({"hands": 0}, {"imitation": 1.5}, {"branches": -1}, {"evaluation_deals": 0}):
-        with pytest.raises(ValueError, match="must be"):
+    for wrong in (
+        {"iterations": 0},
+        {"hands": 0},
+        {"imitation": 1.5},
+        {"branches": -1},
+        {"evaluation_deals": 0},
+        {"pool_every": 0},
+        {"parity": 0.0},
+        {"learning_rate": float("nan")},
+        {"levels": ()},
+        {"levels": (0.5, 0.2)},
+        {"levels": (0.5, 1.1)},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             train.Options(**wrong)
+    for wrong in ({"epsilon": 1.5}, {"temperature": 0.0}, {"others": -1}):
+        with pytest.raises(ValueError, match=f"play.{next(iter(wrong))}"):
+            SelfPlayOptions(**wrong)
     with pytest.raises(ValueError, match="multiples of 16"):
         Sizes(trunk=(20,))
     with pytest.raises(UsageError, match="workers"):

@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused_before_any_process_starts(tmp_path, wrong, to
 
 
 def test_without_workers_all_is_done_in_this_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(fleet, "LocalProcesses", None)
+    monkeypatch.setattr(fleet, "processes_of", None)
     train(tmp_path / "run", msgspec.structs.replace(OPTIONS, workers=0))
     record = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
     assert "rollout_bytes" not in record

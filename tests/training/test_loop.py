@@ -155,3 +155,11 @@ def test_a_training_is_taken_up_where_it_was_left_and_begun_where_no_checkpoint_
     run(tmp_path / "run", msgspec.structs.replace(OPTIONS, iterations=1))
     kept = sorted(tmp_path.rglob("*"))
     assert checkpoint.take_up(tmp_path / "run", seed=7).resume and sorted(tmp_path.rglob("*")) == kept
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"iterations": 0}, {"pool_every": 0}, {"checkpoint_every": 0}, {"horizon": 0}, {"newest_share": 1.5}]
+)
+def test_options_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        SelfPlayOptions(**wrong)
