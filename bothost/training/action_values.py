@@ -80,6 +80,7 @@ class NativeActionValues:
         trunk, head = net.widths
         self._native = ActionValues([net.inputs, *trunk], [net.features, *head], kernels)
         self._anchor = torch.zeros((), requires_grad=True)
+        self._forwards = 0
         self.load()
 
     def load(self) -> None:
@@ -92,11 +93,13 @@ class NativeActionValues:
 
     def __call__(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Tensor, Tensor]:
         """Values (M,) and representations (M, width); ``backward`` of what is made of them adds to ``grad`` of the
-        network's parameters. Only the newest result can be gone back through. At most 65,535 moves."""
+        network's parameters. Only the newest result can be gone back through (others: RuntimeError). At most 65,535
+        moves."""
         return _Through.apply(self._anchor, self, positions, moves, offsets)  # type: ignore[no-any-return, no-untyped-call]
 
     def forward(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Float, Float]:
         """As calling it, without gradients of torch's."""
+        self._forwards += 1
         return self._native.forward(positions, moves, offsets)
 
     def backward(self, values: Float, representations: Float) -> None:
@@ -114,12 +117,14 @@ class _Through(torch.autograd.Function):
     def forward(
         ctx: Any, anchor: Tensor, native: NativeActionValues, positions: Float, moves: Float, offsets: Offsets
     ) -> tuple[Tensor, Tensor]:
-        ctx.native = native
         values, representations = native.forward(positions, moves, offsets)
+        ctx.native, ctx.number = native, native._forwards
         return torch.from_numpy(values), torch.from_numpy(representations)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
+        if ctx.number != ctx.native._forwards:
+            raise RuntimeError("only the newest result of a native network can be gone back through")
         values, representations = (gradient.contiguous().numpy() for gradient in gradients)
         ctx.native.backward(values, representations)
         return torch.zeros(()), None, None, None, None

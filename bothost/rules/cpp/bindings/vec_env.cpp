@@ -123,14 +123,13 @@ nb::object deal(VecEnv& self, nb::handle index) {
   return json_to(self.env().deal(integer(index)));
 }
 
-using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-nb::object rule_actions(VecEnv& self, const Indices& indices) {
+nb::object rule_actions(VecEnv& self, const RowArray& indices) {
   const auto held = self.hold();
-  ActionList actions(indices.shape(0));
+  const auto rows = rows_of(self.env(), indices);
+  ActionList actions(rows.size());
   {
     nb::gil_scoped_release release;
-    self.env().rule_actions({indices.data(), actions.size()}, actions.data());
+    self.env().rule_actions(rows, actions.data());
   }
   return actions_to(actions);
 }
