@@ -28,7 +28,7 @@ SYMBOL = pa.dictionary(pa.int32(), pa.string())
 """Type of text that takes few values."""
 _FUNCTIONS = (
     "open_v2", "close_v2", "errmsg", "busy_timeout", "prepare_v2", "finalize", "bind_blob", "step", "column_count",
-    "column_name", "column_type", "column_int64", "column_double", "column_blob", "column_text", "column_bytes",
+    "column_name", "column_value", "value_type", "value_int64", "value_double", "value_blob", "value_bytes",
 )  # fmt: skip
 _BUSY_MS = 5000
 
@@ -39,8 +39,9 @@ class ColumnReader(Protocol):
     def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
         """The result of a query, with its columns in the order of the schema.
 
-        Where the query says ``{keys}`` the keys stand, comma-separated. Raises StoreUnavailable while the database
-        cannot be reached, and StoreError for values that are not of the schema's types.
+        Where the query says ``{keys}`` the keys stand, comma-separated; or it says ``{key}`` for each of them. Raises
+        StoreUnavailable while the database cannot be reached, and StoreError for values that are not of the schema's
+        types.
         """
 
 
@@ -78,7 +79,7 @@ class SqliteReader:
             raise StoreUnavailable(f"database {file}: {error}") from error
 
     def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-        text = query.format(keys=", ".join("?" * len(keys)))
+        text = query.format(keys=", ".join("?" * len(keys)), key="?")
         try:
             columns = self._native.read(text, list(keys), [_kind(field.type) for field in schema])
         except ValueError as error:
@@ -135,7 +136,8 @@ class DriverReader:
 
     def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
         postgres = self._store.engine.dialect.name == "postgresql"
-        text = query.format(keys=", ".join(["%s" if postgres else "?"] * len(keys)))
+        mark = "%s" if postgres else "?"
+        text = query.format(keys=", ".join([mark] * len(keys)), key=mark)
         with self._store.begin() as connection, contextlib.closing(connection.connection.cursor()) as cursor:
             try:  # past SQLAlchemy, whose Row objects cost twice
                 cursor.execute(text, [uuid.UUID(bytes=key) for key in keys] if postgres else list(keys))

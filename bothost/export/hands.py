@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bothost.errors import StoreError
+from bothost.export import arrays
 from bothost.export.columns import KEY, SYMBOL, ColumnReader
 from bothost.export.options import ExportOptions
 from bothost.store.query import players_of
@@ -84,9 +85,11 @@ class HandPage:
     def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions) -> HandPage:
         """The hands of these keys; those that are not there are left out."""
         found = reader.read(_QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
+        page = cls(found, options)
+        if page.keys == list(keys):
+            return page
         wanted = set(keys)
-        here = zip(found["game_id"].to_pylist(), found["seat"].to_pylist(), strict=True)
-        return cls(found.filter(pa.array([key in wanted for key in here], pa.bool_())), options)
+        return cls(found.filter(arrays.booleans(np.array([key in wanted for key in page.keys], np.bool_))), options)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -102,11 +105,11 @@ class HandPage:
 
     def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The columns of an export for rows of the hands with these numbers."""
-        indices = pa.array(hands)
+        indices = arrays.numbers(hands)
         columns = {**{name: self._found[name] for name in self._found.schema.names}, **self._made()}
-        return {field.name: _taken(columns[field.name], indices, field.type) for field in FIELDS}
+        return {name: _taken(columns[name], indices) for name in (field.name for field in FIELDS)}
 
-    def _made(self) -> dict[str, Any]:
+    def _made(self) -> dict[str, pa.Array]:
         """Those that are not in the log as they are exported."""
         found, name_of = self._found, self._options.name_of
         players, consents, opponents = [], [], []
@@ -119,17 +122,20 @@ class HandPage:
             opponents.append([name_of(other) for other in others])
         accounts = found["account"]
         return {
-            "game_id": [game_id.hex() for game_id, _ in self.keys],
+            "game_id": _symbols(arrays.hexadecimal(found["game_id"])),
             "account": pa.DictionaryArray.from_arrays(
-                accounts.indices, pa.array([name_of(name) for name in accounts.dictionary.to_pylist()], pa.string())
+                accounts.indices, arrays.texts([name_of(name) for name in accounts.dictionary.to_pylist()])
             ),
-            "player": players,
-            "consents": consents,
-            "opponents": opponents,
-            "outcome": [self.score_of(hand) for hand in range(len(self))],
-            "scores": self.scores,
+            "player": _symbols(arrays.texts(players)),
+            "consents": arrays.booleans(
+                np.array([agreed is True for agreed in consents], np.bool_),
+                valid=np.array([agreed is not None for agreed in consents], np.bool_),
+            ),
+            "opponents": arrays.lists(opponents, arrays.texts),
+            "outcome": arrays.floats([self.score_of(hand) for hand in range(len(self))]),
+            "scores": arrays.lists(self.scores, arrays.floats),
             "end": found["reason"],
-            "split": self.splits,
+            "split": _symbols(arrays.texts(self.splits)),
             "started": found["started_us"],
         }
 
@@ -142,9 +148,11 @@ def _seated(players: list[dict[str, Any]], seat: int) -> tuple[dict[str, Any], l
     return mine, [str(player.get("player", "")) for player in others]
 
 
-def _taken(column: Any, indices: pa.Array, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_dictionary(kind):
-        return (column if isinstance(column, pa.Array) else pa.array(column, kind)).take(indices)
+def _symbols(text: pa.Array) -> pa.DictionaryArray:
+    return text.dictionary_encode()
+
+
+def _taken(column: pa.Array, indices: pa.Array) -> pa.Array:
     if not isinstance(column, pa.DictionaryArray):
-        column = pa.array(column, pa.string()).dictionary_encode()
+        return column.take(indices)
     return pa.DictionaryArray.from_arrays(column.indices.take(indices), column.dictionary)

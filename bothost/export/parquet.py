@@ -10,6 +10,9 @@ import pyarrow.parquet as pq
 
 from bothost.export.base import Exporter, Metadata
 
+BATCH_ROWS = 65_536
+"""Rows that are encoded at once. With Arrow's 1,024 it takes a tenth longer."""
+
 
 class ParquetExporter(Exporter):
     """One row group per table; the manifest is in the footer's key-value metadata under ``bothost.*``."""
@@ -21,7 +24,8 @@ class ParquetExporter(Exporter):
         self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], metadata: Callable[[], Metadata]
     ) -> None:
         # Without the Arrow schema in the file, dictionary columns are read back as the plain text that they stand for.
-        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False, **_encodings(schema)) as writer:
+        settings = {"compression": "zstd", "store_schema": False, "write_batch_size": BATCH_ROWS, **_encodings(schema)}
+        with pq.ParquetWriter(file, schema, **settings) as writer:
             for table in tables:
                 writer.write_table(table, row_group_size=max(1, table.num_rows))
             writer.add_key_value_metadata(dict(metadata()))

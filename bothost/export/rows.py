@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bothost.export import rllib
+from bothost.export import arrays, rllib
 from bothost.export.columns import KEY, SYMBOL, ColumnReader
 from bothost.export.hands import FIELDS as HAND_FIELDS
 from bothost.export.hands import TIME, HandPage
@@ -59,6 +59,7 @@ _FETCHED = [
     *_DECISION_FIELDS,
     pa.field("at_us", TIME, nullable=False),
 ]
+_REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
 
 
 def schema_of(options: ExportOptions) -> pa.Schema:
@@ -118,66 +119,68 @@ def batch_of(
     found = reader.read(_query(raw=options.raw), keys, _fetched(raw=options.raw))
     hands = _numbers(found, {key: i for i, key in enumerate(page.keys)})
     if (hands < 0).any():  # the query may leave out another seat of ours
-        found, hands = found.filter(pa.array(hands >= 0)), hands[hands >= 0]
+        found, hands = found.filter(arrays.booleans(hands >= 0)), hands[hands >= 0]
     if not len(hands):
         return None
     columns = dict(zip(found.schema.names, found.columns, strict=True))
-    columns["rejected"] = columns["rejected"].cast(pa.bool_())
-    arrays = columns | page.columns(hands)
-    arrays |= {"id": _hexadecimal(columns["id"]), "at": columns["at_us"]}
+    columns["rejected"] = _rejected(reader, columns["id"])
+    made = columns | page.columns(hands)
+    made |= {"id": arrays.hexadecimal(columns["id"]), "at": columns["at_us"]}
     if options.view_json:
         decoders = [games.of(*game) for game in page.games]
         views = columns["view"].to_pylist()
         texts = [decoders[i].json(view) for i, view in zip(hands.tolist(), views, strict=True)]
         contents.undecoded += texts.count(None)
-        arrays["view_json"] = pa.array(texts, pa.string())
+        made["view_json"] = arrays.texts(texts)
     if options.rllib:
-        arrays |= rllib.columns_of(page, hands.tolist(), columns, games)
+        made |= rllib.columns_of(page, hands.tolist(), columns, games)
     contents.rows += len(hands)
     for split, count in zip(page.splits, np.bincount(hands, minlength=len(page)).tolist(), strict=True):
         contents.splits[split] += count
     contents.encoders |= _encoders(columns["strategy"], columns["encoder_version"])
     schema = schema_of(options)
-    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+    return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
 def _fetched(*, raw: bool) -> pa.Schema:
-    more = [pa.field("raw", pa.binary())] if raw else []
-    return pa.schema([*_FETCHED, pa.field("rejected", pa.int8(), nullable=False), *more])
+    return pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
 
 
 def _query(*, raw: bool) -> str:
-    names = ", ".join(f'd."{field.name}"' for field in _FETCHED)
-    refused = "EXISTS (SELECT 1 FROM outcomes o WHERE o.decision_id = d.id AND o.kind = 'rejected')"
+    names = ", ".join(f'd."{name}"' for name in _fetched(raw=raw).names)
     return (
-        f"SELECT {names}, CASE WHEN {refused} THEN 1 ELSE 0 END{', d.raw' if raw else ''} FROM decisions d "
-        "WHERE d.game_id IN ({keys}) ORDER BY d.game_id, d.seat, d.seq, d.substep, d.attempt, d.role"
+        f"SELECT {names} FROM decisions d WHERE d.game_id IN ({{keys}}) "
+        "ORDER BY d.game_id, d.seat, d.seq, d.substep, d.attempt, d.role"
     )
+
+
+def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
+    """Whether the lobby refused each of these decisions: a look at the few refusals of their time, not one by one."""
+    beginnings = arrays.memory(ids, ">u8")[::2]
+    bounds = (
+        int(beginnings.min()).to_bytes(8, "big") + b"\0" * 8,
+        int(beginnings.max()).to_bytes(8, "big") + b"\xff" * 8,
+    )
+    found = reader.read(_REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
+    return pc.is_in(ids, value_set=found["decision_id"])
 
 
 def _numbers(found: pa.RecordBatch, number: dict[Key, int]) -> npt.NDArray[np.int64]:
     """The number of the hand of each row, -1 for none; the rows of a hand follow each other."""
-    ids, seats = found["game_id"], np.asarray(found["seat"])
-    halves = np.frombuffer(ids.buffers()[1], np.int64).reshape(-1, 2)
+    ids, seats = found["game_id"], arrays.memory(found["seat"], np.int8)
+    halves = arrays.memory(ids, np.int64).reshape(-1, 2)
     begins = np.ones(len(seats), np.bool_)
     begins[1:] = (halves[1:] != halves[:-1]).any(axis=1) | (seats[1:] != seats[:-1])
     first = np.flatnonzero(begins)
-    groups = zip(ids.take(pa.array(first)).to_pylist(), seats[first].tolist(), strict=True)
+    groups = zip(ids.take(arrays.numbers(first)).to_pylist(), seats[first].tolist(), strict=True)
     numbers = np.array([number.get(key, -1) for key in groups], np.int64)
     return np.repeat(numbers, np.diff(first, append=len(seats)))
 
 
 def _encoders(strategy: pa.DictionaryArray, version: pa.Array) -> set[tuple[str, int]]:
     """The pairs that occur."""
-    known = np.asarray(version.is_valid())
-    codes = np.asarray(strategy.indices)[known].astype(np.int64) << 32
-    codes |= np.asarray(version.drop_null()).astype(np.int64)
+    codes = arrays.memory(strategy.indices, np.int32).astype(np.int64) << 32
+    codes |= arrays.memory(version, np.int32)
     names = strategy.dictionary.to_pylist()
-    return {(names[code >> 32], code & 0xFFFFFFFF) for code in pc.unique(pa.array(codes)).to_pylist()}
-
-
-def _hexadecimal(keys: pa.Array) -> pa.Array:
-    """16-byte keys as text, in one go."""
-    text = memoryview(keys.buffers()[1])[: 16 * len(keys)].hex().encode()
-    offsets = np.arange(len(keys) + 1, dtype=np.int32) * 32
-    return pa.StringArray.from_buffers(len(keys), pa.py_buffer(offsets), pa.py_buffer(text))
+    known = arrays.numbers(codes).filter(version.is_valid())
+    return {(names[code >> 32], code & 0xFFFFFFFF) for code in pc.unique(known).to_pylist()}

@@ -168,6 +168,8 @@ outcomes = sa.Table(
     _column("detail", sa.Text, null=True),
     _column("at_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("decision_id", "kind", "at_us"),
+    # On PostgreSQL, too; told here, that would import its dialect in every process.
+    sa.Index("ix_outcomes_rejected", "decision_id", sqlite_where=sa.text("kind = 'rejected'")),
     sqlite_with_rowid=False,
 )
 

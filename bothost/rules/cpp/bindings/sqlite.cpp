@@ -16,6 +16,7 @@
 namespace bothost::python {
 namespace {
 
+using sqlite::Buffer;
 using sqlite::Column;
 using sqlite::Kind;
 using sqlite::Library;
@@ -55,13 +56,21 @@ Library library_at(const nb::dict& addresses) {
   take(addresses, "step", made.step);
   take(addresses, "column_count", made.column_count);
   take(addresses, "column_name", made.column_name);
-  take(addresses, "column_type", made.column_type);
-  take(addresses, "column_int64", made.column_int64);
-  take(addresses, "column_double", made.column_double);
-  take(addresses, "column_blob", made.column_blob);
-  take(addresses, "column_text", made.column_text);
-  take(addresses, "column_bytes", made.column_bytes);
+  take(addresses, "column_value", made.column_value);
+  take(addresses, "value_type", made.value_type);
+  take(addresses, "value_int64", made.value_int64);
+  take(addresses, "value_double", made.value_double);
+  take(addresses, "value_blob", made.value_blob);
+  take(addresses, "value_bytes", made.value_bytes);
   return made;
+}
+
+/// A new array of shape (n,) that owns the values.
+template <class T>
+nb::object array_of(Buffer<T>&& values) {
+  auto* kept = new Buffer<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Buffer<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner).cast();
 }
 
 /// (nulls, validity, offsets, data, offsets of symbols, symbols); None for what the kind does not have.

@@ -1,8 +1,8 @@
 #include "sqlite/columns.h"
 
 #include <array>
-#include <cstring>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -11,37 +11,27 @@
 namespace bothost::sqlite {
 
 void Joined::append(const void* bytes, std::size_t count, std::size_t unit) {
-  const auto* first = static_cast<const std::uint8_t*>(bytes);
-  if (count) data.insert(data.end(), first, first + count);
+  data.append(static_cast<const std::uint8_t*>(bytes), count);
   if (data.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw InvalidInput("one page of rows holds more than 2 GiB in one column");
-  offsets.push_back(static_cast<std::int32_t>(data.size() / unit));
+  offsets.push(static_cast<std::int32_t>(data.size() / unit));
 }
 
 void Column::refuse(const std::string& why) const { throw InvalidInput("column " + name_ + " " + why); }
 
-template <class T>
-void Column::append_value(T value) {
-  const auto at = values.data.size();
-  values.data.resize(at + sizeof value);
-  std::memcpy(values.data.data() + at, &value, sizeof value);
+void Column::require(bool belongs, const char* why) const {
+  if (!belongs) refuse(why);
 }
 
+template <class T>
+void Column::append_value(T value) {
+  values.data.append(reinterpret_cast<const std::uint8_t*>(&value), sizeof value);
+}
+
+template <class T>
 void Column::append_integer(std::int64_t value) {
-  const auto fits = [&]<class T>(T) {
-    if (!std::in_range<T>(value)) refuse("holds " + std::to_string(value) + ", which is out of its range");
-    append_value(static_cast<T>(value));
-  };
-  switch (kind_) {
-    case Kind::kInt8:
-      return fits(std::int8_t{});
-    case Kind::kInt16:
-      return fits(std::int16_t{});
-    case Kind::kInt32:
-      return fits(std::int32_t{});
-    default:
-      return fits(std::int64_t{});
-  }
+  if (!std::in_range<T>(value)) refuse("holds " + std::to_string(value) + ", which is out of its range");
+  append_value(static_cast<T>(value));
 }
 
 void Column::append_symbol(std::string_view text) {
@@ -57,37 +47,75 @@ void Column::append_symbol(std::string_view text) {
   append_value(last_index_);
 }
 
-void Column::append(const Library& library, sqlite3_stmt* row, int index) {
-  const int type = library.column_type(row, index);
-  if (rows_ % 8 == 0) validity.push_back(0);
-  validity.back() |= static_cast<std::uint8_t>((type != kNull) << (rows_ % 8));
-  ++rows_;
-  nulls += type == kNull;
-  const bool text = kind_ == Kind::kText || kind_ == Kind::kSymbol;
+void Column::append_validity(bool valid) {
+  if (rows_ % 8 == 0) validity.push(0);
+  validity.back() |= static_cast<std::uint8_t>(valid << (rows_ % 8));
+}
+
+void Column::append_null() {
+  if (!nulls++) {  // so far all rows had a value
+    for (std::int64_t byte = 0; byte < rows_ / 8; ++byte) validity.push(0xFF);
+    if (rows_ % 8) validity.push(static_cast<std::uint8_t>((1 << rows_ % 8) - 1));
+  }
+  append_validity(false);
   switch (kind_) {
     case Kind::kInt8:
+      return append_value(std::int8_t{0});
     case Kind::kInt16:
+      return append_value(std::int16_t{0});
     case Kind::kInt32:
+    case Kind::kSymbol:
+      return append_value(std::int32_t{0});
     case Kind::kInt64:
-      if (type != kInteger && type != kNull) refuse("holds something else than an integer");
-      return append_integer(library.column_int64(row, index));  // 0 for null
     case Kind::kFloat64:
-      if (type != kFloat && type != kInteger && type != kNull) refuse("holds something else than a number");
-      return append_value(library.column_double(row, index));
+      return append_value(std::int64_t{0});
+    case Kind::kKey:
+      return append_value(std::array<std::uint8_t, 16>{});
     default:
-      break;
+      values.offsets.push(values.offsets.back());
   }
-  if (type != (text ? kText : kBlob) && type != kNull)
-    refuse(text ? "holds something else than text" : "holds something else than bytes");
-  // In this order, for the pointer is valid and the length known only after the first call.
-  const void* bytes = text ? library.column_text(row, index) : library.column_blob(row, index);
-  const auto size = static_cast<std::size_t>(library.column_bytes(row, index));
-  if (kind_ == Kind::kWords && size % 4) refuse("holds a list whose length is no multiple of 4 bytes");
-  if (kind_ == Kind::kSymbol && type == kNull) return append_value(std::int32_t{0});
-  if (kind_ == Kind::kSymbol) return append_symbol({size ? static_cast<const char*>(bytes) : "", size});
-  if (kind_ == Kind::kKey && type == kNull) return append_value(std::array<std::uint8_t, 16>{});
-  if (kind_ == Kind::kKey && size != 16) refuse("holds a key that is not 16 bytes long");
-  values.append(bytes, size, kind_ == Kind::kWords ? 4 : 1);
+}
+
+void Column::append(const Library& library, sqlite3_value* value) {
+  const int type = library.value_type(value);
+  if (type == kNull) {
+    append_null();
+    ++rows_;
+    return;
+  }
+  if (nulls) append_validity(true);
+  ++rows_;
+  if (kind_ <= Kind::kInt64) {
+    require(type == kInteger, "holds something else than an integer");
+    const std::int64_t number = library.value_int64(value);
+    if (kind_ == Kind::kInt64) return append_value(number);
+    if (kind_ == Kind::kInt32) return append_integer<std::int32_t>(number);
+    if (kind_ == Kind::kInt16) return append_integer<std::int16_t>(number);
+    return append_integer<std::int8_t>(number);
+  }
+  if (kind_ == Kind::kFloat64) {
+    require(type == kFloat || type == kInteger, "holds something else than a number");
+    return append_value(library.value_double(value));
+  }
+  const bool text = kind_ == Kind::kText || kind_ == Kind::kSymbol;
+  require(type == (text ? kText : kBlob),
+          text ? "holds something else than text" : "holds something else than bytes");
+  // Text as a blob: its bytes as they are, where value_text would copy them to end them with a zero. In this
+  // order, for the length may change with the first call.
+  const void* bytes = library.value_blob(value);
+  const auto size = static_cast<std::size_t>(library.value_bytes(value));
+  switch (kind_) {
+    case Kind::kSymbol:
+      return append_symbol({size ? static_cast<const char*>(bytes) : "", size});
+    case Kind::kKey:
+      require(size == 16, "holds a key that is not 16 bytes long");
+      return values.data.append(static_cast<const std::uint8_t*>(bytes), 16);
+    case Kind::kWords:
+      require(size % 4 == 0, "holds a list whose length is no multiple of 4 bytes");
+      return values.append(bytes, size, 4);
+    default:
+      return values.append(bytes, size);
+  }
 }
 
 Reader::Reader(const Library& library, const std::string& file, int busy_ms) : library_(library) {
@@ -117,8 +145,11 @@ std::vector<Column> Reader::read(const std::string& query, std::span<const std::
   for (std::size_t i = 0; i < kinds.size(); ++i)
     columns.emplace_back(library_.column_name(made, static_cast<int>(i)), kinds[i]);
   int status = library_.step(made);
+  // The values themselves, not column_int64 and the like, which look for the column and for errors each time.
+  // A connection without mutexes makes no difference between protected and unprotected values.
   for (; status == kRow; status = library_.step(made))
-    for (std::size_t i = 0; i < kinds.size(); ++i) columns[i].append(library_, made, static_cast<int>(i));
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      columns[i].append(library_, library_.column_value(made, static_cast<int>(i)));
   if (status != kDone) fail();
   return columns;
 }

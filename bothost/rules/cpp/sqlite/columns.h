@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sqlite/buffer.h"
 #include "sqlite/library.h"
 
 namespace bothost::sqlite {
@@ -30,8 +30,10 @@ enum class Kind {
 
 /// Bytes joined end to end: value i is data[offsets[i], offsets[i + 1]), in units of `unit` bytes.
 struct Joined {
-  std::vector<std::int32_t> offsets{0};
-  std::vector<std::uint8_t> data;
+  Joined() { offsets.push(0); }
+
+  Buffer<std::int32_t> offsets;
+  Buffer<std::uint8_t> data;
 
   /// Throws InvalidInput beyond 2 GiB, where 32-bit offsets end.
   void append(const void* bytes, std::size_t count, std::size_t unit = 1);
@@ -42,14 +44,14 @@ class Column {
  public:
   Column(std::string name, Kind kind) : name_(std::move(name)), kind_(kind) {}
 
-  /// Takes the value of this row. Throws InvalidInput for one that does not belong into such a column.
-  void append(const Library& library, sqlite3_stmt* row, int index);
+  /// Takes the next row's value. Throws InvalidInput for one that does not belong into such a column.
+  void append(const Library& library, sqlite3_value* value);
 
   [[nodiscard]] Kind kind() const { return kind_; }
 
   std::int64_t nulls = 0;
-  /// One bit a row, least significant first: set where there is a value.
-  std::vector<std::uint8_t> validity;
+  /// One bit a row, least significant first: set where there is a value. Empty while there are no nulls.
+  Buffer<std::uint8_t> validity;
   /// Fixed sizes: `values.data` alone.
   Joined values;
   /// Of kSymbol: the texts that the indices stand for.
@@ -58,8 +60,12 @@ class Column {
  private:
   template <class T>
   void append_value(T value);
+  template <class T>
   void append_integer(std::int64_t value);
   void append_symbol(std::string_view text);
+  void append_null();
+  void append_validity(bool valid);
+  void require(bool belongs, const char* why) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::string name_;

@@ -6,6 +6,7 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 namespace bothost::sqlite {
 
@@ -25,12 +26,12 @@ struct Library {
   int (*step)(sqlite3_stmt*);
   int (*column_count)(sqlite3_stmt*);
   const char* (*column_name)(sqlite3_stmt*, int column);
-  int (*column_type)(sqlite3_stmt*, int column);
-  std::int64_t (*column_int64)(sqlite3_stmt*, int column);
-  double (*column_double)(sqlite3_stmt*, int column);
-  const void* (*column_blob)(sqlite3_stmt*, int column);
-  const unsigned char* (*column_text)(sqlite3_stmt*, int column);
-  int (*column_bytes)(sqlite3_stmt*, int column);
+  sqlite3_value* (*column_value)(sqlite3_stmt*, int column);
+  int (*value_type)(sqlite3_value*);
+  std::int64_t (*value_int64)(sqlite3_value*);
+  double (*value_double)(sqlite3_value*);
+  const void* (*value_blob)(sqlite3_value*);
+  int (*value_bytes)(sqlite3_value*);
 };
 
 }  // namespace bothost::sqlite
