@@ -31,6 +31,8 @@ _FUNCTIONS = (
     "column_name", "column_value", "value_type", "value_int64", "value_double", "value_blob", "value_bytes",
 )  # fmt: skip
 _BUSY_MS = 5000
+_CACHE_KB = 32_768
+"""The rows of a hand lie as far apart as its host had tables: with SQLite's 2 MB, pages are read several times."""
 
 
 class ColumnReader(Protocol):
@@ -75,6 +77,7 @@ class SqliteReader:
         self._file = file
         try:
             self._native = _native.SqliteReader(functions, file, _BUSY_MS)
+            self._native.read(f"PRAGMA cache_size = -{_CACHE_KB}", [], [])
         except RuntimeError as error:
             raise StoreUnavailable(f"database {file}: {error}") from error
 

@@ -7,7 +7,7 @@ log as columns and stays so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def batch_of(
 ) -> pa.RecordBatch | None:
     """The decisions of some hands, by game, seat, seq, substep, attempt and role; None where there are none."""
     keys = sorted({game_id for game_id, _ in page.keys})
-    found = reader.read(_query(raw=options.raw), keys, _fetched(raw=options.raw))
+    found = read_decisions(reader, keys, raw=options.raw)
     hands = _numbers(found, {key: i for i, key in enumerate(page.keys)})
     if (hands < 0).any():  # the query may leave out another seat of ours
         found, hands = found.filter(arrays.booleans(hands >= 0)), hands[hands >= 0]
@@ -142,16 +142,15 @@ def batch_of(
     return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
-def _fetched(*, raw: bool) -> pa.Schema:
-    return pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
-
-
-def _query(*, raw: bool) -> str:
-    names = ", ".join(f'd."{name}"' for name in _fetched(raw=raw).names)
-    return (
+def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool) -> pa.RecordBatch:
+    """All that is exported of all decisions of some games, in order; ``raw``: with the frames that asked."""
+    schema = pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
+    names = ", ".join(f'd."{name}"' for name in schema.names)
+    query = (
         f"SELECT {names} FROM decisions d WHERE d.game_id IN ({{keys}}) "
         "ORDER BY d.game_id, d.seat, d.seq, d.substep, d.attempt, d.role"
     )
+    return reader.read(query, game_ids, schema)
 
 
 def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:

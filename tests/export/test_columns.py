@@ -137,8 +137,12 @@ def test_the_reader_cannot_write(database):
 def test_whole_rows_of_the_log(store):
     keys = list(iter_keys(store))
     ids = sorted({game_id for game_id, _ in keys})
-    for query, fields in ((rows._query(raw=True), rows._fetched(raw=True)), (hands._QUERY, hands._FETCHED)):
-        native, slow = (reader.read(query, ids, fields) for reader in (reader_of(store), DriverReader(store)))
+    readers = reader_of(store), DriverReader(store)
+    for read in (
+        lambda reader: rows.read_decisions(reader, ids, raw=True),
+        lambda reader: reader.read(hands._QUERY, ids, hands._FETCHED),
+    ):
+        native, slow = map(read, readers)
         assert native.num_rows >= len(keys) and native.to_pylist() == slow.to_pylist()
 
 
@@ -156,3 +160,9 @@ def test_without_the_functions_of_sqlite_an_export_has_the_same_bytes(store, tmp
     for entry in first:
         made, again = (pa.parquet.read_table(tmp_path / folder / entry["file"]) for folder in ("native", "driver"))
         assert made.equals(again)
+
+
+def test_refusals_are_found_by_an_index_of_their_own(store):
+    with contextlib.closing(sqlite3.connect(store.engine.url.database)) as driver:
+        plan = driver.execute("EXPLAIN QUERY PLAN " + rows._REFUSALS.format(key="?"), (b"", b"")).fetchall()
+    assert "COVERING INDEX ix_outcomes_rejected" in plan[0][-1]

@@ -1,8 +1,9 @@
 """``bothost bench export``: decisions per second from SQLite to Parquet on one core, and the memory that it takes.
 
 Hands of Dou Dizhu that were really played (at random), copied under new ids, are logged and exported by a process of
-its own, whose processor time counts and whose peak of memory is told. In the same run, on the same rows: how fast
-Python's sqlite3 hands them over as tuples, which no export that sees every row in Python can beat.
+its own, whose processor time counts and whose peak of memory is told; ``--copies`` multiplies them by SQL, which is
+much faster than logging as many. The limits of the same run, on the same rows: how fast Python's sqlite3 hands them
+over as tuples, which no export that sees every row in Python can beat, and how fast the export's own reader does alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,20 +29,34 @@ import uuid_utils
 
 from bothost import rules
 from bothost.config import StoreSettings
-from bothost.export.job import export
+from bothost.export.columns import reader_of
+from bothost.export.job import PAGE_HANDS, export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
+from bothost.export.rows import read_decisions
 from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, Record, Store, schema
 from bothost.store.models import COLUMNS
-from bothost.store.query import HandQuery
+from bothost.store.query import CLOSED_HANDS, HandQuery
+from bothost.store.reader import iter_keys
 from bothost.testing.sample_rows import played_hand
 
 PLAYED = 1000
 """Different hands, at most: fewer would make the files smaller than they are."""
+TABLES = 1000
+"""At which they are played at a time: so far apart lie a hand's decisions in the database."""
+SAMPLED = 50_000
+_EXPORTED = {
+    "games": ("game_id",),
+    "game_ends": ("game_id",),
+    "decisions": ("id", "game_id"),
+    "outcomes": ("decision_id",),
+}
+"""Tables that an export reads, with their columns of ids."""
 
 
 def command(
-    decisions: Annotated[int, typer.Option(help="About so many are exported.")] = 200_000,
+    decisions: Annotated[int, typer.Option(help="About so many are logged.")] = 200_000,
+    copies: Annotated[int, typer.Option(min=1, max=250, help="Times that they are in the database.")] = 1,
     view_json: Annotated[bool, typer.Option(help="Decode views into JSON, too.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Where the files are made; default: a temporary folder.")] = None,
 ) -> dict[str, Any]:
@@ -48,6 +64,7 @@ def command(
     with tempfile.TemporaryDirectory(dir=folder) as made:
         url = f"sqlite:///{made}/bothost.db"
         asyncio.run(_fill(StoreSettings(url=url), decisions, Path(made)))
+        _multiply(Path(made) / "bothost.db", copies)
         child = [sys.executable, "-m", __name__, url, f"{made}/out", str(int(view_json))]
         figures: dict[str, Any] = json.loads(subprocess.run(child, check=True, capture_output=True).stdout)
         tuples = _tuples(Path(made) / "bothost.db")
@@ -57,11 +74,35 @@ def command(
 async def _fill(settings: StoreSettings, decisions: int, folder: Path) -> None:
     schema.upgrade(settings)
     log = DecisionLog.open(settings, "bench", folder / "spool")
-    for rows in _hands(decisions):
+    for rows in _interleaved(decisions):
         if log.full:
             await log.room()
         log.submit(rows)
     await log.aclose()
+
+
+def _interleaved(decisions: int) -> Iterator[list[Record]]:
+    """Hands at so many tables at a time, decision by decision, as a host logs them."""
+    hands = _hands(decisions)
+    rng = random.Random(2)
+    tables = [iter(hand) for hand in islice(hands, TABLES)]
+    while tables:
+        number = rng.randrange(len(tables))
+        rows = list(_up_to_a_decision(tables[number]))
+        if rows:
+            yield rows
+        elif (hand := next(hands, None)) is not None:
+            tables[number] = iter(hand)
+        else:
+            tables[number] = tables[-1]
+            tables.pop()
+
+
+def _up_to_a_decision(rows: Iterator[Record]) -> Iterator[Record]:
+    for row in rows:
+        yield row
+        if isinstance(row, DecisionRecord):
+            return
 
 
 def _hands(decisions: int) -> Iterator[list[Record]]:
@@ -82,6 +123,22 @@ def _hands(decisions: int) -> Iterator[list[Record]]:
                 copies.append(msgspec.structs.replace(row, game_id=game_id))
         decisions -= len(ids)
         yield copies
+
+
+def _multiply(database: Path, copies: int) -> None:
+    """Add copies of what is exported of all hands. The first byte of their ids puts each 34.8 years behind the last."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        for table in _EXPORTED:
+            connection.execute(f"CREATE TEMPORARY TABLE original_{table} AS SELECT * FROM {table}")
+        for copy in range(1, copies):
+            connection.execute("BEGIN")
+            for table, ids in _EXPORTED.items():
+                later = {name: f"CAST(:first || substr({name}, 2) AS BLOB)" for name in ids}
+                values = ", ".join(later.get(name, f'"{name}"') for name in COLUMNS[table])
+                copied = f"INSERT INTO {table} SELECT {values} FROM original_{table}"
+                connection.execute(copied, {"first": bytes([1 + copy])})
+            connection.execute("COMMIT")
 
 
 def _tuples(database: Path) -> int:
@@ -105,13 +162,26 @@ def _measured(url: str, out: Path, *, view_json: bool) -> dict[str, Any]:
         begin = time.process_time()
         info = export(store, HandQuery(closed=True), out, ParquetExporter(), options, make_game=rules.game)
         seconds = time.process_time() - begin
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        reading = _reading(store)
     return {
         "decisions": info["rows"],
         "hands": info["hands"],
         "decisions_per_s": round(info["rows"] / seconds),
         "bytes_per_decision": round(sum(file["bytes"] for file in info["files"]) / info["rows"]),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_rss_mb": round(peak / 1024),
+        "reader_alone_per_s": reading,
     }
+
+
+def _reading(store: Store) -> int:
+    """Decisions per second that the export's reader hands over, of a sample of the hands."""
+    games = sorted({game_id for game_id, _ in islice(iter_keys(store, CLOSED_HANDS), SAMPLED)})
+    reader, rows = reader_of(store), 0
+    begin = time.process_time()
+    for at in range(0, len(games), PAGE_HANDS):
+        rows += read_decisions(reader, games[at : at + PAGE_HANDS], raw=False).num_rows
+    return round(rows / (time.process_time() - begin))
 
 
 if __name__ == "__main__":
