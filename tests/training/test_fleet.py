@@ -10,17 +10,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-import safetensors.torch
-import torch
 
 from bothost import TrainingRun, rules
 from bothost.errors import UsageError
-from bothost.training import checkpoint, fleet, metrics, roles
+from bothost.training import fleet, metrics, roles
 from bothost.training.fleet import Coordinator, FleetOptions
 from bothost.training.ppo import PpoOptions
 from bothost.training.processes import LocalProcesses, Lost
 from bothost.training.rollout import Task
 from bothost_phase_ppo.model import PhaseNet
+
+from .left_behind import same, steady, tensors
 
 TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
 OPTIONS = FleetOptions(
@@ -46,27 +46,6 @@ def quiet(done, note="", total=None):
 
 def train(out: Path, options=OPTIONS, resume=False, report=quiet):
     return fleet.train(options, TASK, PhaseNet, TrainingRun(out=out, seed=7, resume=resume), 1, report)
-
-
-def tensors(out: Path):
-    last = checkpoint.latest(out)
-    return {
-        **safetensors.torch.load_file(last / checkpoint.MODEL),
-        **safetensors.torch.load_file(last / checkpoint.OPTIMIZER),
-    }
-
-
-def same(one: Path, other: Path) -> bool:
-    mine, theirs = tensors(one), tensors(other)
-    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
-
-
-def steady(out: Path):
-    clocked = ("seconds", "rollout_steps_per_s", "worker_steps_per_s", "play_seconds", "update_seconds")
-    return [
-        {key: value for key, value in record.items() if key not in clocked}
-        for record in metrics.read(out / "metrics.jsonl")
-    ]
 
 
 @pytest.fixture(scope="module")

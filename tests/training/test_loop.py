@@ -4,7 +4,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 
 from bothost import ModelError, TrainingRun, rules
@@ -14,6 +13,8 @@ from bothost.training.loop import SelfPlayOptions
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import Task
+
+from .left_behind import same, steady
 
 TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
 OPTIONS = SelfPlayOptions(
@@ -49,22 +50,6 @@ def stop_at(iteration):
     return report
 
 
-def tensors(out: Path):
-    last = checkpoint.latest(out)
-    return {
-        **safetensors.torch.load_file(last / checkpoint.MODEL),
-        **safetensors.torch.load_file(last / checkpoint.OPTIMIZER),
-    }
-
-
-def steady(out: Path):
-    """The metrics but for those that the clock makes."""
-    return [
-        {key: value for key, value in record.items() if key not in ("seconds", "rollout_steps_per_s")}
-        for record in metrics.read(out / "metrics.jsonl")
-    ]
-
-
 @pytest.mark.parametrize("killed_after", [2, 3])
 def test_a_training_that_was_interrupted_and_resumed_equals_one_that_was_not(tmp_path, killed_after):
     run(tmp_path / "whole")
@@ -72,8 +57,7 @@ def test_a_training_that_was_interrupted_and_resumed_equals_one_that_was_not(tmp
         run(tmp_path / "parts", report=stop_at(killed_after))
     progress = run(tmp_path / "parts", resume=True)
     assert progress.iteration == 4 and progress.samples == 4 * 8 * 16
-    whole, parts = tensors(tmp_path / "whole"), tensors(tmp_path / "parts")
-    assert whole.keys() == parts.keys() and all(torch.equal(whole[key], parts[key]) for key in whole)
+    assert same(tmp_path / "whole", tmp_path / "parts")
     assert steady(tmp_path / "whole") == steady(tmp_path / "parts")
     assert ModelPool(tmp_path / "parts" / "pool").versions == [0, 1, 2, 3, 4]
 
