@@ -31,7 +31,7 @@ ROLE = "landlord"
 """Whose networks are compared."""
 
 
-def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int = 0) -> dict[str, Any]:
+def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int) -> dict[str, Any]:
     """Figures of the networks of ``LARGE`` or of the default sizes.
 
     The networks first learn from some hands of the rule player, so that hands are about as long as in training.
@@ -108,7 +108,9 @@ def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
         found.append(_round(learner, 1024, seed + 100 + len(found), imitate=True).decisions[ROLE])
     every = Decisions(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
     split = learner.nets[ROLE]
-    whole = Monolithic(INPUTS + FEATURES, sum(p.numel() for p in split.net.parameters()))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        whole = Monolithic(INPUTS + FEATURES, sum(p.numel() for p in split.net.parameters()))
     optimizers = [torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-5) for net in (split.net, whole)]
 
     def inputs(rows: slice) -> tuple[Any, Any, torch.Tensor]:

@@ -86,11 +86,11 @@ class DeepMcTrainer(Trainer):
         return {"rounds": progress.iteration, "samples": progress.samples, "logged_decisions": found, "levels": levels}
 
     @staticmethod
-    def measure(*, hands: int, repeats: int, large: bool, held_out: int) -> dict[str, Any]:
+    def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int) -> dict[str, Any]:
         """See ``measure.measure``; what ``bothost bench deepmc`` calls."""
         from bothost_deep_mc.measure import measure
 
-        return measure(hands=hands, repeats=repeats, large=large, held_out=held_out)
+        return measure(hands=hands, repeats=repeats, large=large, held_out=held_out, seed=seed)
 
 
 More = Callable[[np.random.Generator], Mapping[str, Decisions]]

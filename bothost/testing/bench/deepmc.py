@@ -17,7 +17,7 @@ DOUZERO_GAMES_PER_S = 26.0
 class Measured(Protocol):
     """A trainer that measures itself."""
 
-    def measure(self, *, hands: int, repeats: int, large: bool, held_out: int) -> dict[str, Any]: ...
+    def measure(self, *, hands: int, repeats: int, large: bool, held_out: int, seed: int) -> dict[str, Any]: ...
 
 
 def command(
@@ -27,11 +27,12 @@ def command(
     held_out: Annotated[
         int, typer.Option(help="Compare with a monolithic network, after so many decisions; 0: do not.", min=0)
     ] = 0,
+    seed: Annotated[int, typer.Option(help="Of networks and deals.", min=0)] = 0,
 ) -> dict[str, Any]:
     """Self-play without branches: hands, decisions among several moves, and samples learnt from, per second."""
     strategy = Plugins.load().strategies.get(STRATEGY)
     if strategy is None:
         raise UsageError(f"{STRATEGY} is not installed", advice="install bothost with its plugins")
     trainer = cast(Measured, strategy.trainer())
-    figures = trainer.measure(hands=hands, repeats=repeats, large=large, held_out=held_out)
-    return figures | {"times_douzero": round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2), "hands": hands}
+    figures = trainer.measure(hands=hands, repeats=repeats, large=large, held_out=held_out, seed=seed)
+    return figures | {"times_douzero": round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2), "hands": hands, "seed": seed}
