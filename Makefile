@@ -37,7 +37,7 @@ run: install  ## embedded lobby, host and bots on this machine; Ctrl-C stops it
 	@$(BIN)/bothost demo --config config.toml
 
 test: install lint  ## everything that fits in 20 minutes on 2 cores
-	$(BIN)/pytest -m 'not long'
+	$(BIN)/pytest -m 'not long' -n logical --maxprocesses 4
 
 lint: install  ## style, types, layers
 	$(BIN)/ruff check .

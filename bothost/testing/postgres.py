@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 STARTS = 6
@@ -34,8 +36,17 @@ def temporary_postgres() -> Iterator[str]:
             connection.execute("SELECT pg_reload_conf()")
         yield url
     finally:
+        _end(folder / "data")
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(folder: Path) -> None:
+    """Shut down at once: the wheel's own way would first write everything to the disk."""
+    with suppress(psutil.Error, OSError):
+        process = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
+        process.send_signal(signal.SIGQUIT)
+        process.wait(20)
 
 
 def _start(folder: Path) -> Any:
@@ -50,8 +61,8 @@ def _start(folder: Path) -> Any:
     return get_server(folder, cleanup_mode="delete")
 
 
-def new_database(server_url: str, name: str) -> str:
-    """Make an empty database; give its URL."""
+def new_database(server_url: str, name: str, *, template: str = "template0") -> str:
+    """Make a database, empty or like another one; give its URL."""
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0'.encode())
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
     return server_url.replace("/postgres?", f"/{name}?", 1)

@@ -6,7 +6,6 @@ import signal
 import sys
 from collections import Counter
 
-import pytest
 import sqlalchemy as sa
 
 from bothost.config import StoreSettings
@@ -14,7 +13,7 @@ from bothost.lobbies import embedded_protocol as wire
 from bothost.store import schema
 from bothost.store.engine import make_engine
 from bothost.testing.fake_lobby import FakeLobby
-from bothost.testing.postgres import new_database, temporary_postgres
+from bothost.testing.postgres import new_database
 
 NAMES = ("ada", "bob", "cyd")
 CONFIG = """
@@ -45,12 +44,6 @@ game = "doudizhu"
 ROUTE = '[[route]]\nstrategy = "random"\n'
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    with temporary_postgres() as url:
-        yield url
-
-
 def rows(store, query):
     engine = make_engine(store)
     try:
@@ -75,8 +68,8 @@ async def start(folder, host, names, store, lobby):
     return await asyncio.create_subprocess_exec(sys.executable, "-m", "bothost", "run", "--config", str(file))
 
 
-async def test_the_other_host_takes_over_and_every_move_has_one_row(postgres, tmp_path):
-    store = StoreSettings(url=new_database(postgres, "two_hosts"))
+async def test_the_other_host_takes_over_and_every_move_has_one_row(postgres_url, tmp_path):
+    store = StoreSettings(url=new_database(postgres_url, "two_hosts"))
     schema.upgrade(store)
     async with FakeLobby({name: name * 3 for name in NAMES}, robots=True, hands=2, grant_ms=60_000) as lobby:
         one = await start(tmp_path, "one", NAMES[:2], store, lobby)

@@ -1,7 +1,6 @@
 """A log of phase-ppo's hands, and what a retraining works with."""
 
 import asyncio
-import itertools
 import json
 import random
 
@@ -9,15 +8,11 @@ import numpy as np
 import pytest
 
 from bothost import Budget, Request, Table, rules
-from bothost.config import StoreSettings
 from bothost.plugins import Plugins
 from bothost.retrain.job import Tools
-from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store, schema
+from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
 from bothost.store.registry import Registry
-from bothost.testing.postgres import new_database, temporary_postgres
 from bothost.testing.sample_rows import sample_decision, sample_game
-
-_numbers = itertools.count()
 
 
 def hand(game, strategy, seed, rng):
@@ -65,23 +60,6 @@ def row(made, view, legal, decision, rng) -> DecisionRecord:
 
 def _floats(values) -> bytes | None:
     return None if values is None else np.array(values, "<f4").tobytes()
-
-
-@pytest.fixture(scope="session")
-def postgres_url():
-    with temporary_postgres() as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def any_settings(request, tmp_path):
-    if request.param == "sqlite":
-        made = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
-    else:
-        server = request.getfixturevalue("postgres_url")
-        made = StoreSettings(url=new_database(server, f"retrain{next(_numbers)}"))
-    schema.upgrade(made)
-    return made
 
 
 def fill(settings, folder, hands):

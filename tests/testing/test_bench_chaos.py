@@ -9,7 +9,7 @@ import structlog
 from bothost.config import StoreSettings
 from bothost.store.engine import make_engine
 from bothost.testing.bench import chaos
-from bothost.testing.postgres import new_database, temporary_postgres
+from bothost.testing.postgres import new_database
 
 BLOWS = ["kills", "db_outages", "lobby_restarts", "plugin_faults"]
 DAMAGE = ["rows_lost", "rows_doubled", "illegal_moves", "missed_deadlines"]
@@ -50,9 +50,8 @@ def test_ten_minutes_of_chaos_on_two_hundred_tables_and_a_quick_recovery():
 
 @pytest.mark.long
 @pytest.mark.timeout(0)
-def test_chaos_on_postgresql():
-    with temporary_postgres() as server:
-        check(chaos.command(minutes=3, tables=100, postgresql=new_database(server, "chaos")), tables=100)
+def test_chaos_on_postgresql(postgres_url):
+    check(chaos.command(minutes=3, tables=100, postgresql=new_database(postgres_url, "chaos")), tables=100)
 
 
 def test_blows_are_spread_over_the_time_and_every_kind_falls():
