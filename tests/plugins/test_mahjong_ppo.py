@@ -13,15 +13,15 @@ from bothost.errors import ModelError, UsageError
 from bothost.plugins import weights
 from bothost.rules import mahjong
 from bothost.training.metrics import read
-from bothost.training.ppo import PpoOptions
+from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
 from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, STATE, encode, masks
-from bothost_mahjong_ppo.imitate import agreement, imitate
+from bothost_mahjong_ppo.imitate import agreement, cooling, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.reproduce import VARIANTS, MahjongPpoReproduction, final_scores
 from bothost_mahjong_ppo.reproduce import Options as ReproduceOptions
-from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents, observe, play, stage_after
+from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Opponents, observe, play, stage_after
 from bothost_mahjong_ppo.train import PLOTTED, MahjongPpoTrainer, Options
 
 GAME = rules.game("mahjong")
@@ -152,6 +152,7 @@ def test_a_hand_is_one_trajectory_whose_reward_is_its_score(seats):
     assert batch.masks.gather(1, batch.actions[:, None]).all()
     # λ = 1, γ = 1: every target of a hand is its scaled score.
     assert set(np.round(batch.returns.numpy() / REWARD_SCALE).tolist()) <= set(hands.scores.tolist())
+    assert len(hands.scores) == 4 * (1 + seats.count("self"))
     again = play(GAME, net, Opponents(seats, net), 4, seed=7, options=PpoOptions(gae_lambda=1.0), share=0.5)
     assert torch.equal(batch.observations, again.batch.observations) and (hands.scores == again.scores).all()
 
@@ -164,6 +165,29 @@ def test_imitation_comes_to_play_as_its_teacher():
     before = agreement(net, GAME, 2, 99)
     after = imitate(net, GAME, 20, 5, rate=3e-3, chunk=10)
     assert before < 0.5 and after > before + 0.3
+
+
+def test_what_a_clone_is_sure_of_opens_up_in_the_same_order():
+    logits, legal = torch.tensor([[9.0, 0.0, 5.0, 7.0], [0.0, 30.0, 20.0, 0.0]]), torch.ones(2, 4, dtype=torch.bool)
+    factor = cooling(logits, legal, 0.5)
+    assert 0.0 < factor < 1.0
+    assert float(entropy(masked_log_probs(factor * logits, legal)).mean()) == pytest.approx(0.5, abs=1e-3)
+    assert cooling(logits, legal, 0.0) == 1.0
+    torch.manual_seed(0)
+    net, observations = MahjongNet(), torch.rand(2, OBSERVATION)
+    before = net(observations)
+    net.cool(0.5)
+    torch.testing.assert_close(net(observations)[0], 0.5 * before[0])
+    assert torch.equal(net(observations)[1], before[1])
+
+
+def test_a_trunk_that_does_not_learn_gets_no_gradients():
+    net = MahjongNet()
+    net.learns_trunk = False
+    logits, values = net(torch.rand(2, OBSERVATION))
+    torch.autograd.backward(logits.sum() + values.sum())
+    learnt = {name.split(".")[0] for name, parameter in net.named_parameters() if parameter.grad is not None}
+    assert learnt == {"policy", "value", "prospect_first", "prospect_context", "prospect_second"}
 
 
 def test_training_logs_coefficients_and_targets_and_plots_them(trained):
@@ -219,6 +243,42 @@ def test_every_decision_is_legal_and_tells_policy_value_and_model(trained):
         assert np.isfinite(decision.value) and decision.model_sha256 == model.sha256
     alone = requests[9].player.decide(requests[9].view, requests[9].legal, FOREVER)
     assert alone == strategy.decide_many(requests)[9]
+
+
+def illegal_answers(hands, opponents, seed):
+    """Of the champion, over hands of which it has a seat each, and how many answers it gave."""
+    strategy, rng = MahjongPpo(PlayOptions(), weights.find(MahjongPpo, "champion")), np.random.default_rng(seed)
+    wrong = given = 0
+    for first in range(0, hands, 128):
+        running = [(GAME.new_state(seed + i), i % 4) for i in range(first, min(hands, first + 128))]
+        while running:
+            asked = []
+            for state, own in running:
+                while not state.terminal and (seat := state.to_act[0]) != own:
+                    state.apply(seat, opponents(state, seat, rng))
+                if not state.terminal:
+                    asked.append((state, own))
+            views = [state.view(own) for state, own in asked]
+            policies, _ = strategy.infer(views, [view.legal() for view in views]) if views else ((), ())
+            for (state, own), policy in zip(asked, policies, strict=True):
+                action = int(policy.argmax())
+                legal = state.legal(own)
+                wrong, given = wrong + (action not in legal), given + 1
+                state.apply(own, action if action in legal else int(legal[0]))
+            running = asked
+    return wrong, given
+
+
+def test_no_answer_is_illegal():
+    wrong, given = illegal_answers(8, SCRIPTED["random"], 0)
+    assert wrong == 0 and given > 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("opponents", "hands"), [("random", 9000), ("rule", 1000)])
+def test_no_answer_is_illegal_in_ten_thousand_hands(opponents, hands):
+    wrong, given = illegal_answers(hands, SCRIPTED[opponents], 1)
+    assert wrong == 0 and given > 5 * hands
 
 
 def test_a_model_is_needed_and_must_be_of_this_encoder(trained):

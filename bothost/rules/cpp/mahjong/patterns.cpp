@@ -21,12 +21,6 @@ constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {
 
 }  // namespace
 
-Meld set_at(std::size_t index) {
-  const int i = static_cast<int>(index);
-  if (i >= 21) return {Meld::pung, static_cast<Tile>(i - 21), false};
-  return {Meld::chow, static_cast<Tile>(i / 7 * 9 + i % 7 + 1), false};
-}
-
 const Patterns& Patterns::get() {
   static const Patterns patterns;
   return patterns;
@@ -50,6 +44,7 @@ void Patterns::add_core(std::initializer_list<std::size_t> core, int free) {
 }
 
 Patterns::Patterns() {
+  for (std::size_t s = 0; s < kSets; ++s) type_[s] = static_cast<std::uint8_t>(1U << type_of(set_at(s).tile));
   const auto every = [](auto) { return true; };
   add(0, every, every);  // kAny
   add(0, every, every);  // kAllTypes; `with` sees to the types
@@ -107,18 +102,6 @@ void Patterns::add_kinds() {
   add(
       0, [](std::size_t s) { return (tiles_of(set_at(s)) & ranks(0x010)) != 0; },
       [](int t) { return (ranks(0x010) >> t & 1) != 0; });  // all five
-}
-
-Following Patterns::with(const Following& f, std::size_t set) const {
-  const auto& in = in_[set];
-  Following next;
-  next.free[0] = (f.free[0] & in) | f.free[1].without(in);
-  next.free[1] = (f.free[1] & in) | f.free[2].without(in);
-  next.free[2] = f.free[2] & in;
-  const unsigned type = 1u << type_of(set_at(set).tile);
-  if (f.types & type) next.free[0].erase(kAllTypes);
-  next.types = f.types | type;
-  return next;
 }
 
 }  // namespace bothost::mahjong

@@ -14,7 +14,11 @@ inline constexpr std::size_t kSets = 21 + kKinds;
 constexpr std::size_t set_index(Meld::Kind kind, int tile) {
   return static_cast<std::size_t>(kind == Meld::chow ? suit_of(tile) * 7 + rank_of(tile) - 1 : 21 + tile);
 }
-Meld set_at(std::size_t index);
+constexpr Meld set_at(std::size_t index) {
+  const int i = static_cast<int>(index);
+  if (i >= 21) return {Meld::pung, static_cast<Tile>(i - 21), false};
+  return {Meld::chow, static_cast<Tile>(i / 7 * 9 + i % 7 + 1), false};
+}
 
 /// A set of patterns.
 struct PatternSet {
@@ -52,7 +56,17 @@ class Patterns {
   /// Before any set is chosen.
   const Following& start() const { return start_; }
   /// With one more set.
-  Following with(const Following& f, std::size_t set) const;
+  Following with(const Following& f, std::size_t set) const {
+    const auto& in = in_[set];
+    Following next;
+    next.free[0] = (f.free[0] & in) | f.free[1].without(in);
+    next.free[1] = (f.free[1] & in) | f.free[2].without(in);
+    next.free[2] = f.free[2] & in;
+    const unsigned type = type_[set];
+    if (f.types & type) next.free[0].erase(kAllTypes);
+    next.types = f.types | type;
+    return next;
+  }
   /// Patterns that allow a pair of this tile.
   const PatternSet& pair(int tile) const { return pair_[static_cast<std::size_t>(tile)]; }
 
@@ -72,6 +86,8 @@ class Patterns {
   static constexpr std::size_t kAllTypes = 1;
   Following start_;
   std::array<PatternSet, kSets> in_{};
+  /// Of each set, as in Following::types.
+  std::array<std::uint8_t, kSets> type_{};
   std::array<PatternSet, kKinds> pair_{};
   std::size_t size_ = 0;
 };

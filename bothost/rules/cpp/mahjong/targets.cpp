@@ -15,7 +15,12 @@ class Search {
  public:
   Search(const Counts& hand, std::span<const Meld> melds, const Counts& unseen, int depth,
          TargetVisitor& visitor)
-      : hand_(hand), melds_(melds), unseen_(unseen), depth_(depth), visitor_(visitor) {
+      : patterns_(Patterns::get()),
+        hand_(hand),
+        melds_(melds),
+        unseen_(unseen),
+        depth_(depth),
+        visitor_(visitor) {
     for (std::size_t i = 0; i < melds.size(); ++i) target_.reading.sets[i] = melds[i];
     target_.reading.size = melds.size();
   }
@@ -31,18 +36,24 @@ class Search {
   }
 
  private:
-  struct Candidate {
+  struct SetCandidate {
     std::size_t index;
+    Meld set;
+    int lacks;
+  };
+  struct PairCandidate {
+    std::size_t tile;
     int lacks;
   };
 
   /// Sets and pairs that can still come about, those that lack least first.
   void collect() {
-    const auto by_lack = [](const Candidate& a, const Candidate& b) { return a.lacks < b.lacks; };
+    const auto by_lack = [](const auto& a, const auto& b) { return a.lacks < b.lacks; };
     for (std::size_t s = 0; s < kSets; ++s) {
       const int before = target_.lacks;
-      if (take_set(set_at(s), 0) && target_.lacks <= depth_) sets_.push_back({s, target_.lacks});
-      drop_set(set_at(s), before);
+      const Meld set = set_at(s);
+      if (take_set(set, 0) && target_.lacks <= depth_) sets_.push_back({s, set, target_.lacks});
+      drop_set(set, before);
     }
     std::stable_sort(sets_.begin(), sets_.end(), by_lack);
     for (std::size_t t = 0; t < kKinds; ++t) {
@@ -79,10 +90,10 @@ class Search {
   }
 
   void standard() {
-    Following following = Patterns::get().start();
+    Following following = patterns_.start();
     for (const auto& m : melds_)
       following =
-          Patterns::get().with(following, set_index(m.kind == Meld::chow ? Meld::chow : Meld::pung, m.tile));
+          patterns_.with(following, set_index(m.kind == Meld::chow ? Meld::chow : Meld::pung, m.tile));
     target_.shape = Shape::standard;
     add_sets(0, 4 - static_cast<int>(melds_.size()), following);
   }
@@ -91,12 +102,12 @@ class Search {
     if (slots == 0) return add_pair(following);
     const int least_pair = pairs_.empty() ? depth_ + 1 : pairs_.front().lacks;
     for (std::size_t i = first; i < sets_.size(); ++i) {
-      const auto [index, lacks] = sets_[i];
+      const auto& [index, plain, lacks] = sets_[i];
       // What a set lacks alone is the least that it lacks beside others, and those after it lack no less.
       const int before = target_.lacks;
       if (before + lacks * slots + least_pair > depth_) return;
-      auto next = Patterns::get().with(following, index);
-      Meld set = set_at(index);
+      auto next = patterns_.with(following, index);
+      Meld set = plain;
       auto& size = target_.reading.size;
       const bool comes = next.all().any() && take_set_checked(set, static_cast<std::uint8_t>(size));
       if (comes) {
@@ -124,7 +135,7 @@ class Search {
     for (const auto& [t, lacks] : pairs_) {
       const int before = target_.lacks;
       if (before + lacks > depth_) return;
-      auto allowed = patterns & Patterns::get().pair(static_cast<int>(t));
+      auto allowed = patterns & patterns_.pair(static_cast<int>(t));
       if (!allowed.any()) continue;
       const int tile = static_cast<int>(t);
       const bool first = take(tile, kPairPart), second = take(tile, kPairPart);
@@ -140,7 +151,7 @@ class Search {
 
   void knitted_straights() {
     target_.shape = Shape::knitted_straight;
-    const auto everything = Patterns::get().start();
+    const auto everything = patterns_.start();
     for (const auto perm : kKnitted) {
       target_.reading.knitted = perm;
       bool holds = true;
@@ -158,11 +169,11 @@ class Search {
   }
 
   void add_last_set() {
-    auto any = Patterns::get().start();
+    auto any = patterns_.start();
     for (const auto& candidate : sets_) {
       const int before = target_.lacks;
       if (before + candidate.lacks > depth_) return;
-      Meld set = set_at(candidate.index);
+      Meld set = candidate.set;
       if (!take_set_checked(set, 0)) continue;
       set.concealed = target_.lacks == before;
       target_.reading.sets[0] = set;
@@ -235,12 +246,14 @@ class Search {
     }
   }
 
+  const Patterns& patterns_;
   const Counts& hand_;
   std::span<const Meld> melds_;
   const Counts& unseen_;
   int depth_;
   TargetVisitor& visitor_;
-  std::vector<Candidate> sets_, pairs_;
+  std::vector<SetCandidate> sets_;
+  std::vector<PairCandidate> pairs_;
   Target target_;
 };
 
