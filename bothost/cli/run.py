@@ -43,13 +43,15 @@ def _play(read: Callable[[], config.Settings], fail_fast: bool, *, is_worker: bo
     settings = read()
     start_logs(settings)
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
-    from bothost.host import fleet, launch
+    from bothost.host.spares import Spares, number_for
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
+    spares = Spares(number_for(settings, plugins))
+    from bothost.host import fleet, launch  # half a second, in which the worker processes import too
 
     async def play() -> None:
-        async with launch.opened(settings, plugins, read=read) as host:
+        async with launch.opened(settings, plugins, read=read, spares=spares) as host:
             watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
             try:
                 await host.run(fail_fast=fail_fast)

@@ -10,8 +10,8 @@ import asyncio
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
@@ -57,8 +57,16 @@ class Found(Protocol):
     def moves(self) -> tuple[Logged, ...]: ...
 
 
-Find = Callable[[TableKey, str, int], Found | None]
-"""(table, hand, seat) → what the log knows of it; called in a thread."""
+class Sought(NamedTuple):
+    """A hand that may be in the log from an earlier process."""
+
+    key: TableKey
+    hand: str
+    seat: int
+
+
+Find = Callable[[Sequence[Sought]], Sequence[Found | None]]
+"""What the log knows of each of these hands; called in a thread."""
 
 
 class TableOwner(Protocol):
@@ -118,6 +126,8 @@ class Floor:
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sought: list[tuple[Session, Hand]] = []
+        """Hands that are looked up next."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
         """Snapshots of hands whose ``game_id`` is still being looked up."""
         recorder.send = self.send
@@ -230,23 +240,29 @@ class Floor:
         if plan.strategy.resolved.strategy.wants_events:
             hand.news = deque()
         if event.lookup:
-            self._spawn(self._look_up(session, hand))
+            self._sought.append((session, hand))
+            if len(self._sought) == 1:
+                self._spawn(self._look_up())
         else:
             self._opened(session, hand, None)
 
-    async def _look_up(self, session: Session, hand: Hand) -> None:
-        """The hand may be in the log from an earlier process: go on under its id."""
+    async def _look_up(self) -> None:
+        """Hands that may be in the log from an earlier process go on under their ids; those of one turn of the event
+        loop are looked up together, for a restarted host resumes all of its tables at once."""
+        await asyncio.sleep(0)
+        sought, self._sought = self._sought, []
         try:
-            found = await asyncio.to_thread(self._find, session.key, hand.name, hand.seat)
+            found = await asyncio.to_thread(self._find, [Sought(s.key, hand.name, hand.seat) for s, hand in sought])
         except Exception as error:
             # Without the log we cannot know what was answered: better no answer than a second opinion.
-            _log.exception("lookup_failed", table=session.key.table)
+            _log.exception("lookup_failed", hands=len(sought))
             self.fatal(error)
             return
-        if session.hand is hand:
-            self._opened(session, hand, found)
-        else:
-            self._early.pop(hand, None)
+        for (session, hand), known in zip(sought, found, strict=True):
+            if session.hand is hand:
+                self._opened(session, hand, known)
+            else:
+                self._early.pop(hand, None)
 
     def _opened(self, session: Session, hand: Hand, found: Found | None) -> None:
         lobby, _, table = session.key

@@ -18,6 +18,7 @@ from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
+from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
@@ -40,10 +41,12 @@ async def opened(
     *,
     connection: ConnectionSettings | None = None,
     read: Callable[[], Settings] | None = None,
+    spares: Spares | None = None,
 ) -> AsyncIterator[Host]:
     """A host on its database and its control socket, ready to ``run``; the first signal drains it, the second quits.
 
-    ``read`` gives the settings again, for SIGHUP; without it SIGHUP is ignored.
+    ``read`` gives the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that were
+    started already.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning where another host uses this ``data_dir``.
     """
     loop = asyncio.get_running_loop()
@@ -70,6 +73,7 @@ async def opened(
                 config_hash=config_hash(settings),
                 connection=connection,
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
+                spares=spares,
             )
             gc.freeze()  # what was imported lives for ever
             gc.enable()

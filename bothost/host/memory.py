@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from bothost.host.floor import Sought
 from bothost.store import Store
-from bothost.tables.conduct import TableKey
+from bothost.store.records import LoggedMove
 from bothost.tables.hand import Logged
 
 Json = dict[str, Any]
+HANDS_PER_QUERY = 500
 
 
 class FoundHand(msgspec.Struct, frozen=True):
@@ -28,31 +31,51 @@ class StoreMemory:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def find(self, key: TableKey, hand: str, seat: int) -> FoundHand | None:
-        """The hand of this name that goes on, with the moves that were decided in it."""
-        game = self._store.find_game(key.lobby, key.account, key.table, hand)
-        if game is None or game.seat != seat:
-            return None
-        decisions = self._store.decisions_of(game.game_id, seat)
-        refused = self._store.rejected(game.game_id, seat)
-        moves = []
-        decisions.sort(key=lambda d: (d.seq, d.attempt, d.substep))
-        for (seq, attempt), steps in groupby(decisions, key=lambda d: (d.seq, d.attempt)):
-            move = list(steps)
-            moves.append(
-                Logged(
-                    request_id=move[0].request_id,
-                    seq=seq,
-                    attempt=attempt,
-                    decision_ids=tuple(step.decision_id for step in move),
-                    actions=tuple(step.notation for step in move),
-                    rejected=any(step.decision_id in refused for step in move),
-                )
-            )
-        return FoundHand(game.game_id, game.seed, tuple(moves))
+    def find(self, sought: Sequence[Sought]) -> list[FoundHand | None]:
+        """For each of these the hand of its name that goes on, with the moves that were decided in it."""
+        found: dict[Sought, FoundHand] = {}
+        by_account: dict[tuple[str, str], list[Sought]] = {}
+        for one in sought:
+            by_account.setdefault((one.key.lobby, one.key.account), []).append(one)
+        for (lobby, account), all_of_it in by_account.items():
+            for at in range(0, len(all_of_it), HANDS_PER_QUERY):
+                self._find(lobby, account, all_of_it[at : at + HANDS_PER_QUERY], found)
+        return [found.get(one) for one in sought]
+
+    def _find(self, lobby: str, account: str, sought: list[Sought], found: dict[Sought, FoundHand]) -> None:
+        games = self._store.open_hands(lobby, account, {(one.key.table, one.hand) for one in sought})
+        if not games:
+            return
+        game_ids = [game.game_id for game in games.values()]
+        moves, refused = self._store.moves_of(game_ids), self._store.rejected(game_ids)
+        for one in sought:
+            game = games.get((one.key.table, one.hand))
+            if game is not None and game.seat == one.seat:
+                logged = _logged(moves.get((game.game_id, one.seat), []), refused)
+                found[one] = FoundHand(game.game_id, game.seed, logged)
 
     def memo(self, lobby: str, account: str) -> Json:
         return self._store.memo(lobby, account)
 
     def remember(self, lobby: str, account: str, memo: Json) -> None:
         self._store.remember(lobby, account, memo)
+
+
+def _logged(decisions: list[LoggedMove], refused: set[bytes]) -> tuple[Logged, ...]:
+    """A seat's decisions as moves."""
+    moves = []
+    for (seq, attempt), steps in groupby(
+        sorted(decisions, key=lambda d: (d.seq, d.attempt, d.substep)), key=lambda d: (d.seq, d.attempt)
+    ):
+        move = list(steps)
+        moves.append(
+            Logged(
+                request_id=move[0].request_id,
+                seq=seq,
+                attempt=attempt,
+                decision_ids=tuple(step.decision_id for step in move),
+                actions=tuple(step.notation for step in move),
+                rejected=any(step.decision_id in refused for step in move),
+            )
+        )
+    return tuple(moves)

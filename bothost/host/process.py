@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from bothost.host.process_messages import (
     decode_answer,
     frame,
 )
+from bothost.host.spares import Spares
 from bothost.plugins import Resolved
 from bothost.rules.game import ActionArray, View
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
@@ -43,7 +43,6 @@ START_S = 30.0
 STARTS = 5
 """Starts within ``STARTS_S`` that are tolerated; then the strategy fails at once until the oldest is that long ago."""
 STARTS_S = 30.0
-_SECRET = re.compile(r"BOTHOST_.*(TOKEN|TOKENS|PASSWORD|SECRET)")
 
 
 class ProcessLimits(msgspec.Struct, frozen=True):
@@ -69,11 +68,14 @@ class ProcessStrategy(Strategy):
     version = "1"
     games = ("*",)
 
-    def __init__(self, resolved: Resolved, limits: ProcessLimits, *, wait: bool = True) -> None:
+    def __init__(
+        self, resolved: Resolved, limits: ProcessLimits, spares: Spares | None = None, *, wait: bool = True
+    ) -> None:
         super().__init__(resolved.options, resolved.model)
         self.starts = 0
         self._resolved = resolved
         self._limits = limits
+        self._spares = spares or Spares()
         self._numbers = itertools.count(1)
         self._began: deque[float] = deque(maxlen=STARTS)
         self._process: subprocess.Popen[bytes] | None = None
@@ -105,19 +107,7 @@ class ProcessStrategy(Strategy):
         self._began.append(now)
         self._ready = False
         self.starts += 1
-        ours, theirs = socket.socketpair()
-        # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if not _SECRET.fullmatch(name)},
-            start_new_session=True,
-        )
-        theirs.close()
-        self._connection = ours
+        self._process, self._connection = self._spares.take()
         strategy, folder = self._resolved.strategy, self._limits.plugins_dir
         begin = Begin(
             strategy.__module__,
@@ -127,7 +117,7 @@ class ProcessStrategy(Strategy):
             None if folder is None else str(folder.absolute()),
             [str(Path(entry).absolute()) for entry in sys.path],
         )
-        ours.sendall(frame(begin))
+        self._connection.sendall(frame(begin))
 
     def revive(self) -> None:
         """Start a process where there is none. Raises ProcessFailed where it does not stay up."""

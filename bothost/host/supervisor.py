@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -17,19 +17,19 @@ from bothost.errors import AuthError, LobbyUnreachable
 from bothost.host import metrics
 from bothost.host.account import Account, Patience
 from bothost.host.connection import ConnectionSettings
-from bothost.host.floor import Floor, Found
+from bothost.host.floor import Floor, Found, Sought
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.recorder import Log, Recorder
+from bothost.host.spares import Spares
 from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.rules.game import Game
-from bothost.tables.conduct import TableKey
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
@@ -55,7 +55,7 @@ class DecisionLog(Log, Protocol):
 class Memory(Protocol):
     """What earlier processes left; synchronous, called in a thread (``bothost.host.memory``)."""
 
-    def find(self, key: TableKey, hand: str, seat: int) -> Found | None: ...
+    def find(self, sought: Sequence[Sought]) -> Sequence[Found | None]: ...
     def memo(self, lobby: str, account: str) -> Json: ...
     def remember(self, lobby: str, account: str, memo: Json) -> None: ...
 
@@ -75,6 +75,7 @@ class Host:
         connection: ConnectionSettings | None = None,
         patience: Patience | None = None,
         leases: Keeper | None = None,
+        spares: Spares | None = None,
     ) -> None:
         self.settings = settings
         self.config_hash = config_hash
@@ -111,6 +112,7 @@ class Host:
             search_threads=limits.search_threads,
             processes=limits.process_workers,
             process_limits=ProcessLimits(limits.process_memory_mb << 20, settings.host.plugins_dir),
+            spares=spares,
         )
         self.floor.fatal = self._fatal
 

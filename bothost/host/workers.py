@@ -18,6 +18,7 @@ import structlog
 
 from bothost.host.plans import Loaded, Plans
 from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
+from bothost.host.spares import Spares
 from bothost.host.worker import Result, Task, Worker
 from bothost.strategy import Strategy
 from bothost.tables.hand import DecidedBy, Hand, Job
@@ -44,6 +45,7 @@ class Workers:
         search_threads: int,
         processes: int = 1,
         process_limits: ProcessLimits | None = None,
+        spares: Spares | None = None,
     ) -> None:
         self._plans = plans
         self._on_results = on_results
@@ -58,6 +60,7 @@ class Workers:
         """Strategies that run in processes: the threads that wait for these, one each."""
         self._per_strategy = processes
         self._process_limits = process_limits or ProcessLimits()
+        self._spares = spares or Spares()
         self._turn = 0
         self._batch: list[Job] = []
         self._handed_over = -math.inf
@@ -154,8 +157,9 @@ class Workers:
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             if all(loaded in worker.instances for loaded, pool in self._processes.items() for worker in pool):
-                return
+                break
             await asyncio.sleep(0.02)
+        self._spares.close()
 
     def close_hand(self, hand: Hand) -> None:
         """The hand is over: let its players tidy up, in their worker."""
@@ -256,7 +260,7 @@ class Workers:
         """An instance of the strategy; in a process of its own, where it wants that."""
         if loaded.execution != "process":
             return loaded.resolved.make()
-        return ProcessStrategy(loaded.resolved, self._process_limits, wait=wait)
+        return ProcessStrategy(loaded.resolved, self._process_limits, self._spares, wait=wait)
 
     def _worker(self, name: str, *, rescues: bool = False) -> Worker:
         def make(loaded: Loaded) -> Strategy:
@@ -295,6 +299,7 @@ class Workers:
     async def aclose(self, timeout_s: float = 2.0) -> None:
         """Stop the threads; those that hang are left behind (they are daemons)."""
         self._stopped = True
+        self._spares.close()
         workers = set(self._all())
         for worker in workers:
             worker.stop()

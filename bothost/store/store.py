@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -54,41 +54,44 @@ class Store:
         """An INSERT that knows ``ON CONFLICT``, of this database's dialect: the other one is not even imported."""
         return importlib.import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
 
-    def find_game(self, lobby: str, account: str, table: str, hand: str) -> GameRecord | None:
-        """The hand of that name which has begun last and has not ended, None where there is none."""
+    def open_hands(
+        self, lobby: str, account: str, hands: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], GameRecord]:
+        """Of these hands, (table, hand), those that have not ended; of several of one name the one that began last."""
         games, ends = models.games, models.game_ends
         ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
         query = (
             sa.select(games)
-            .where(
-                games.c.lobby == lobby, games.c.account == account, games.c.table == table, games.c.hand == hand, ~ended
-            )
-            .order_by(games.c.game_id.desc())
-            .limit(1)
+            .where(games.c.lobby == lobby, games.c.account == account, ~ended)
+            .where(games.c.table.in_({table for table, _ in hands}), games.c.hand.in_({hand for _, hand in hands}))
+            .order_by(games.c.game_id)
         )
         with self.begin() as connection:
-            row = connection.execute(query).one_or_none()
-        return None if row is None else GameRecord(**row._mapping)
+            found = [GameRecord(**row._mapping) for row in connection.execute(query)]
+        return {name: game for game in found if (name := (game.table, game.hand)) in hands}
 
-    def decisions_of(self, game_id: bytes, seat: int) -> list[LoggedMove]:
-        """The live decisions of a seat, in order; several of one request are the steps of a composite move."""
+    def moves_of(self, game_ids: Collection[bytes]) -> dict[tuple[bytes, int], list[LoggedMove]]:
+        """(game_id, seat) → its live decisions, in order; several of one request are the steps of a composite move."""
         d = models.decisions
-        columns = (d.c.request_id, d.c.id, d.c.seq, d.c.substep, d.c.attempt, d.c.action, d.c.notation)
+        columns = (d.c.game_id, d.c.seat, d.c.request_id, d.c.id, d.c.seq, d.c.substep, d.c.attempt, d.c.action)
         query = (
-            sa.select(*columns)
-            .where(d.c.game_id == game_id, d.c.seat == seat, d.c.role == "live")
+            sa.select(*columns, d.c.notation)
+            .where(d.c.game_id.in_(game_ids), d.c.role == "live")
             .order_by(d.c.seq, d.c.substep, d.c.attempt)
         )
+        moves: dict[tuple[bytes, int], list[LoggedMove]] = {}
         with self.begin() as connection:
-            return [LoggedMove(*row) for row in connection.execute(query)]
+            for game_id, seat, *move in connection.execute(query):
+                moves.setdefault((game_id, seat), []).append(LoggedMove(*move))
+        return moves
 
-    def rejected(self, game_id: bytes, seat: int) -> set[bytes]:
-        """Ids of the live decisions of a seat that the lobby refused."""
+    def rejected(self, game_ids: Collection[bytes]) -> set[bytes]:
+        """Ids of the live decisions of these hands that the lobby refused."""
         d, o = models.decisions, models.outcomes
         query = (
             sa.select(d.c.id)
             .join(o, o.c.decision_id == d.c.id)
-            .where(d.c.game_id == game_id, d.c.seat == seat, d.c.role == "live", o.c.kind == "rejected")
+            .where(d.c.game_id.in_(game_ids), d.c.role == "live", o.c.kind == "rejected")
         )
         with self.begin() as connection:
             return set(connection.execute(query).scalars())

@@ -30,9 +30,10 @@ async def log_rows(settings, tmp_path, records) -> None:
 async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, any_settings, tmp_path):
     live, ended = sample_hand(RNG, ended=False), sample_hand(RNG)
     await log_rows(any_settings, tmp_path, live + ended)
-    assert store.find_game("home", "ada", live[0].table, "1") == live[0]
-    assert store.find_game("home", "ada", ended[0].table, "1") is None
-    assert store.find_game("home", "bob", live[0].table, "1") is None
+    names = {(live[0].table, "1"), (ended[0].table, "1"), (live[0].table, "2"), ("elsewhere", "1")}
+    assert store.open_hands("home", "ada", names) == {(live[0].table, "1"): live[0]}
+    assert store.open_hands("home", "bob", names) == store.open_hands("away", "ada", names) == {}
+    assert store.open_hands("home", "ada", []) == {}
 
 
 async def test_of_two_hands_of_one_name_the_later_is_found(store, any_settings, tmp_path):
@@ -40,7 +41,7 @@ async def test_of_two_hands_of_one_name_the_later_is_found(store, any_settings, 
     second = sample_game(RNG, started_us=2 * 10**15)
     second.table = first.table
     await log_rows(any_settings, tmp_path, [second, first])
-    assert store.find_game("home", "ada", first.table, "1") == second
+    assert store.open_hands("home", "ada", [(first.table, "1")]) == {(first.table, "1"): second}
 
 
 async def test_live_decisions_of_a_seat_come_in_order(store, any_settings, tmp_path):
@@ -49,7 +50,7 @@ async def test_live_decisions_of_a_seat_come_in_order(store, any_settings, tmp_p
     rows[3].role = "shadow"
     rows[4].seat = 2
     await log_rows(any_settings, tmp_path, [game, *RNG.sample(rows, 9)])
-    found = store.decisions_of(game.game_id, game.seat)
+    found = store.moves_of([game.game_id, bytes(16)])[game.game_id, game.seat]
     expected = [r for r in rows if r.role == "live" and r.seat == 0]
     assert [m.decision_id for m in found] == [r.id for r in expected]
     assert (found[0].request_id, found[0].notation, found[0].action) == (
