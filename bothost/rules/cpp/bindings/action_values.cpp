@@ -61,12 +61,6 @@ struct ActionValues {
   }
 };
 
-template <class T>
-nb::object owned(std::vector<T>* values, std::initializer_list<std::size_t> shape) {
-  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), shape, owner));
-}
-
 void load(ActionValues& self, const std::vector<Floats>& arrays) {
   const auto parameters = self.parameters<const float>(arrays);
   const auto held = self.busy.hold();
@@ -77,29 +71,27 @@ void load(ActionValues& self, const std::vector<Floats>& arrays) {
 nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& moves,
                     const Offsets& offsets) {
   const auto candidates = self.candidates(positions, moves, offsets);
-  auto* out = new std::vector<float>(moves.shape(0));
-  nb::object array = owned(out, {out->size()});
+  std::vector<float> values(moves.shape(0));
   const auto held = self.busy.hold();
   self.learnt_from = 0;
-  nb::gil_scoped_release release;
-  self.native.evaluate(candidates, out->data());
-  return array;
+  {
+    nb::gil_scoped_release release;
+    self.native.evaluate(candidates, values.data());
+  }
+  return array_of(std::move(values));
 }
 
 nb::object forward(ActionValues& self, const Floats& positions, const Floats& moves, const Offsets& offsets) {
   const auto candidates = self.candidates(positions, moves, offsets);
   const std::size_t m = moves.shape(0), width = static_cast<std::size_t>(self.native.representation());
-  auto* out = new std::vector<float>(m);
-  nb::object values = owned(out, {m});
-  auto* last = new std::vector<float>(m * width);
-  nb::object representations = owned(last, {m, width});
+  std::vector<float> values(m), representations(m * width);
   const auto held = self.busy.hold();
   {
     nb::gil_scoped_release release;
-    self.native.forward(candidates, out->data(), last->data());
+    self.native.forward(candidates, values.data(), representations.data());
   }
   self.learnt_from = m;
-  return nb::make_tuple(values, representations);
+  return nb::make_tuple(array_of(std::move(values)), array_of(std::move(representations), {m, width}));
 }
 
 void backward(ActionValues& self, const Floats& values, const Floats& representations,

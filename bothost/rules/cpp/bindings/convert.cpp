@@ -97,20 +97,8 @@ nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs) {
   return out;
 }
 
-namespace {
-
-template <class T>
-nb::object array_copy(const std::vector<T>& values) {
-  auto* data = new T[values.size()];
-  std::copy(values.begin(), values.end(), data);
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {values.size()}, owner).cast();
-}
-
-}  // namespace
-
-nb::object actions_to(const ActionList& actions) { return array_copy(actions); }
-nb::object offsets_to(const std::vector<std::int64_t>& offsets) { return array_copy(offsets); }
+nb::object actions_to(const ActionList& actions) { return array_of(actions); }
+nb::object offsets_to(const std::vector<std::int64_t>& offsets) { return array_of(offsets); }
 
 FloatOut::FloatOut(nb::handle out, std::span<const std::size_t> leading, const Block& block) {
   std::vector<std::size_t> shape(leading.begin(), leading.end());

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -31,12 +32,19 @@ using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using BoolArray = nb::ndarray<bool, nb::c_contig, nb::device::cpu>;
 using ActionArray = nb::ndarray<const Action, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// A new array of shape (n,) that owns the values.
+/// A new array that owns the values, row by row.
 template <class T>
-nb::object array_of(std::vector<T> values) {
+nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(kept->data(), {kept->size()}, owner).cast();
+  return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner).cast();
+}
+
+/// The same, of shape (n,).
+template <class T>
+nb::object array_of(std::vector<T> values) {
+  const std::size_t n = values.size();
+  return array_of(std::move(values), {n});
 }
 
 /// A new int32 array of shape (n,).

@@ -38,14 +38,12 @@ nb::tuple describe(nb::handle action) {
 
 nb::object abstract_map() {
   const auto& u = Universe::get();
-  const auto n = static_cast<std::size_t>(u.num_actions());
-  auto* data = new std::int16_t[n];
-  for (std::size_t i = 0; i < n; ++i) {
+  std::vector<std::int16_t> out(static_cast<std::size_t>(u.num_actions()));
+  for (std::size_t i = 0; i < out.size(); ++i) {
     const auto a = u[static_cast<Action>(i)].abstract;
-    data[i] = static_cast<std::int16_t>(a == kNoAbstract ? -1 : a);
+    out[i] = static_cast<std::int16_t>(a == kNoAbstract ? -1 : a);
   }
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int16_t*>(p); });
-  return nb::ndarray<nb::numpy, std::int16_t>(data, {n}, owner).cast();
+  return array_of(std::move(out));
 }
 
 const View& asked(const AnyView& view) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/bind.h"
+#include "bindings/convert.h"
 #include "core/erased.h"
 #include "core/types.h"
 #include "mahjong/fan.h"
@@ -40,14 +41,6 @@ Counts checked(const Hand& hand, int melds) {
   const Counts c = counts(hand.data());
   check_hand(c, melds);
   return c;
-}
-
-/// A NumPy array that owns `values`.
-template <class T, class... Sizes>
-auto array(std::vector<T> values, Sizes... sizes) {
-  auto* owned = new std::vector<T>(std::move(values));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(owned->data(), {static_cast<std::size_t>(sizes)...}, owner);
 }
 
 /// Rows (kind, tile) up to the first of kind 0; 1 chow (middle tile), 2 pung, 3 melded kong, 4 concealed
@@ -144,7 +137,7 @@ void bind_mahjong(nb::module_& m) {
             out[i] = static_cast<std::int8_t>(shanten(c, melds));
           }
         }
-        return array(std::move(out), n);
+        return array_of(std::move(out));
       },
       nb::arg("hands"), nb::arg("melds") = 0);
 
@@ -164,7 +157,7 @@ void bind_mahjong(nb::module_& m) {
             masks[i] = u.tiles;
           }
         }
-        return nb::make_tuple(array(std::move(out), n), array(std::move(masks), n));
+        return nb::make_tuple(array_of(std::move(out)), array_of(std::move(masks)));
       },
       nb::arg("hands"), nb::arg("melds") = 0);
 
@@ -189,7 +182,7 @@ void bind_mahjong(nb::module_& m) {
                         times.begin() + static_cast<std::ptrdiff_t>(i * kFans));
           }
         }
-        return nb::make_tuple(array(std::move(points), n), array(std::move(times), n, kFans));
+        return nb::make_tuple(array_of(std::move(points)), array_of(std::move(times), {n, kFans}));
       },
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
@@ -199,7 +192,7 @@ void bind_mahjong(nb::module_& m) {
 
   m.def("mahjong_dangers", [](const AnyView& view) {
     const auto d = danger(view_of(view));
-    return array(std::vector<double>(d.begin(), d.end()), d.size());
+    return array_of(std::vector<double>(d.begin(), d.end()));
   });
 
   m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });

@@ -85,12 +85,6 @@ void check_length(const Array<T>& array, std::size_t n, const char* name) {
     throw InvalidInput(std::string(name) + ": shape (n,) is needed");
 }
 
-template <class T>
-nb::object owned(std::vector<T>* values, std::initializer_list<std::size_t> shape) {
-  nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), shape, owner));
-}
-
 void load(Mlp& self, const std::vector<Floats>& parameters) {
   const auto layers = self.layers<const float>(parameters);
   const auto held = self.busy.hold();
@@ -101,31 +95,29 @@ void load(Mlp& self, const std::vector<Floats>& parameters) {
 nb::object forward(Mlp& self, const Floats& observations) {
   const std::size_t n = self.rows_of(observations),
                     width = static_cast<std::size_t>(self.native.actions()) + 1;
-  auto* out = new std::vector<float>(n * width);
-  nb::object array = owned(out, {n, width});
+  std::vector<float> out(n * width);
   const auto held = self.busy.hold();
-  nb::gil_scoped_release release;
-  self.native.forward(observations.data(), n, out->data());
-  return array;
+  {
+    nb::gil_scoped_release release;
+    self.native.forward(observations.data(), n, out.data());
+  }
+  return array_of(std::move(out), {n, width});
 }
 
 nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const Floats& uniform) {
   const std::size_t n = self.rows_of(observations);
   self.check_masks(masks, n);
   check_length(uniform, n, "uniform");
-  auto* actions = new std::vector<std::int64_t>(n);
-  nb::object chosen = owned(actions, {n});
-  auto* log_probs = new std::vector<float>(n);
-  nb::object how_likely = owned(log_probs, {n});
-  auto* values = new std::vector<float>(n);
-  nb::object worth = owned(values, {n});
+  std::vector<std::int64_t> actions(n);
+  std::vector<float> log_probs(n), values(n);
   const auto held = self.busy.hold();
   {
     nb::gil_scoped_release release;
-    self.native.act(observations.data(), masks.data(), uniform.data(), n, actions->data(), log_probs->data(),
-                    values->data());
+    self.native.act(observations.data(), masks.data(), uniform.data(), n, actions.data(), log_probs.data(),
+                    values.data());
   }
-  return nb::make_tuple(chosen, how_likely, worth);
+  return nb::make_tuple(array_of(std::move(actions)), array_of(std::move(log_probs)),
+                        array_of(std::move(values)));
 }
 
 nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, const Actions& actions,

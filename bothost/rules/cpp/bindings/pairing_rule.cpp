@@ -34,9 +34,8 @@ nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle
     nb::gil_scoped_release release;
     leads = pairing::leads_after(own, rows, rng);
   }
-  auto* owned = new std::vector<float>(std::move(leads));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return nb::ndarray<nb::numpy, float>(owned->data(), {rows, owned->size() / rows}, owner).cast();
+  const std::size_t actions = leads.size() / rows;
+  return array_of(std::move(leads), {rows, actions});
 }
 
 }  // namespace
