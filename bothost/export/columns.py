@@ -165,10 +165,13 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _lists(blobs: Sequence[bytes | None], kind: pa.ListType) -> pa.Array:
-    """Blobs of little-endian 4-byte values as a list array; None is null."""
+    """Blobs of little-endian 4-byte values as a list array; None is null. Raises ValueError for other lengths."""
     filled = [blob or b"" for blob in blobs]
+    sizes = np.fromiter(map(len, filled), np.int64, len(filled))
+    if (sizes % 4).any():
+        raise ValueError("a list whose length is no multiple of 4 bytes")
     offsets = np.zeros(len(filled) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, filled), np.int64, len(filled)) // 4, out=offsets[1:])
+    np.cumsum(sizes // 4, out=offsets[1:])
     dtype: npt.DTypeLike = "<i4" if pa.types.is_int32(kind.value_type) else "<f4"
     values = np.frombuffer(b"".join(filled), dtype)
     mask = pa.array([blob is None for blob in blobs]) if None in blobs else None

@@ -95,6 +95,14 @@ def test_values_that_do_not_belong_are_refused_by_column(database, column, value
         reader_of(store).read(QUERY, [], SCHEMA)
 
 
+@pytest.mark.parametrize("kind", [reader_of, DriverReader])
+def test_lists_cut_short_are_refused_even_where_two_make_up_a_whole_one(database, kind):
+    store, driver = database
+    fill(driver, [tuple(b"12" if name == "actions" else None for name in SCHEMA.names)] * 2)
+    with pytest.raises(StoreError, match="no multiple of 4 bytes"):
+        kind(store).read(QUERY, [], SCHEMA)
+
+
 @pytest.mark.parametrize("column", ["text", "role"])
 @pytest.mark.parametrize("kind", [reader_of, DriverReader])
 def test_text_that_is_no_utf8_is_refused(database, column, kind):
