@@ -35,4 +35,5 @@ def command(
         raise UsageError(f"{STRATEGY} is not installed", advice="install bothost with its plugins")
     trainer = cast(Measured, strategy.trainer())
     figures = trainer.measure(hands=hands, repeats=repeats, large=large, held_out=held_out, seed=seed)
-    return figures | {"times_douzero": round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2), "hands": hands, "seed": seed}
+    times = round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2)
+    return figures | {"times_douzero": times, "hands": hands, "seed": seed}
