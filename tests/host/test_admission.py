@@ -1,0 +1,58 @@
+"""What may run, and who may sit, at the same time."""
+
+import threading
+import time
+
+import msgspec
+
+from bothost.config import RouteSettings
+from bothost.strategy import Decision
+from bothost.testing.hosting import RandomPlayer, RandomStrategy
+
+change = msgspec.structs.replace
+
+
+def searching():
+    """(a strategy that occupies a core for each decision, how many of its decisions ran at once, as a list of one)."""
+    lock, running, most = threading.Lock(), [0], [0]
+
+    class SearchingPlayer(RandomPlayer):
+        def decide(self, view, legal, budget) -> Decision:
+            with lock:
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+            time.sleep(0.02)
+            with lock:
+                running[0] -= 1
+            return super().decide(view, legal, budget)
+
+    class Searching(RandomStrategy):
+        name, execution, needs_search_thread = "searching", "thread", True
+
+        def player(self, table):
+            return SearchingPlayer(table.seed)
+
+    return Searching, most
+
+
+async def test_no_more_searches_run_than_there_are_search_threads_however_many_tables_ask(kit):
+    strategy, most = searching()
+    async with kit.lobby():
+        made = kit.settings(wishes=("claims",), tables=4, accounts=4, routes=(RouteSettings(strategy="searching"),))
+        made = change(made, limits=change(made.limits, search_threads=2, worker_threads=8))
+        async with kit.running(made, kit.module("searches", strategy)) as host:
+            await kit.until(lambda: host.floor.tally.decisions >= 40, 20)
+    assert most == [2]
+    assert host.floor.tally.fallbacks == {}
+
+
+async def test_own_accounts_do_not_meet_at_a_table_unless_they_are_allowed_to(kit):
+    meetings = 'SELECT count(*) FROM (SELECT 1 FROM games GROUP BY "table", hand HAVING count(*) > 1)'
+    async with kit.lobby(robots_after_s=0.1):
+        async with kit.running(kit.settings(("claims",), allow_same_table=False)) as host:
+            await kit.until(lambda: host.floor.tally.hands >= 4, 20)
+        assert {row.account for row in kit.rows("SELECT account FROM games")} >= {"ada"}
+        assert kit.rows(meetings)[0][0] == 0
+        async with kit.running(kit.settings(("claims",), allow_same_table=True)) as host:
+            await kit.until(lambda: host.floor.tally.hands >= 4, 20)
+        assert kit.rows(meetings)[0][0] > 0
