@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ import torch
 from onnx import TensorProto
 
 from bothost.plugins.weights import MANIFEST, Manifest, Version
+from bothost.strategy import TrainingRun
+from bothost.training.checkpoint import Progress
 
 WEIGHTS, GRAPH, LINEAGE = "model.safetensors", "model.onnx", "lineage.json"
 
@@ -67,6 +71,22 @@ def refer(graph: onnx.ModelProto, weights: Path) -> None:
         del initializer.external_data[:]
         for key, value in (("location", weights.name), ("offset", begin + first), ("length", end - first)):
             initializer.external_data.add(key=key, value=str(value))
+
+
+def lineage_of(
+    run: TrainingRun, progress: Progress, encoder_version: int, figures: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How the versions of a training were made: command, seed, machine, ``figures`` of the training, and options."""
+    workers = progress.options.get("workers") or 1
+    used = "one core of" if workers == 1 else f"{workers} processes that play, on"
+    return {
+        "command": run.command,
+        "seed": progress.seed,
+        "encoder_version": encoder_version,
+        "machine": f"{used} a {os.cpu_count()}-core {platform.machine()} machine",
+        **figures,
+        "options": progress.options,
+    }
 
 
 def write_manifest(

@@ -6,8 +6,6 @@ that was interrupted and resumes gives the same networks as one that was not.
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed, version_at
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
-from bothost.training.publish import WEIGHTS, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_deep_mc import losses
 from bothost_deep_mc.branches import merged_decisions, win_rates
 from bothost_deep_mc.encode import ROLES, VERSION
@@ -219,16 +217,11 @@ def publish(run: TrainingRun, progress: Progress, options: Options) -> dict[str,
         made[f"level-{number}"] = {"rounds": taken, "samples": then.samples, "minutes": minutes}
     aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(versions) + 1)}
     aliases["champion"] = f"{GENERATION}-level-{len(versions)}"
-    lineage = {
-        "command": run.command,
-        "seed": progress.seed,
-        "encoder_version": VERSION,
-        "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+    figures = {
         "rounds": progress.iteration,
         "samples": progress.samples,
         "minutes": round(progress.seconds / 60, 2),
         "levels": made,
-        "options": progress.options,
     }
-    write_manifest(run.out / "weights", versions, aliases, lineage)
+    write_manifest(run.out / "weights", versions, aliases, lineage_of(run, progress, VERSION, figures))
     return made

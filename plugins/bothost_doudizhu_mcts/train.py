@@ -6,8 +6,6 @@ two steps. So a fit by epochs that was interrupted and resumes gives the same ne
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import WEIGHTS, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION, Inputs
 from bothost_doudizhu_mcts.measure import HeldOut
@@ -209,17 +207,12 @@ def publish(
     rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
     figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
     figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
-    lineage = {
-        "command": run.command,
-        "seed": progress.seed,
-        "encoder_version": VERSION,
-        "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+    told = {
         **figures,
         "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
         "constant": {name: round(value, 4) for name, value in held_out.constant.items()},
         "records_made_by": held_out.made_by,
         "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
-        "options": progress.options,
     }
-    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage)
+    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
     return {"out": str(run.out), **figures}

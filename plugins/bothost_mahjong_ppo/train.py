@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +19,7 @@ from bothost.training.loop import anneal, begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
-from bothost.training.publish import WEIGHTS, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
 from bothost_mahjong_ppo.imitate import imitate
 from bothost_mahjong_ppo.logged import MahjongHands
@@ -276,13 +274,6 @@ class Training:
             "stage": self.stage,
             **more,
         }
-        lineage = {
-            "command": self.run.command,
-            "seed": self.progress.seed,
-            "encoder_version": VERSION,
-            "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
-            **figures,
-            "options": self.progress.options,
-        }
+        lineage = lineage_of(self.run, self.progress, VERSION, figures)
         write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage)
         return {"out": str(self.run.out), **figures}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +18,7 @@ from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
 from bothost.training.ppo import Batch
-from bothost.training.publish import WEIGHTS, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost.training.rollout import Task
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
@@ -109,7 +107,7 @@ class PhasePpoTrainer(Trainer):
             "logged_share": self.options.logged_share,
             "evaluation": evaluation,
         }
-        lineage = {"command": run.command, "seed": progress.seed, "options": progress.options, **figures}
+        lineage = lineage_of(run, progress, VERSION, figures)
         write_manifest(run.out / "weights", {"v1": made}, {"champion": "v1"}, lineage)
         return figures
 
@@ -128,16 +126,11 @@ def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: Traini
         made[level] = {"updates": taken, "samples": then.samples, "minutes": round(then.seconds / 60, 2)}
     aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(parts) + 1)}
     aliases["champion"] = f"{GENERATION}-level-{len(parts)}"
-    lineage = {
-        "command": run.command,
-        "seed": progress.seed,
-        "encoder_version": VERSION,
-        "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
+    figures = {
         "updates": progress.iteration,
         "samples": progress.samples,
         "minutes": round(progress.seconds / 60, 2),
         "levels": made,
-        "options": progress.options,
     }
-    write_manifest(out / "weights", versions, aliases, lineage)
+    write_manifest(out / "weights", versions, aliases, lineage_of(run, progress, VERSION, figures))
     return made
