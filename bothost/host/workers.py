@@ -26,7 +26,7 @@ from bothost.tables.hand import DecidedBy, Hand, Job
 _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 0.05
-PACE_S = 0.001
+PACE_S = 0.002
 """Least time between two hand-overs to the workers: on a busy host requests wait for one another, and share the two
 thread switches and wake-ups that a hand-over costs, as much as the decision itself. An idle host does not wait."""
 HOLD_S = 0.1
