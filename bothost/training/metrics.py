@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bothost.errors import ModelError
+
 FILE = "metrics.jsonl"
 
 
@@ -58,6 +60,14 @@ def read(path: Path) -> list[dict[str, float]]:
             records.append(json.loads(line))
         except json.JSONDecodeError:
             break
+    return records
+
+
+def read_until(path: Path, iteration: int) -> list[dict[str, float]]:
+    """The records up to the update that a training resumes from. Raises ModelError where that one's is not there."""
+    records = [record for record in read(path) if record["iteration"] <= iteration] if path.is_file() else []
+    if not records or records[-1]["iteration"] != iteration:
+        raise ModelError(f"{path} has no record of update {iteration}", advice="train anew into another folder")
     return records
 
 

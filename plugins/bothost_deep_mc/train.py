@@ -21,7 +21,7 @@ from bothost.rules import game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed, version_at
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_deep_mc import losses
@@ -120,7 +120,7 @@ class Training:
                 checkpoint.load_model(start, self.learner.model)
             self.pool.add(0, self.learner.model)
         self.learner.load()
-        last = read(run.out / "metrics.jsonl")[done - 1] if done else {}
+        last = read_until(run.out / FILE, done)[-1] if done else {}
         self.win_rate, self.cpu_seconds = last.get("win_rate", 0.0), last.get("cpu_seconds", 0.0)
 
     @property

@@ -16,7 +16,7 @@ from bothost.rules import game
 from bothost.training import checkpoint, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
 from bothost.training.loop import anneal, begun_or_resumed
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.metrics import Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
@@ -156,7 +156,7 @@ class Training:
         if start is not None and self.progress.iteration == 0:
             self.model.begin_with(start)
         if self.progress.iteration:
-            self._recall([r for r in read(run.out / "metrics.jsonl") if r["iteration"] <= self.progress.iteration])
+            self._recall(read_until(run.out / "metrics.jsonl", self.progress.iteration))
 
     def _recall(self, records: list[dict[str, float]]) -> None:
         """Stage, scores and coefficients as they stood after the last of the records."""

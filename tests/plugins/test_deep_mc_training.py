@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bothost import LoggedStep, TrainingRun, Trajectory, rules
-from bothost.errors import UsageError
+from bothost.errors import ModelError, UsageError
 from bothost.rules import doudizhu
 from bothost.training.action_values import NativeActionValues
 from bothost_deep_mc import branches, engine, experts, learn, train
@@ -243,6 +243,9 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_never_was(tmp_path):
         run(tmp_path / "whole")
     with pytest.raises(UsageError, match="seed"):
         run(tmp_path / "whole", resume=True, seed=8)
+    (tmp_path / "whole" / "metrics.jsonl").unlink()
+    with pytest.raises(ModelError, match="no record of update 4"):
+        run(tmp_path / "whole", resume=True)
 
 
 def test_published_levels_play_what_was_learnt(tmp_path):
