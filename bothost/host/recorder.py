@@ -36,7 +36,7 @@ EVENTS = 16
 events: after the restart the lobby's snapshot stands in for them."""
 LINGER_S = 0.025
 """How long rows that nothing waits for may wait for others: a busy host commits forty times a second, not a hundred,
-which takes a sixth off what a row costs. With ``async`` a kill loses at most what lingered and what is being written."""
+which takes a sixth off what a row costs. With ``async`` a kill costs what lingered and what is being written."""
 
 _json = msgspec.json.Encoder(enc_hook=repr).encode
 
