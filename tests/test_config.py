@@ -6,6 +6,7 @@ import json
 import pickle
 import tomllib
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -276,3 +277,26 @@ level = "inf"
         "log.level": 21,
     }
     assert f"{tmp_path}/config.toml:3: host.nmae: unknown key" in str(found["host.nmae"])
+
+
+def test_options_are_described_in_words_however_their_types_were_written():
+    class Options(msgspec.Struct):
+        needed: int
+        weight: Annotated[float, msgspec.Meta(ge=-1, le=2)] | None = None
+        weights: list[Annotated[float, msgspec.Meta(gt=0)]] = []
+        mode: Literal["on", "off"] = "off"
+        place: str | None = None
+        pair: tuple[int, ...] = (1, 2)
+        table: dict[str, Any] = {}
+
+    told = {option["name"]: option for option in config.describe(Options)}
+    assert {name: option["type"] for name, option in told.items()} == {
+        "needed": "int",
+        "weight": "float (>= -1, <= 2) | None",
+        "weights": "list[float (> 0)]",
+        "mode": "'off' | 'on'",
+        "place": "str | None",
+        "pair": "tuple[int, ...]",
+        "table": "dict[str, Any]",
+    }
+    assert told["needed"]["required"] and told["pair"]["default"] == (1, 2)

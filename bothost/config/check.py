@@ -10,7 +10,8 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, get_args, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -176,10 +177,21 @@ def _type_name(annotation: Any) -> str:
     if isinstance(info, inspect.LiteralType):
         return " | ".join(repr(v) for v in info.values)
     base = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
-    name = base.__name__ if isinstance(base, type) and not get_args(base) else str(base).replace("typing.", "")
     bounds = [
         f"{sign} {getattr(info, attribute)}"
         for attribute, sign in (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
         if getattr(info, attribute, None) is not None
     ]
-    return " ".join([name, *bounds])
+    return _base_name(base) + (f" ({', '.join(bounds)})" if bounds else "")
+
+
+def _base_name(annotation: Any) -> str:
+    if annotation is type(None):
+        return "None"
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return " | ".join(map(_type_name, members))
+    if origin is not None:
+        inside = ("..." if member is Ellipsis else _type_name(member) for member in members)
+        return f"{origin.__name__}[{', '.join(inside)}]"
+    return str(getattr(annotation, "__name__", annotation))

@@ -9,8 +9,8 @@ import asyncio
 from typing import Any, Protocol
 
 from bothost.lobbies import open_mahjong_protocol as wire
-from bothost.rules import mahjong
-from bothost.testing.fake_open_mahjong_seat import ALL_TILES, Seat, kind_of
+from bothost.testing.fake_open_mahjong_position import Position
+from bothost.testing.fake_open_mahjong_seat import ALL_TILES, Seat
 
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
 """Of claims; a chow has 1."""
@@ -125,53 +125,11 @@ class Match:
             if any(map(wire.is_flower, self.seats[i].tiles)):
                 return self.ask_hand(["buhua", "pass"])
         self.current, self.status = 0, "hand"
-        self.ask_hand(self.options(0), opening_buhua_complete=True)
+        self.ask_hand(self.position.options(0), opening_buhua_complete=True)
 
-    def options(self, index: int, *, kong: bool = False) -> list[str]:
-        """What a seat that has drawn may do."""
-        seat = self.seats[index]
-        out = []
-        if self.wall:
-            out += ["buhua"] if any(map(wire.is_flower, seat.tiles)) else []
-            out += ["angang"] if any(seat.tiles.count(tile) == 4 for tile in seat.tiles) else []
-            out += ["jiagang"] if any(c[0] == "k" and int(c[1:]) in seat.tiles for c in seat.combos) else []
-        out.append("cut")
-        if self.win(index, seat.tiles[-1], seat.tiles, drawn=True, kong=kong) is not None:
-            out.append("hu_self")
-        return out
-
-    def claims(self, tile: int, *, robbing: bool = False) -> dict[int, list[str]]:
-        out: dict[int, list[str]] = {}
-        for step, hu in ((1, "hu_first"), (2, "hu_second"), (3, "hu_third")):
-            i = (self.current + step) % 4
-            seat, can = self.seats[i], []
-            if self.wall and not robbing and not wire.is_flower(tile):
-                if step == 1 and tile <= 40:
-                    sets = (("chi_left", -2, -1), ("chi_mid", -1, 1), ("chi_right", 1, 2))
-                    can += [name for name, a, b in sets if tile + a in seat.tiles and tile + b in seat.tiles]
-                can += ["peng"] if seat.tiles.count(tile) >= 2 else []
-                can += ["gang"] if seat.tiles.count(tile) == 3 else []
-            if not wire.is_flower(tile):
-                fans = self.win(i, tile, [*seat.tiles, tile], drawn=False, kong=robbing)
-                can += [hu] if fans is not None else []
-            if can:
-                out[i] = [*can, "pass"]
-        return out
-
-    def win(self, index: int, tile: int, tiles: list[int], *, drawn: bool, kong: bool) -> tuple[int, list[str]] | None:
-        """Points and fans of a complete hand that may be declared."""
-        seat = self.seats[index]
-        if any(map(wire.is_flower, tiles)):
-            return None
-        shown = sum(s.discards.count(tile) + sum(m[1::2].count(tile) for m in s.masks) for s in self.seats)
-        fourth = shown == (3 if drawn or kong else 4)
-        flowers = len(seat.flowers)
-        wins = [kind_of(tile), drawn, fourth, kong, not self.wall, index, (self.round - 1) // 4 % 4, flowers]
-        points, fans = seat.value(tiles, wins)
-        if not points or points < self.room["hepai_limit"]:
-            return None
-        names = [f"{fan.chinese}*{n}" for fan, n in zip(mahjong.FANS, fans, strict=True) if n]
-        return points + flowers, names
+    @property
+    def position(self) -> Position:
+        return Position(self.seats, self.wall, self.current, (self.round - 1) // 4 % 4, self.room["hepai_limit"])
 
     # --------------------------------------------------------------------------------------------------- asking
 
@@ -333,7 +291,7 @@ class Match:
         seat.masks[place] = [*seat.masks[place], 3, tile]
         self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
         self.cut = tile
-        claims = self.claims(tile, robbing=True)
+        claims = self.position.claims(tile, robbing=True)
         if claims:
             return self.ask_claims(claims, "robbing", tile)
         self.draw(index, "deal_gang_tile", self.wall.pop())
@@ -350,7 +308,7 @@ class Match:
         seat.tiles.append(tile)
         seat.slot, self.current, self.status = True, index, "hand"
         self.do([kind], index, deal_tile=tile)
-        self.ask_hand(self.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
+        self.ask_hand(self.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
 
     def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
         seat = self.seats[index]
@@ -362,7 +320,7 @@ class Match:
         seat.slot, self.cut = False, tile
         late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
         self.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
-        claims = self.claims(tile)
+        claims = self.position.claims(tile)
         if claims:
             return self.ask_claims(claims, "claims", tile)
         self.nobody_claims()
@@ -412,7 +370,7 @@ class Match:
             seat, drawn = self.seats[winner], how == "hu_self"
             kong = self.status == "robbing" or (drawn and self.ask.get("deal_tile_type") == "deal_gang_tile")
             tiles = seat.tiles if drawn else [*seat.tiles, tile]
-            fans = self.win(winner, tile, tiles, drawn=drawn, kong=kong)
+            fans = self.position.win(winner, tile, tiles, drawn=drawn, kong=kong)
             assert fans is not None
             points, names = fans
             for i in range(4):
