@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,7 +71,8 @@ def command(
         tools = Tools(plugins, registry.store, registry, rules.game)
         folder = settings.host.data_dir / "retrain"
         if watch:
-            _watch(tools, request, folder, after, _minute(at), lambda: promoted(tools, name, deals, alpha, config))
+            match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
+            _watch(tools, request, folder, after, _minute(at), match)
             return
         result = once(tools, request, out or _folder(folder, request))
         if promote:
@@ -99,7 +101,14 @@ def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | N
     return {"promoted": True, "reason": pointer.reason, "p_better": None if verdict is None else verdict.p_better}
 
 
-def _watch(tools: Tools, request: Request, folder: Path, after: int, minute: int | None, promote: Any) -> None:
+def _watch(
+    tools: Tools,
+    request: Request,
+    folder: Path,
+    after: int,
+    minute: int | None,
+    promote: Callable[[], dict[str, Any]] | None,
+) -> None:
     """Retrain whenever the conditions are met; another host that watches too does not do the same again."""
     from bothost.errors import BothostError
     from bothost.retrain.job import new_decisions
@@ -110,7 +119,8 @@ def _watch(tools: Tools, request: Request, folder: Path, after: int, minute: int
             count, last_us = new_decisions(tools.store, request.strategy)
             if count >= after and due(last_us, minute, time.time()):
                 result = once(tools, request, _folder(folder, request))
-                result["promotion"] = promote()
+                if promote is not None:
+                    result["promotion"] = promote()
                 output.emit(result, False, _text(result))
         except LeaseHeld:
             pass  # another host is at it

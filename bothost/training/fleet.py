@@ -24,10 +24,10 @@ from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import loop, roles
 from bothost.training.checkpoint import Progress
 from bothost.training.distributed import shares
-from bothost.training.loop import Build, SelfPlayOptions
+from bothost.training.loop import Build, More, SelfPlayOptions
 from bothost.training.model_pool import ModelPool
 from bothost.training.processes import ATTEMPTS, Answer, Lost, Process, Processes, Runner, processes_of, taken
-from bothost.training.roles import Device, Played, Setup, Updated
+from bothost.training.roles import Device, Played, Setup, Tensors, Updated
 from bothost.training.rollout import Task
 
 KEPT = 64
@@ -68,18 +68,20 @@ def train(
     report: ReportProgress,
     *,
     start: Path | None = None,
+    more: More | None = None,
 ) -> Progress:
     """Train as ``loop.train`` does, in as many processes as the options say.
 
-    With workers the result depends on their number, and not on the number of trainers but for rounding.
+    With workers the result depends on their number, and not on the number of trainers but for rounding. ``more`` is
+    called by the coordinator, once for each worker's rollout.
     """
     if options.runner == "local" and options.workers == 0:
-        return loop.train(options, task, build, run, encoder_version, report, start=start)
+        return loop.train(options, task, build, run, encoder_version, report, start=start, more=more)
     _check(options, run)
     setup = Setup.of(task, build, options, options.device, options.timeout_s)
     cores = options.workers + options.trainers
     with processes_of(options.runner, options.ray_address, cores=cores, device=options.device) as processes:
-        return Coordinator(options, setup, run, processes).train(encoder_version, report, start)
+        return Coordinator(options, setup, run, processes, more).train(encoder_version, report, start)
 
 
 def _check(options: FleetOptions, run: TrainingRun) -> None:
@@ -98,8 +100,16 @@ def _check(options: FleetOptions, run: TrainingRun) -> None:
 class Coordinator:
     """Runs the processes of one training."""
 
-    def __init__(self, options: FleetOptions, setup: Setup, run: TrainingRun, processes: Processes) -> None:
+    def __init__(
+        self,
+        options: FleetOptions,
+        setup: Setup,
+        run: TrainingRun,
+        processes: Processes,
+        more: More | None = None,
+    ) -> None:
         self.options, self.setup, self.run = options, setup, run
+        self._more = more
         self._processes = processes
         self.workers = [processes.start(roles.Worker, setup) for _ in range(options.workers)]
         self.trainers = [processes.start(roles.Trainer, setup) for _ in range(options.trainers)]
@@ -126,12 +136,15 @@ class Coordinator:
         played = self._play(iteration, orders)
         receipts: list[Played] = [receipt for receipt, _ in played]
         seconds = time.monotonic() - began
-        updated = self._update(self.options.learning_rate * (1.0 - part_done), orders, [load for _, load in played])
+        others = self._others(iteration)
+        rate = self.options.learning_rate * (1.0 - part_done)
+        updated = self._update(rate, orders, [load for _, load in played], others)
         steps = sum(receipt.steps for receipt in receipts)
         figures = updated.figures | loop.rollout_figures(
             np.concatenate([receipt.final_leads for receipt in receipts]), steps / seconds
         )
         return figures | {
+            "batch": figures["batch"] - sum(len(other["actions"]) for other in others),
             "opponent": float(np.mean([order.opponent for order in orders])),
             "worker_steps_per_s": round(float(np.mean([r.steps / r.seconds for r in receipts]))),
             "rollout_bytes": round(float(np.mean([r.nbytes for r in receipts]))),
@@ -147,6 +160,13 @@ class Coordinator:
             version = ModelPool.draw_from(versions, rng, self.options.newest_share)
             orders.append(Order(version, int(rng.integers(2**63)), int(rng.integers(2**63))))
         return orders
+
+    def _others(self, iteration: int) -> list[Tensors]:
+        """What is learnt beside each worker's rollout; nothing where there is nothing."""
+        if self._more is None:
+            return []
+        rngs = [np.random.default_rng([self.run.seed, iteration, w, 1]) for w in range(self.options.workers)]
+        return [roles.arrays(self._more(self._model, rng)) for rng in rngs]
 
     # ---------------------------------------------------------------------------------------------------- self-play
 
@@ -179,14 +199,17 @@ class Coordinator:
 
     # ------------------------------------------------------------------------------------------------------- updates
 
-    def _update(self, learning_rate: float, orders: list[Order], rollouts: list[Any]) -> Updated:
+    def _update(self, learning_rate: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
         """One update by all trainers; the coordinator's model is then what theirs is."""
         if not self._formed:
             self._form()
-        asked = [
-            trainer.ask("update", learning_rate, [orders[w].order_seed for w in share], *(rollouts[w] for w in share))
-            for trainer, share in zip(self.trainers, shares(len(orders), len(self.trainers)), strict=True)
-        ]
+
+        def ask(trainer: Process, share: range) -> Answer:
+            seeds = [orders[w].order_seed for w in share]
+            beside = [others[w] for w in share] if others else []
+            return trainer.ask("update", learning_rate, seeds, beside, *(rollouts[w] for w in share))
+
+        asked = [ask(*pair) for pair in zip(self.trainers, shares(len(orders), len(self.trainers)), strict=True)]
         self._formed = False  # until all is well
         failures: list[Exception] = []
         receipts: list[Updated] = []

@@ -186,14 +186,20 @@ class Trainer:
         restore(state, self._model, self._optimizer)
         return None, None
 
-    def update(self, learning_rate: float, seeds: list[int], *rollouts: PackedRollout) -> tuple[Updated, State | None]:
-        """Improve the model on this share, with a seed for the order of each rollout. The first trainer's payload is
-        the state thereafter."""
+    def update(
+        self, learning_rate: float, seeds: list[int], others: list[Tensors], *rollouts: PackedRollout
+    ) -> tuple[Updated, State | None]:
+        """Improve the model on this share, with a seed for the order of each rollout, and the ``arrays`` of what is
+        learnt beside it, if anything is. The first trainer's payload is the state thereafter."""
         began = time.perf_counter()
         for parameters in self._optimizer.param_groups:
             parameters["lr"] = learning_rate
         options = self._setup.ppo
-        batches = [_to(unpack(rollout).batch(options), self._setup.device) for rollout in rollouts]
+        batches = [unpack(rollout).batch(options) for rollout in rollouts]
+        if others:
+            beside = [Batch(**_tensors(other)) for other in others]
+            batches = [ppo.joined(batch, other) for batch, other in zip(batches, beside, strict=True)]
+        batches = [_to(batch, self._setup.device) for batch in batches]
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         figures = distributed.update(self._model, self._optimizer, batches, options, generators, self._group)
         state = state_of(self._model, self._optimizer)
@@ -213,6 +219,11 @@ class Pool:
             if name not in parameters or parameters[name].shape != shape or not np.isfinite(parameters[name]).all():
                 raise ValueError(f"version {version} of the model is broken at {name}")
         return version, parameters
+
+
+def arrays(batch: Batch) -> Tensors:
+    """A batch as what can be sent to a trainer."""
+    return _arrays(batch._asdict())
 
 
 def _arrays(tensors: Mapping[str, torch.Tensor]) -> Tensors:

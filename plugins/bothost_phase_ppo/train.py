@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
-from bothost.errors import UsageError
 from bothost.rules import game
-from bothost.training import fleet, loop
+from bothost.training import fleet
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
@@ -82,8 +81,6 @@ class PhasePpoTrainer(Trainer):
     ) -> dict[str, Any]:
         """Self-play mixed with the logged hands, whose trajectories V-trace corrects: ``bothost.training.offpolicy``
         says why not the log alone."""
-        if self.options.workers or self.options.runner != "local":
-            raise UsageError("retraining runs in one process", advice="leave out --workers and --runner")
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         task = self._task()
@@ -95,7 +92,7 @@ class PhasePpoTrainer(Trainer):
 
         begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
         extra = more if logged else None
-        progress = loop.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
+        progress = fleet.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
         model = PhaseNet()
         evaluation = unseen.evaluation(ModelPool(run.out / "pool"), model)
         made = write_version(run.out / "weights" / "v1", model, graph(), VERSION)

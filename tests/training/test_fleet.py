@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+import torch
 
 from bothost import TrainingRun, rules
 from bothost.errors import UsageError
-from bothost.training import fleet, metrics, roles
+from bothost.training import fleet, metrics, ppo, roles
 from bothost.training.fleet import Coordinator, FleetOptions
 from bothost.training.ppo import PpoOptions
 from bothost.training.processes import LocalProcesses, Lost
@@ -74,6 +75,30 @@ def test_interrupted_and_resumed_it_equals_one_that_was_not_and_one_trainer_make
     assert same(whole, tmp_path / "a") and steady(whole) == steady(tmp_path / "a")
     train(tmp_path / "b")
     mine, theirs = tensors(whole), tensors(tmp_path / "b")
+    for name in mine:
+        np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-3, atol=2e-5, err_msg=name)
+
+
+def test_what_is_learnt_beside_self_play_is_shared_as_rollouts_are(tmp_path):
+    given = []
+
+    def more(model, rng):
+        given.append(int(rng.integers(2**31)))
+        generator = torch.Generator().manual_seed(given[-1])
+        observations = torch.rand(5, TASK.observation_size, generator=generator)
+        masks = torch.ones(5, TASK.game.num_actions, dtype=torch.bool)
+        with torch.inference_mode():
+            chosen = ppo.masked_log_probs(model(observations)[0], masks)[:, 3]
+        some = torch.rand(2, 5, generator=generator)
+        return ppo.Batch(observations, masks, torch.full((5,), 3), chosen, *some)
+
+    for out, options in ((tmp_path / "two", TWO), (tmp_path / "one", OPTIONS)):
+        options = msgspec.structs.replace(options, iterations=1)
+        run = TrainingRun(out=out, seed=7)
+        progress = fleet.train(options, TASK, PhaseNet, run, 1, quiet, more=more)
+        assert progress.samples == 2 * 4 * 8, "of self-play alone"
+    assert given[:2] == given[2:] and len(set(given)) == 2
+    mine, theirs = tensors(tmp_path / "two"), tensors(tmp_path / "one")
     for name in mine:
         np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-3, atol=2e-5, err_msg=name)
 
