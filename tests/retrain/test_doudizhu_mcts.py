@@ -34,8 +34,8 @@ def asked(*, seed=0, fresh=False, **options):
 @pytest.fixture(scope="module")
 def hands():
     strategy = Plugins.load().resolve("doudizhu-mcts", SEARCHES).make()
-    rng = random.Random(3)
-    return [hand(rules.game("doudizhu"), strategy, seed, rng) for seed in range(9)]
+    # The names of the games, by which deals are held out, must not hang on how long others are.
+    return [hand(rules.game("doudizhu"), strategy, seed, random.Random(seed)) for seed in range(9)]
 
 
 @pytest.fixture

@@ -157,13 +157,17 @@ def test_nan_from_an_evaluator_counts_as_nothing():
 RULE = {"playout": "rule", "others": "policy", "widening": 1.0, "belief": 50}
 
 
-def rule_hand(seed, plies):
-    """A hand of rule players, some plies on."""
+def hand_of(policy, seed, plies):
+    """A hand of such players, some plies on."""
     state = rules.game("doudizhu").new_state(seed)
     for _ in range(plies):
         if not state.terminal:
-            state.apply(state.to_act[0], doudizhu.rule_choice(state.view(state.to_act[0]))[0])
+            state.apply(state.to_act[0], policy(state.view(state.to_act[0]))[0])
     return state
+
+
+def rule_hand(seed, plies):
+    return hand_of(doudizhu.rule_choice, seed, plies)
 
 
 def test_a_search_by_the_games_own_policy_is_fixed_by_its_seed_too():
@@ -226,18 +230,21 @@ def test_a_committed_search_goes_on_below_its_action_alone():
         search.commit(0)
 
 
-def test_the_true_hands_explain_the_play_better_than_others():
-    """By what rule players did, the true deal is more likely than nearly all deals that the cards would allow."""
-    shares = []
+@pytest.mark.parametrize("policy", [doudizhu.rule_choice, doudizhu.rhcp_choice])
+def test_the_true_hands_explain_the_play_better_than_others(policy):
+    """Of either kind of player: the true deal is more likely than nearly all that the cards would allow."""
+    shares, ahead = [], []
     for seed in range(20):
-        state = rule_hand(seed, 16)
+        state = hand_of(policy, seed, 16)
         if state.terminal:
             continue
         view = state.view(state.to_act[0])
         true = doudizhu.log_likelihood(view, state)
-        samples = [doudizhu.log_likelihood(view, view.sample_state(i)) for i in range(100)]
-        shares.append(np.mean([true > sample for sample in samples]))
-    assert np.mean(shares) > 0.75
+        samples = np.array([doudizhu.log_likelihood(view, view.sample_state(i)) for i in range(100)])
+        shares.append(np.mean(true > samples))
+        ahead.append(true - np.log(np.exp(samples).mean()))
+    assert np.mean(shares) > 0.9
+    assert np.mean(ahead) > 2.5
     snapshot = {**view.to_json(), "complete": False, "history": []}
     unknown = view.game.view_from_snapshot(snapshot)
     assert doudizhu.log_likelihood(unknown, unknown.sample_state(1)) == 0.0
