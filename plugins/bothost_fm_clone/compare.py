@@ -28,8 +28,10 @@ LEFT_OUT = 0.2
 """Part of the hands by which penalties and the length of a training are chosen."""
 MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
 """(rate of AdaGrad, L2) that are tried for the plain machine."""
-BATCH = 256
-"""Samples of a network's step."""
+BATCHES = 16, 256
+"""Least and most samples of a network's step; between them a fortieth of all: few samples ask for as many steps."""
+PATIENCE = 4
+"""Epochs that bring nothing on left-out hands, after which a training of a network or a plain machine ends."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def network(
     name: str,
     hidden: Sequence[int],
     penalties: Sequence[tuple[float, float]] = ((0.0, 1e-2), (1e-5, 1e-2), (1e-4, 1e-1)),
-    epochs: int = 12,
+    epochs: int = 40,
 ) -> Learner:
     """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time."""
 
@@ -155,7 +157,7 @@ def network(
         if begin is not None:
             net.load_state_dict(begin)
         rate = 1e-3 if begin is None else 3e-4
-        optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=penalty[1])
+        optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=penalty[1], fused=True)
         for epoch in range(length):
             _epoch(net, optimizer, decisions.samples, penalty[0], np.random.default_rng([seed, epoch]))
             yield net
@@ -169,7 +171,7 @@ def network(
                 loss = score(predict(net.state_dict())(out.samples), out.samples).log_loss
                 worse = 0 if loss < best[0] else worse + 1
                 best = min(best, (loss, penalty, length))
-                if worse == 3:
+                if worse == PATIENCE:
                     break
         *_, net = trained(decisions, begin, best[1], best[2], seed)
         return {key: value.clone() for key, value in net.state_dict().items()}
@@ -185,7 +187,8 @@ def network(
 def _epoch(
     net: Network, optimizer: torch.optim.Optimizer, samples: Samples, l1: float, rng: np.random.Generator
 ) -> None:
-    for rows in np.array_split(rng.permutation(len(samples)), max(1, len(samples) // BATCH)):
+    batch = int(np.clip(len(samples) // 40, *BATCHES))
+    for rows in np.array_split(rng.permutation(len(samples)), max(1, len(samples) // batch)):
         part = samples.take(rows)
         logits = _masked(net, part)
         loss = nn.functional.cross_entropy(logits, torch.from_numpy(part.labels.astype(np.int64)))

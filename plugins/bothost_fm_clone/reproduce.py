@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,7 +52,7 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     sizes: tuple[int, ...] | None = None
     """Games of the player; None: 50 and 200, in full 50, 200, 1,000 and 5,000."""
     seeds: int | None = None
-    """Which hands are taken, and all that is drawn; None: 1, in full 3."""
+    """Which hands of a player are taken, and what is drawn in learning from them; None: 1, in full 3."""
     crowd_hands: int | None = None
     """Hands of the crowd; None: 600, in full 8,000."""
     targets: int | None = None
@@ -60,6 +61,9 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Names of the methods; None: all."""
     grow: GrowOptions | None = None
     """How features grow; None: by 200 at most, in full as ``train`` does."""
+    minutes: float | None = None
+    """Time of this run to measure in. What it leaves unmeasured is left out of the tables, for all methods alike; the
+    same command goes on. None: until all is measured."""
     players: dict[str, dict[str, Any]] = {}
     """Options of styled players to clone, by name; none: the presets."""
     crowd: dict[str, dict[str, Any]] = {}
@@ -97,20 +101,22 @@ class FmCloneReproduction(Reproduction):
         if not methods:
             known = ", ".join(each.name for each in study.methods)
             raise UsageError("no method has one of these names", advice=f"there are: {known}")
-        cells = study.cells(methods)
-        matrix = study.matrix()
-        plot(cells, size.sizes, run.out / "agreement.png")
+        cells = comparable(study.cells(methods), 2 * len(methods))
+        if not cells:
+            raise UsageError("nothing was measured in this time", advice="give more --option minutes=…")
+        sizes = [games for games in size.sizes if any(cell["games"] == games for cell in cells)]
+        matrix = study.matrix(max(sizes))
+        plot(cells, sizes, run.out / "agreement.png")
         return Reproduced(
             figures={"cells": cells, "matrix": matrix, "size": _told(size)},
             tables=(
-                _table(f"Agreement (top-1, %) at {own.game}", cells, size.sizes, "top1", 100.0, 1),
-                _table("Log-loss (nats)", cells, size.sizes, "log_loss", 1.0, 3),
-                _matrix_table(matrix),
+                _table(f"Agreement (top-1, %) at {own.game}", cells, sizes, "top1", 100.0, 1),
+                _table("Log-loss (nats)", cells, sizes, "log_loss", 1.0, 3),
+                _matrix_table(matrix, max(sizes)),
             ),
             plots=("agreement.png",),
             notes=(
-                f"Means over {size.targets} players and {size.seeds} seeds, ± 95 % of these means; "
-                "the matrix: 95 % intervals over hands.",
+                f"Means of measurements with ± 95 %: {_counted(cells, sizes)}; the matrix: 95 % intervals over hands.",
                 f"The crowd: {size.crowd_hands} hands of players that are not cloned. "
                 "Forced moves and bids are left out.",
                 "The players are programs with styles, not people.",
@@ -143,7 +149,9 @@ class Study:
     ) -> None:
         self._own, self._size, self._run, self._options, self._report = own, size, run, options, report
         self._kept = run.out / "cells.jsonl"
-        self._crowd_learnt: dict[tuple[str, int], Any] = {}
+        self._crowd_learnt: dict[str, Any] = {}
+        minutes = options.minutes
+        self._until = math.inf if minutes is None else time.monotonic() + 60 * minutes
 
     @cached_property
     def methods(self) -> list[Learner]:
@@ -178,13 +186,15 @@ class Study:
         return {name: decisions(log.moves(self._own.game, [name]), self._own) for name in named}
 
     def cells(self, methods: Sequence[Learner]) -> list[dict[str, Any]]:
-        """A measurement for each method, size, player, seed, with and without the crowd."""
+        """A measurement for each method, size, player, seed, with and without the crowd, as far as time allows."""
         made = {_key(cell): cell for cell in self._read()}
         plan = list(self._plan(methods))
         out = []
         for done, (method, crowd, size, player, seed) in enumerate(plan):
             key = (method.name, crowd, size, player, seed)
             if key not in made:
+                if time.monotonic() > self._until:
+                    continue
                 self._report(done, f"{method.name}, {size} games of {player}", len(plan))
                 made[key] = self._measure(method, crowd, size, player, seed)
                 with self._kept.open("a") as file:
@@ -192,9 +202,9 @@ class Study:
             out.append(made[key])
         return out
 
-    def matrix(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Agreement of each player's clone with every player: own crowd first, the most games."""
-        method, size = self.methods[0], max(self._size.sizes)
+    def matrix(self, size: int) -> dict[str, dict[str, dict[str, float]]]:
+        """Agreement of each player's clone, by so many games and the crowd first, with every player."""
+        method = self.methods[0]
         clones = {name: method.predict(self._learnt(method, True, size, name, 0)) for name in self.players}
         out: dict[str, dict[str, dict[str, float]]] = {}
         for clone, predict in clones.items():
@@ -233,10 +243,10 @@ class Study:
     def _learnt(self, method: Learner, crowd: bool, size: int, player: str, seed: int) -> Any:
         begin = None
         if crowd:
-            if (method.name, seed) not in self._crowd_learnt:
+            if method.name not in self._crowd_learnt:
                 self._report(0, f"{method.name}: the crowd")
-                self._crowd_learnt[method.name, seed] = method.learn(self.crowd, None, seed)
-            begin = self._crowd_learnt[method.name, seed]
+                self._crowd_learnt[method.name] = method.learn(self.crowd, None, 0)
+            begin = self._crowd_learnt[method.name]
         return method.learn(self._some(player, size, seed), begin, seed)
 
     def _some(self, player: str, size: int, seed: int) -> Decisions:
@@ -274,6 +284,23 @@ def clustered(values: np.ndarray[Any, np.dtype[np.float64]], clusters: np.ndarra
     return float(np.sqrt(np.square(sums).sum()) / len(values))
 
 
+def comparable(cells: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The cells of those games, players and seeds of which there are ``count``: that every method was measured on."""
+    groups: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
+    for cell in cells:
+        groups.setdefault((cell["games"], cell["player"], cell["seed"]), []).append(cell)
+    return [cell for group in groups.values() if len(group) == count for cell in group]
+
+
+def _counted(cells: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> str:
+    """How many measurements the means of each size are of."""
+    found = []
+    for size in sizes:
+        drawn = {(cell["player"], cell["seed"]) for cell in cells if cell["games"] == size}
+        found.append(f"{len(drawn)} of {len({player for player, _ in drawn})} players at {size:,} games")
+    return ", ".join(found)
+
+
 def _key(cell: Mapping[str, Any]) -> tuple[str, bool, int, str, int]:
     return cell["method"], cell["crowd"], cell["games"], cell["player"], cell["seed"]
 
@@ -308,12 +335,13 @@ def _table(
     return ResultTable(title, ("method", "", *(f"{size:,} games" for size in sizes)), tuple(rows))
 
 
-def _matrix_table(matrix: Mapping[str, Mapping[str, Mapping[str, float]]]) -> ResultTable:
+def _matrix_table(matrix: Mapping[str, Mapping[str, Mapping[str, float]]], games: int) -> ResultTable:
     rows = tuple(
         (clone, *(f"{100 * cell['top1']:.1f} ± {100 * cell['top1_ci95']:.1f}" for cell in row.values()))
         for clone, row in matrix.items()
     )
-    return ResultTable("Agreement (top-1, %) of the row's clone with the column's player", ("", *matrix), rows)
+    title = f"Agreement (top-1, %) of the row's clone, by {games:,} games, with the column's player"
+    return ResultTable(title, ("", *matrix), rows)
 
 
 def plot(cells: Sequence[Mapping[str, Any]], sizes: Sequence[int], path: Path) -> None:
