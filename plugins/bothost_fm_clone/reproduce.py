@@ -182,8 +182,8 @@ class Study:
             )
         seats = 3 if self._own.game == "doudizhu" else 2
         hands = math.ceil(self._size.hands * max(1.0, len(named) / seats))
-        log = self._record(named, hands, "players")
-        return {name: decisions(log.moves(self._own.game, [name]), self._own) for name in named}
+        everybody = self._recorded(named, hands, "players")
+        return {name: everybody.where(everybody.players == name) for name in named}
 
     def cells(self, methods: Sequence[Learner]) -> list[dict[str, Any]]:
         """A measurement for each method, size, player, seed, with and without the crowd, as far as time allows."""
@@ -259,13 +259,11 @@ class Study:
         return made.where(np.isin(made.hands, drawn))
 
     def _recorded(self, named: Mapping[str, Mapping[str, Any]], hands: int, what: str) -> Decisions:
-        return decisions(self._record(named, hands, what).moves(self._own.game, list(named)), self._own)
-
-    def _record(self, named: Mapping[str, Mapping[str, Any]], hands: int, what: str) -> Any:
         self._report(0, f"games of the {what}")
         styled = {name: Contestant(STYLED[self._own.game], options) for name, options in named.items()}
         seed = 2 * self._run.seed + (what == "players")
-        return self._run.record(self._own.game, styled, hands=hands, seed=seed, report=self._report)
+        log = self._run.record(self._own.game, styled, hands=hands, seed=seed, report=self._report)
+        return decisions(log.moves(self._own.game, list(named)), self._own)
 
     def _read(self) -> Iterator[dict[str, Any]]:
         if not self._kept.exists():

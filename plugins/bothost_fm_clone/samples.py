@@ -26,6 +26,8 @@ class Decisions:
     """float64, shape (samples,): a hash of the hand, even over [0, 1), to split hands by."""
     held_out: npt.NDArray[np.bool_]
     """shape (samples,): whether the hand is of the split ``test``, which nothing may learn from."""
+    players: npt.NDArray[np.object_]
+    """str, shape (samples,): who decided."""
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -33,11 +35,12 @@ class Decisions:
     def where(self, mask: npt.NDArray[np.bool_]) -> Decisions:
         """Those that a mask tells."""
         rows = np.flatnonzero(mask)
-        return Decisions(self.samples.take(rows), self.hands[rows], self.parts[rows], self.held_out[rows])
+        kept = (each[rows] for each in (self.hands, self.parts, self.held_out, self.players))
+        return Decisions(self.samples.take(rows), *kept)
 
     def with_samples(self, samples: Samples) -> Decisions:
         """The same decisions, seen otherwise."""
-        return Decisions(samples, self.hands, self.parts, self.held_out)
+        return Decisions(samples, self.hands, self.parts, self.held_out, self.players)
 
     @property
     def number_of_hands(self) -> int:
@@ -51,7 +54,7 @@ class Decisions:
 
 def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
     """Encode moves; what is forced, or no matter of moves (a bid), or of rules that cannot be encoded, is left out."""
-    features, legal, labels, hands, parts, held_out = [], [], [], [], [], []
+    features, legal, labels, hands, parts, held_out, players = [], [], [], [], [], [], []
     last, number, part = "", -1, 0.0
     for move in moves:
         if len(move.legal) < 2 or not supports(move.game):
@@ -68,11 +71,13 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
         hands.append(number)
         parts.append(part)
         held_out.append(move.split == "test")
+        players.append(move.player)
     return Decisions(
         Samples(SparseRows.of(features), SparseRows.of(legal), np.array(labels, np.int32)),
         np.array(hands, np.int64),
         np.array(parts, np.float64),
         np.array(held_out, np.bool_),
+        np.array(players, np.object_),
     )
 
 

@@ -5,21 +5,24 @@
 #include <cmath>
 #include <numeric>
 
-#include "fm/vector_math.h"
+#include "fm/pair_terms.h"
 
 namespace bothost::fm {
 namespace {
 
 /// Features whose pairs are computed together: the factors of the others are read once for all of them.
-constexpr std::size_t kTogether = 8;
-/// Sums of products that stay in registers: rows, and columns of each.
-constexpr std::size_t kRows = 4, kColumns = 16;
+constexpr std::size_t kTogether = kRows;
+/// Samples that are looked at for all of these features, one after the other, before the next ones are; then
+/// their sums of 32 bits are added to those of 64.
+constexpr std::size_t kBlock = 1024;
 
 /// A sample in one piece of memory, for samples are visited once for each of their features.
 struct Packed {
-  std::uint32_t num_features, num_legal, label;
-  /// Ranks, ascending.
-  const std::int32_t* features;
+  std::uint32_t num_features, num_legal;
+  /// Place of the label among the legal classes.
+  std::uint32_t label;
+  /// Ranks, ascending, with kPadding more numbers after them.
+  const std::uint16_t* features;
   const std::int32_t* legal;
   const float* probabilities;
   /// For each feature sum_r p_r exp(-w_r); with three models only.
@@ -32,8 +35,20 @@ struct Use {
   std::uint32_t place;
 };
 
+/// What the samples say of the pairs of one feature, by the rank of the other.
+struct Sums {
+  /// Whether a sample sets both.
+  std::vector<std::uint8_t> met;
+  /// For each model the losses added up, and those of the block.
+  std::vector<double> totals[3];
+  std::vector<float> block[3];
+  /// The next use to look at.
+  std::size_t next;
+};
+
 /// Features go by rank, the most frequent first, and a pair is looked at from the rarer of its two: so what a
-/// feature meets lies close together in memory.
+/// feature meets lies close together in memory. Samples go by their legal classes: so one after the other
+/// reads the exponentials of the same classes.
 class Scorer {
  public:
   Scorer(const Machine& machine, const Samples& samples, Reading reading)
@@ -77,7 +92,7 @@ class Scorer {
       return uses[static_cast<std::size_t>(a)] > uses[static_cast<std::size_t>(b)];
     });
     rank_of_.resize(features_);
-    for (std::size_t r = 0; r < features_; ++r) rank_of_[feature(r)] = static_cast<std::int32_t>(r);
+    for (std::size_t r = 0; r < features_; ++r) rank_of_[feature(r)] = static_cast<std::uint16_t>(r);
   }
 
   /// For every feature alone: the loss that taking away w_i adds, in all and, as a factor, in each sample.
@@ -93,7 +108,7 @@ class Scorer {
       const float* const p = &probabilities_[at_offset(s_.legal, s)];
       const float* const label = &factors_[static_cast<std::size_t>(s_.labels[s]) * padded_];
       for (std::size_t place = 0; place < row.size(); ++place) {
-        const auto i = static_cast<std::size_t>(rank_of_[static_cast<std::size_t>(row[place])]);
+        const std::size_t i = rank_of_[static_cast<std::size_t>(row[place])];
         float kept = 0;
         for (std::size_t q = 0; q < legal.size(); ++q)
           kept += p[q] * factors_[static_cast<std::size_t>(legal[q]) * padded_ + i];
@@ -105,30 +120,62 @@ class Scorer {
 
   void pack() {
     uses_.resize(features_);
-    std::vector<std::pair<std::int32_t, float>> row;
-    for (std::size_t s = 0; s < s_.size(); ++s) {
-      const auto legal = s_.legal[s];
+    wanted_.assign(features_ * words(), 0);
+    std::vector<std::size_t> order(s_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::ranges::lexicographical_compare(s_.legal[a], s_.legal[b]);
+    });
+    std::vector<std::pair<std::uint16_t, float>> row;
+    for (std::size_t n = 0; n < order.size(); ++n) {
       row.clear();
-      for (std::size_t n = at_offset(s_.features, s); n < at_offset(s_.features, s + 1); ++n)
-        row.emplace_back(rank_of_[static_cast<std::size_t>(s_.features.items[n])],
-                         nested() ? kept_[n] : 0.0f);
+      for (std::size_t at = at_offset(s_.features, order[n]); at < at_offset(s_.features, order[n] + 1); ++at)
+        row.emplace_back(rank_of_[static_cast<std::size_t>(s_.features.items[at])],
+                         nested() ? kept_[at] : 0.0f);
       std::sort(row.begin(), row.end());
-      const std::uint64_t start = packed_.size();
+      want(row, s_.legal[order[n]]);
       for (std::size_t place = 1; place < row.size(); ++place)
-        uses_[static_cast<std::size_t>(row[place].first)].push_back(
-            {start, static_cast<std::uint32_t>(place)});
-      packed_.push_back(static_cast<std::int32_t>(row.size()));
-      packed_.push_back(static_cast<std::int32_t>(legal.size()));
-      packed_.push_back(s_.labels[s]);
-      packed_.insert(packed_.end(), legal.begin(), legal.end());
-      const float* const p = &probabilities_[at_offset(s_.legal, s)];
-      for (std::size_t q = 0; q < legal.size(); ++q) packed_.push_back(std::bit_cast<std::int32_t>(p[q]));
-      for (const auto& [rank, kept] : row) packed_.push_back(rank);
-      if (nested())
-        for (const auto& [rank, kept] : row) packed_.push_back(std::bit_cast<std::int32_t>(kept));
-      longest_ = std::max(longest_, row.size());
+        uses_[row[place].first].push_back({packed_.size(), static_cast<std::uint32_t>(place)});
+      pack(order[n], row);
+      if (n % kBlock == kBlock - 1 || n + 1 == order.size()) block_ends_.push_back(packed_.size());
     }
+    packed_.resize(packed_.size() + kPadding);
   }
+
+  /// Append a sample, whose features have these ranks.
+  void pack(std::size_t s, const std::vector<std::pair<std::uint16_t, float>>& row) {
+    const auto legal = s_.legal[s];
+    const auto label = std::lower_bound(legal.begin(), legal.end(), s_.labels[s]);
+    packed_.push_back(static_cast<std::int32_t>(row.size()));
+    packed_.push_back(static_cast<std::int32_t>(legal.size()));
+    packed_.push_back(static_cast<std::int32_t>(label - legal.begin()));
+    packed_.insert(packed_.end(), legal.begin(), legal.end());
+    const float* const p = &probabilities_[at_offset(s_.legal, s)];
+    for (std::size_t q = 0; q < legal.size(); ++q) packed_.push_back(std::bit_cast<std::int32_t>(p[q]));
+    const std::size_t start = packed_.size();
+    packed_.resize(start + rank_words(row.size()));
+    auto* const ranks = reinterpret_cast<std::uint16_t*>(&packed_[start]);
+    for (std::size_t place = 0; place < row.size(); ++place) ranks[place] = row[place].first;
+    if (nested())
+      for (const auto& [rank, kept] : row) packed_.push_back(std::bit_cast<std::int32_t>(kept));
+  }
+
+  /// Words that so many ranks take, with their padding.
+  static std::size_t rank_words(std::size_t ranks) { return (ranks + kPadding + 1) / 2; }
+
+  /// Words of a set of classes.
+  std::size_t words() const { return (classes_ + 63) / 64; }
+
+  /// Mark these classes as legal somewhere where each of these features is set.
+  void want(const std::vector<std::pair<std::uint16_t, float>>& row, std::span<const std::int32_t> legal) {
+    std::vector<std::uint64_t>& set = set_;
+    set.assign(words(), 0);
+    for (const auto r : legal) set[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
+    for (const auto& [rank, kept] : row)
+      for (std::size_t word = 0; word < words(); ++word) wanted_[rank * words() + word] |= set[word];
+  }
+
+  bool wants(std::size_t i, std::size_t r) const { return wanted_[i * words() + r / 64] >> (r % 64) & 1; }
 
   Packed unpack(std::uint64_t start) const {
     const std::int32_t* const head = &packed_[start];
@@ -140,8 +187,9 @@ class Scorer {
                nullptr,
                nullptr};
     out.probabilities = reinterpret_cast<const float*>(out.legal + out.num_legal);
-    out.features = out.legal + 2 * out.num_legal;
-    out.kept = reinterpret_cast<const float*>(out.features + out.num_features);
+    const std::int32_t* const ranks = out.legal + 2 * out.num_legal;
+    out.features = reinterpret_cast<const std::uint16_t*>(ranks);
+    out.kept = reinterpret_cast<const float*>(ranks + rank_words(out.num_features));
     return out;
   }
 
@@ -159,201 +207,120 @@ class Scorer {
   /// All pairs of which the rarer feature is one of the ranks i0 .. i1 - 1.
   void score(std::size_t i0, std::size_t i1) {
     exponentiate(i0, i1);
-    for (std::size_t i = i0; i < i1; ++i) {
-      sums_.assign(i + 1, {});
-      if (nested())
-        visit<true>(i, cells(i - i0, 0));
-      else
-        visit<false>(i, cells(i - i0, 0));
-      collect(i);
-    }
+    for (std::size_t i = i0; i < i1; ++i) begin(sums_[i - i0], i);
+    for (const std::uint64_t end : block_ends_)
+      for (std::size_t i = i0; i < i1; ++i) visit(i, cells(i - i0, 0), end, sums_[i - i0]);
+    for (std::size_t i = i0; i < i1; ++i) collect(i, sums_[i - i0]);
   }
 
   float* cells(std::size_t first, std::size_t cls) { return &exponentials_[(first * classes_ + cls) * row_]; }
 
-  /// Classes that are legal somewhere where a feature is set.
-  void mark_classes(std::size_t i0, std::size_t i1) {
-    wanted_.assign(classes_, 0);
-    for (std::size_t i = i0; i < i1; ++i)
-      for (const Use use : uses_[i]) {
-        const Packed s = unpack(use.start);
-        for (std::uint32_t q = 0; q < s.num_legal; ++q) wanted_[static_cast<std::size_t>(s.legal[q])] = 1;
-      }
-  }
-
   /// exp(-<i, j>_r) for all r and all j of smaller rank; nested, beside each the same times exp(-w_j).
   void exponentiate(std::size_t i0, std::size_t i1) {
-    mark_classes(i0, i1);
     if (m_.shape().shared) return exponentiate_shared(i0, i1);
     for (std::size_t r = 0; r < classes_; ++r) {
-      if (!wanted_[r]) continue;
-      for (std::size_t i = i0; i < i1; i += kRows) {
-        Products of{};
-        for (std::size_t n = 0; n < kRows; ++n) {
-          const std::size_t own = std::min(i + n, i1 - 1);
-          of.rows[n] = m_.factors.data() + (feature(own) * classes_ + r) * k_;
-          of.cls[n] = r;
-          of.out[n] = cells(own - i0, r);
-        }
-        products(of, by_feature_.data() + r * k_ * padded_, i1);
+      bool wanted = false;
+      for (std::size_t i = i0; i < i1; ++i) wanted = wanted || wants(i, r);
+      if (!wanted) continue;
+      Products of = products(by_feature_.data() + r * k_ * padded_, i1);
+      for (std::size_t n = 0; n < kRows; ++n) {
+        const std::size_t own = std::min(i0 + n, i1 - 1);
+        of.rows[n] = m_.factors.data() + (feature(own) * classes_ + r) * k_;
+        to_class(of, n, own - i0, r);
       }
+      exponentials(of);
     }
   }
 
   void exponentiate_shared(std::size_t i0, std::size_t i1) {
     std::vector<std::size_t> classes;
-    for (std::size_t r = 0; r < classes_; ++r)
-      if (wanted_[r]) classes.push_back(r);
-    mixed_.resize(kRows * std::max<std::size_t>(k_, 1));
-    for (std::size_t i = i0; i < i1; ++i)
+    mixed_.resize(kRows * k_);
+    for (std::size_t i = i0; i < i1; ++i) {
+      classes.clear();
+      for (std::size_t r = 0; r < classes_; ++r)
+        if (wants(i, r)) classes.push_back(r);
       for (std::size_t c = 0; c < classes.size(); c += kRows) {
-        Products of{};
+        Products of = products(by_feature_.data(), i);
         for (std::size_t n = 0; n < kRows; ++n) {
           const std::size_t r = classes[std::min(c + n, classes.size() - 1)];
-          float* const mixed = &mixed_[n * k_];
+          float* const mixed = mixed_.data() + n * k_;
           for (std::size_t f = 0; f < k_; ++f)
             mixed[f] = m_.factors[feature(i) * k_ + f] * m_.mixing[r * k_ + f];
           of.rows[n] = mixed;
-          of.cls[n] = r;
-          of.out[n] = cells(i - i0, r);
+          to_class(of, n, i - i0, r);
         }
-        products(of, by_feature_.data(), i);
-      }
-  }
-
-  struct Products {
-    const float* rows[kRows];
-    std::size_t cls[kRows];
-    float* out[kRows];
-  };
-
-  /// For each of the rows of k numbers: exp(- its product with each of the first `until` columns).
-  void products(const Products& of, const float* columns, std::size_t until) const {
-    for (std::size_t start = 0; start < until; start += kColumns) {
-      float sums[kRows][kColumns] = {};
-      for (std::size_t f = 0; f < k_; ++f) {
-        const float* const column = columns + f * padded_ + start;
-        for (std::size_t n = 0; n < kRows; ++n)
-          for (std::size_t lane = 0; lane < kColumns; ++lane) sums[n][lane] += of.rows[n][f] * column[lane];
-      }
-      for (std::size_t n = 0; n < kRows; ++n) {
-        for (std::size_t lane = 0; lane < kColumns; ++lane) sums[n][lane] = exp_of(-sums[n][lane]);
-        if (!nested()) {
-          std::copy_n(sums[n], kColumns, of.out[n] + start);
-          continue;
-        }
-        const float* const factor = &factors_[of.cls[n] * padded_ + start];
-        float* const to = of.out[n] + 2 * start;
-        for (std::size_t lane = 0; lane < kColumns; ++lane) {
-          to[2 * lane] = sums[n][lane];
-          to[2 * lane + 1] = sums[n][lane] * factor[lane];
-        }
+        exponentials(of);
       }
     }
   }
 
-  /// Of the pairs of one use, a number for each: without the pair; without w_i too; without w_j too.
-  struct Row {
-    std::vector<float> none, first, second, label;
-  };
+  Products products(const float* columns, std::size_t until) const {
+    Products of;
+    of.terms = k_, of.columns = columns, of.stride = padded_, of.until = until;
+    return of;
+  }
 
-  /// Adds what every sample that sets i says of its pairs; `x` are the exponentials of i.
-  template <bool kNested>
-  void visit(std::size_t i, const float* x) {
-    for (auto* each : {&part_.none, &part_.first, &part_.second, &part_.label}) each->resize(longest_);
+  /// Row n of the products goes to the exponentials of a feature and a class.
+  void to_class(Products& of, std::size_t n, std::size_t first, std::size_t r) {
+    of.out[n] = cells(first, r);
+    if (nested()) of.factors[n] = &factors_[r * padded_];
+  }
+
+  void begin(Sums& sums, std::size_t i) const {
+    sums.met.assign(i, 0);
+    for (std::size_t m = 0; m < models(); ++m) {
+      sums.totals[m].assign(i, 0);
+      sums.block[m].assign(i, 0);
+    }
+    sums.next = 0;
+  }
+
+  /// Adds up what the samples of a block that set i say of its pairs; `x` are the exponentials of i.
+  void visit(std::size_t i, const float* x, std::uint64_t end, Sums& sums) {
     const auto& uses = uses_[i];
-    std::vector<float> scaled(classes_);
-    for (std::size_t n = 0; n < uses.size(); ++n) {
-      if (n + 4 < uses.size()) __builtin_prefetch(&packed_[uses[n + 4].start]);
-      const Packed s = unpack(uses[n].start);
-      const std::uint32_t count = uses[n].place;
-      if constexpr (kNested)
-        for (std::uint32_t q = 0; q < s.num_legal; ++q)
-          scaled[q] = s.probabilities[q] * factors_[static_cast<std::size_t>(s.legal[q]) * padded_ + i];
-      std::uint32_t q = 0;
-      for (; q + 4 <= s.num_legal; q += 4) add<kNested, 4>(s, q, count, x, scaled.data());
-      if (s.num_legal - q == 3) add<kNested, 3>(s, q, count, x, scaled.data());
-      if (s.num_legal - q == 2) add<kNested, 2>(s, q, count, x, scaled.data());
-      if (s.num_legal - q == 1) add<kNested, 1>(s, q, count, x, scaled.data());
-      const float* const label = x + s.label * row_;
-      for (std::uint32_t place = 0; place < count; ++place)
-        part_.label[place] = label[static_cast<std::size_t>(s.features[place]) * (kNested ? 2 : 1)];
-      add_logarithms<kNested>(s, count, uses[n].place);
+    if (sums.next == uses.size() || uses[sums.next].start >= end) return;
+    scaled_.resize(classes_);
+    PairTerms terms{};
+    terms.cells = x, terms.row = row_, terms.scaled = scaled_.data();
+    terms.pair = sums.block[0].data(), terms.first = sums.block[1].data(),
+    terms.second = sums.block[2].data();
+    for (; sums.next < uses.size() && uses[sums.next].start < end; ++sums.next) {
+      const Use use = uses[sums.next];
+      const Packed s = unpack(use.start);
+      terms.features = s.features, terms.count = use.place;
+      terms.legal = s.legal, terms.num_legal = s.num_legal, terms.label = s.label;
+      terms.probabilities = s.probabilities;
+      for (std::uint32_t place = 0; place < terms.count; ++place) sums.met[s.features[place]] = 1;
+      if (!nested()) {
+        add_pair(terms);
+        continue;
+      }
+      terms.kept = s.kept, terms.kept_of_i = s.kept[use.place];
+      for (std::uint32_t q = 0; q < s.num_legal; ++q)
+        scaled_[q] = s.probabilities[q] * factors_[static_cast<std::size_t>(s.legal[q]) * padded_ + i];
+      add_nested(terms);
     }
+    for (std::size_t m = 0; m < models(); ++m)
+      for (std::size_t j = 0; j < i; ++j) {
+        sums.totals[m][j] += static_cast<double>(sums.block[m][j]);
+        sums.block[m][j] = 0;
+      }
   }
 
-  /// The terms of kClasses legal classes, from number q on; those of q = 0 begin the sums.
-  template <bool kNested, std::uint32_t kClasses>
-  void add(const Packed& s, std::uint32_t q, std::uint32_t count, const float* x, const float* scaled) {
-    constexpr std::size_t kCell = kNested ? 2 : 1;
-    const float* cell[kClasses];
-    float p[kClasses], ps[kClasses];
-    for (std::uint32_t c = 0; c < kClasses; ++c) {
-      cell[c] = x + static_cast<std::size_t>(s.legal[q + c]) * row_;
-      p[c] = s.probabilities[q + c];
-      ps[c] = kNested ? scaled[q + c] : 0.0f;
-    }
-    float* const none = part_.none.data();
-    float* const first = part_.first.data();
-    float* const second = part_.second.data();
-    const std::int32_t* const features = s.features;
-    for (std::uint32_t place = 0; place < count; ++place) {
-      const std::size_t j = static_cast<std::size_t>(features[place]) * kCell;
-      float a = q ? none[place] : 0.0f;
-      for (std::uint32_t c = 0; c < kClasses; ++c) a += p[c] * cell[c][j];
-      none[place] = a;
-      if constexpr (kNested) {
-        float b = q ? first[place] : 0.0f, d = q ? second[place] : 0.0f;
-        for (std::uint32_t c = 0; c < kClasses; ++c) {
-          b += ps[c] * cell[c][j];
-          d += p[c] * cell[c][j + 1];
-        }
-        first[place] = b;
-        second[place] = d;
-      }
-    }
-  }
+  /// Models whose losses a visit adds up.
+  std::size_t models() const { return nested() ? 3 : 1; }
 
-  template <bool kNested>
-  void add_logarithms(const Packed& s, std::uint32_t count, std::uint32_t own) {
-    float* const none = part_.none.data();
-    float* const first = part_.first.data();
-    float* const second = part_.second.data();
-    const float* const label = part_.label.data();
-#pragma omp simd
-    for (std::uint32_t place = 0; place < count; ++place) none[place] = log_of(none[place] / label[place]);
-    if constexpr (kNested) {
-      // The loss without w_i alone stands in alone_[i] for every sample that sets i: exchange it here.
-      const float kept = s.kept[own];
-#pragma omp simd
-      for (std::uint32_t place = 0; place < count; ++place) {
-        first[place] = log_of(first[place] / (label[place] * kept));
-        second[place] = log_of(second[place] / (label[place] * s.kept[place]));
-      }
-    }
-    for (std::uint32_t place = 0; place < count; ++place) {
-      Sums& sums = sums_[static_cast<std::size_t>(s.features[place])];
-      ++sums.samples;
-      sums.pair += static_cast<double>(none[place]);
-      if constexpr (kNested) {
-        sums.first += static_cast<double>(first[place]);
-        sums.second += static_cast<double>(second[place]);
-      }
-    }
-  }
-
-  void collect(std::size_t i) {
+  void collect(std::size_t i, const Sums& sums) {
     const auto n = static_cast<double>(std::max<std::size_t>(s_.size(), 1));
     for (std::size_t j = 0; j < i; ++j) {
-      const Sums& sums = sums_[j];
-      if (!sums.samples) continue;
+      if (!sums.met[j]) continue;
       const bool ascending = feature_of_[i] < feature_of_[j];
       out_.first.push_back(ascending ? feature_of_[i] : feature_of_[j]);
       out_.second.push_back(ascending ? feature_of_[j] : feature_of_[i]);
-      out_.losses[0].push_back(out_.base + sums.pair / n);
+      out_.losses[0].push_back(out_.base + sums.totals[0][j] / n);
       if (reading_ == Reading::pair) continue;
-      const double rarer = out_.base + (alone_[i] + (nested() ? sums.first : 0)) / n;
-      const double other = out_.base + (alone_[j] + (nested() ? sums.second : 0)) / n;
+      const double rarer = out_.base + (alone_[i] + (nested() ? sums.totals[1][j] : 0)) / n;
+      const double other = out_.base + (alone_[j] + (nested() ? sums.totals[2][j] : 0)) / n;
       out_.losses[1].push_back(ascending ? rarer : other);
       out_.losses[2].push_back(ascending ? other : rarer);
     }
@@ -376,25 +343,21 @@ class Scorer {
     for (auto& each : out_.losses) arrange(each);
   }
 
-  struct Sums {
-    double pair = 0, first = 0, second = 0;
-    std::uint64_t samples = 0;
-  };
-
   const Machine& m_;
   const Samples& s_;
   const Reading reading_;
   const std::size_t features_, classes_, k_, padded_, cell_, row_;
-  std::size_t longest_ = 0;
   PairLosses out_;
-  std::vector<std::int32_t> feature_of_, rank_of_;
-  std::vector<float> probabilities_, factors_, kept_, by_feature_, exponentials_, mixed_;
+  std::vector<std::int32_t> feature_of_;
+  std::vector<std::uint16_t> rank_of_;
+  std::vector<float> probabilities_, factors_, kept_, by_feature_, exponentials_, mixed_, scaled_;
   std::vector<double> alone_;
-  std::vector<std::uint8_t> wanted_;
+  /// For each rank a set of classes, as bits; and one more, to work with.
+  std::vector<std::uint64_t> wanted_, set_;
+  Sums sums_[kTogether];
   std::vector<std::int32_t> packed_;
+  std::vector<std::uint64_t> block_ends_;
   std::vector<std::vector<Use>> uses_;
-  std::vector<Sums> sums_;
-  Row part_;
 };
 
 }  // namespace
