@@ -311,7 +311,7 @@ class Trainer(ABC):
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
     learns_from_log: ClassVar[bool] = False
-    """Whether ``train`` reads what players did from the host's log (``TrainingRun.log``)."""
+    """Whether what players did is read from the host's log (``TrainingRun.log``)."""
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -328,7 +328,8 @@ class Trainer(ABC):
     ) -> dict[str, Any]:
         """As ``train``, from logged hands; ``start``: the model to go on from, None: from nothing.
 
-        The model that shall become the challenger is the manifest's ``champion``.
+        The model that shall become the challenger is the manifest's ``champion``. Where ``learns_from_log``,
+        ``run.log`` reads what everybody did at the hands of ``games``; ``run.players``: whom to imitate, if anybody.
         """
         raise UsageError(f"{self.name} does not learn from logged hands", advice=f"bothost train {self.name}")
 

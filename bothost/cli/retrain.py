@@ -50,10 +50,16 @@ def command(
     from bothost.retrain.job import Request, Tools, trainer_of
 
     settings, plugins = options.settings(config), options.plugins(config)
-    query = hands.hand_query(since, until, lobby, None, player, [name], closed=True, scored=True)
     words = ["bothost", "retrain", name, "--seed", str(seed)]
     for text in option or []:
         words += ["--option", text]
+    _ = plugins.games  # the games of plugins are known from here on
+    from bothost.plugins import require
+
+    trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
+    # Who imitates learns from everybody's hands, whatever played there beside them.
+    own = None if trainer.learns_from_log else [name]
+    query = hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True)
     request = Request(
         strategy=name,
         query=query,
@@ -63,10 +69,6 @@ def command(
         fresh=fresh,
         command=shlex.join(words),
     )
-    _ = plugins.games  # the games of plugins are known from here on
-    from bothost.plugins import require
-
-    trainer_of(require(plugins, plugins.strategies, "strategy", name))
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry, rules.game)
         folder = settings.host.data_dir / "retrain"

@@ -24,6 +24,7 @@ from bothost.errors import ModelError, UsageError
 from bothost.plugins import Plugins, check_options, require
 from bothost.plugins.weights import MANIFEST, Manifest
 from bothost.retrain.dataset import Dataset
+from bothost.retrain.players import Players
 from bothost.rules.game import Game
 from bothost.store.leases import JobLease
 from bothost.store.query import HandQuery
@@ -91,16 +92,20 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress) -
             lease.check()
             report(done, note, total)
 
+        log = _players(tools, asked, dataset) if trainer.learns_from_log else None
         run = TrainingRun(
             out=out / TRAINING,
             seed=asked.seed,
             minutes=asked.minutes,
             resume=_begun(out / TRAINING),
             command=asked.command,
+            log=log,
+            players=asked.query.players if log is not None else (),
         )
         figures = trainer(check_options(trainer, asked.options)).retrain(run, dataset, start, watched)
         lease.check()
-        made = _register(tools.registry, strategy, asked, out, dataset, start, figures)
+        read = {} if log is None else {"log": log.lineage()}
+        made = _register(tools.registry, strategy, asked, out, dataset, start, {**read, "figures": figures})
         result = {**made, "figures": figures, "out": str(out), "seconds": round(time.time() - started_us / 1e6, 1)}
         _write(out / RESULT, result)
         return result
@@ -118,6 +123,13 @@ def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
     if found is None or found.retrain is Trainer.retrain:
         raise UsageError(f"{strategy.name} does not learn from logged hands", advice="see bothost plugin list")
     return found
+
+
+def _players(tools: Tools, asked: Request, dataset: Dataset) -> Players:
+    """What everybody at the dataset's hands did, for trainers that imitate: none that started after it was made."""
+    made_us = int(dataset.manifest["created_us"])
+    until_us = made_us if asked.query.until_us is None else min(made_us, asked.query.until_us)
+    return Players(tools.store, tools.make_game, msgspec.structs.replace(asked.query, until_us=until_us))
 
 
 def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
@@ -190,7 +202,7 @@ def _register(
     out: Path,
     dataset: Dataset,
     start: Model | None,
-    figures: Json,
+    learnt: Json,
 ) -> Json:
     """Register the model that came out, with its lineage, as challenger."""
     weights = out / TRAINING / "weights"
@@ -211,7 +223,7 @@ def _register(
             "manifest_sha256": dataset.sha256,
             **{key: info[key] for key in ("query", "rows", "hands", "splits", "created_us", "files")},
         },
-        "figures": figures,
+        **learnt,
     }
     root = weights / name if (weights / name).is_dir() else weights
     made = registry.add(strategy, root, version.files, encoder_version=version.encoder_version, lineage=lineage)

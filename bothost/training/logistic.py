@@ -31,6 +31,10 @@ class Linear:
         """All legal classes equally likely."""
         return cls(np.zeros((features, classes), np.float32), np.zeros(classes, np.float32))
 
+    def widened(self, features: int) -> Linear:
+        """The same model of more features, whose weights are 0."""
+        return Linear(np.pad(self.weights, ((0, features - len(self.weights)), (0, 0))), self.bias)
+
     def probabilities(self, features: SparseRows, legal: SparseRows) -> FloatArray:
         """float32, laid out as ``legal.items``: each row sums to 1."""
         rows, columns = self.weights.shape

@@ -70,7 +70,7 @@ def grown(encoding: Encoding, options: GrowOptions, most: int) -> Learner:
 
 def grow_on(samples: Samples, encoding: Encoding, options: GrowOptions, seed: int) -> Combinations:
     """Features that grow on these samples, until the limit."""
-    growth = Growth(samples, len(encoding.features), len(encoding.classes), options, seed)
+    growth = Growth(samples, Combinations(len(encoding.features)), len(encoding.classes), options, seed)
     while not growth.over and growth.round().pairs:
         pass
     return growth.combinations

@@ -11,7 +11,7 @@ a growing that was interrupted and resumes gives the same features as one that w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -80,14 +80,19 @@ class Round:
 class Growth:
     """Features that grow on samples of base features."""
 
-    def __init__(self, samples: Samples, base: int, classes: int, options: GrowOptions, seed: int) -> None:
-        """``samples``: of base features only."""
+    def __init__(self, samples: Samples, begin: Combinations, classes: int, options: GrowOptions, seed: int) -> None:
+        """``samples``: of base features only; ``begin``: the combinations to grow on from, used here or not."""
+        base = begin.base
         self.combinations = Combinations(base)
         self.rounds = 0
         self._samples, self._classes, self._options, self._seed = samples, classes, options, seed
         self._machine: FactorizationMachine | None = None
         self._uses = _uses(samples.features, base)
         self._seen = {_digest(uses) for uses in self._uses}
+        for pair in begin.pairs.tolist():
+            self._make(pair)
+        self._add(len(begin.pairs))
+        self._begun = len(begin.pairs)
 
     @property
     def over(self) -> bool:
@@ -146,13 +151,17 @@ class Growth:
         if made[first] | made[second] in made:
             return False
         uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
-        digest = _digest(uses)
-        if not len(uses) or digest in self._seen:
+        if not len(uses) or _digest(uses) in self._seen:
             return False
-        self._seen.add(digest)
-        self._uses.append(uses)
-        self.combinations = self.combinations.with_pairs([pair])
+        self._make(pair)
         return True
+
+    def _make(self, pair: Sequence[int]) -> None:
+        first, second = pair
+        uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
+        self._seen.add(_digest(uses))
+        self._uses.append(uses)
+        self.combinations = self.combinations.with_pairs([(first, second)])
 
     def _add(self, count: int) -> None:
         """Append the newest combinations to the samples' rows: they have the highest numbers."""
@@ -179,9 +188,12 @@ class Growth:
         """Go on from a checkpoint. Raises ModelError where it is not of these samples and options."""
         try:
             pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
-            if not all(self._take((int(first), int(second))) for first, second in pairs):
+            if not np.array_equal(pairs[: self._begun], self.combinations.pairs):
+                raise ValueError("it was begun with other combinations")
+            fresh = pairs[self._begun :]
+            if not all(self._take((int(first), int(second))) for first, second in fresh):
                 raise ValueError("its combinations are not of these samples")
-            self._add(len(pairs))
+            self._add(len(fresh))
             self.rounds = progress.iteration
             if self._options.warm:
                 # The newest combinations have come after the machine: it knows those before them.

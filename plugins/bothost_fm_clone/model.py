@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,7 +79,17 @@ class Clone:
             "bias": self.linear.bias.astype(np.float32),
         }
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
-        safetensors.numpy.save_file(tensors, path, metadata)
+        path.write_bytes(_in_order(safetensors.numpy.save(tensors, metadata)))
+
+
+def _in_order(data: bytes) -> bytes:
+    """A safetensors file with its metadata in alphabetical order: the library writes them in any, and equal models are
+    to be equal files."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return data[:8] + text.ljust(end - 8) + data[end:]
 
 
 def file_of(game: str) -> str:

@@ -35,8 +35,9 @@ class Decisions:
     def where(self, mask: npt.NDArray[np.bool_]) -> Decisions:
         """Those that a mask tells."""
         rows = np.flatnonzero(mask)
-        kept = (each[rows] for each in (self.hands, self.parts, self.held_out, self.players))
-        return Decisions(self.samples.take(rows), *kept)
+        return Decisions(
+            self.samples.take(rows), self.hands[rows], self.parts[rows], self.held_out[rows], self.players[rows]
+        )
 
     def with_samples(self, samples: Samples) -> Decisions:
         """The same decisions, seen otherwise."""

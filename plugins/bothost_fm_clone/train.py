@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
+import torch
 
-from bothost import PlayerLog, ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, PlayerLog, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
@@ -35,8 +36,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     game: Literal["doudizhu", "othello"] = "doudizhu"
     crowd: Literal["package", "log"] | None = None
-    """What a clone begins from: the crowd that comes with the package, or one that is made here of everybody in the log
-    who agreed. None: the package's for a player, the log's without one."""
+    """What a clone begins from: the crowd that comes with the package (in retraining the champion), or one that is made
+    here of everybody in the log who agreed. None: the package's for a player, the log's without one."""
     hands: int | None = None
     """Most hands of the player to learn from, the first ones; None: all."""
     most: int = 60_000
@@ -58,6 +59,21 @@ class FmCloneTrainer(Trainer):
     options: TrainOptions
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        return self._learn(run, None, report)
+
+    def retrain(
+        self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
+    ) -> dict[str, Any]:
+        """The champion goes on: its features grow on what everybody did who agreed, and its last layer stays close to
+        what it was; or, with players named, it comes close to them, with the features that it has.
+
+        Games that this is not about are played as before.
+        """
+        return self._learn(run, None if start is None or start.path is None else Path(start.path), report)
+
+    def _learn(self, run: TrainingRun, start: Path | None, report: ReportProgress) -> dict[str, Any]:
+        """``start``: the folder of the files of the model to go on from; None: from the package's, or from nothing."""
+        torch.set_num_threads(1)  # sums of several threads are not the same from one run to the next
         options, log = self.options, run.log
         if log is None:
             raise UsageError("there is no log to learn from", advice="run it by: bothost train fm-clone")
@@ -71,15 +87,20 @@ class FmCloneTrainer(Trainer):
                 advice="bothost games list --player NAME shows what there is",
             )
         figures: dict[str, Any] = {}
-        clone = self._crowd(run, log, own, report, figures) if from_log else load(PACKAGE / file_of(own.game), own.game)
+        begin = None if start is None else _clone_in(start, own.game)
+        if from_log:
+            clone = self._crowd(run, log, begin or _blank(own), report, figures)
+        else:
+            clone = begin or load(PACKAGE / file_of(own.game), own.game)
         if player is not None:
             clone = self._player(clone, player, report, figures)
-        return self._publish(run, log, clone, figures, keep=player is None)
+        return self._publish(run, log, clone, figures, others=start or (PACKAGE if player is None else None))
 
     def _crowd(
-        self, run: TrainingRun, log: PlayerLog, own: Encoding, report: ReportProgress, figures: dict[str, Any]
+        self, run: TrainingRun, log: PlayerLog, begin: Clone, report: ReportProgress, figures: dict[str, Any]
     ) -> Clone:
-        """Features that grow on everybody's decisions, and the layer that foretells them."""
+        """Features that grow on everybody's decisions, and the layer that foretells them; from a clone on."""
+        own = begin.encoding
         report(0, "reading the log")
         everybody = decisions(log.moves(own.game), own)
         learnt = everybody.where(~everybody.held_out)
@@ -88,20 +109,23 @@ class FmCloneTrainer(Trainer):
                 f"the log has no decision at {own.game} of anybody who agreed to be imitated",
                 advice="bothost games consent --help",
             )
-        combinations = self._grown(run, learnt, own, report)
+        combinations = self._grown(run, learnt, begin, report)
         report(len(combinations), "fitting the crowd", self.options.grow.limit)
-        start = Linear.zeros(len(combinations), len(own.classes))
+        start = begin.linear.widened(len(combinations))
         linear, chosen = adapt(extended(learnt, combinations), start, own.groups, CROWD_PENALTIES)
         clone = Clone(own, combinations, linear).rounded
+        held_out = everybody.where(everybody.held_out)
         figures["features"] = len(combinations)
         figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
-        figures["crowd"] |= measured(clone, everybody.where(everybody.held_out))
+        figures["crowd"] |= measured(clone, held_out)
+        if len(begin.combinations.pairs):
+            figures["before"] = measured(begin, held_out)
         return clone
 
-    def _grown(self, run: TrainingRun, learnt: Decisions, own: Encoding, report: ReportProgress) -> Combinations:
+    def _grown(self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress) -> Combinations:
         options = self.options
         some = learnt.samples.take(_drawn(len(learnt), options.most, run.seed))
-        growth = Growth(some, len(own.features), len(own.classes), options.grow, run.seed)
+        growth = Growth(some, begin.combinations, len(begin.encoding.classes), options.grow, run.seed)
         last = checkpoint.latest(run.out)
         progress = Progress(seed=run.seed, encoder_version=VERSION)
         if last is not None:
@@ -135,16 +159,15 @@ class FmCloneTrainer(Trainer):
         return clone
 
     def _publish(
-        self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, keep: bool
+        self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, others: Path | None
     ) -> dict[str, Any]:
-        """Write the version; with ``keep`` it plays other games as the package's does."""
+        """Write the version; other games it plays as the model in the folder ``others`` does."""
         game, place = clone.encoding.game, run.out / "weights" / "v1"
         place.mkdir(parents=True, exist_ok=True)
         clone.save(place / file_of(game))
-        if keep:
-            for other in PACKAGE.glob("*.safetensors"):
-                if other.name != file_of(game):
-                    (place / other.name).write_bytes(other.read_bytes())
+        for other in () if others is None else others.glob("*.safetensors"):
+            if other.name != file_of(game):
+                (place / other.name).write_bytes(other.read_bytes())
         lineage = {
             "command": run.command,
             "seed": run.seed,
@@ -159,6 +182,18 @@ class FmCloneTrainer(Trainer):
         version = version_of(place, sorted(path.name for path in place.glob("*.safetensors")), VERSION)
         write_manifest(run.out / "weights", {"v1": version}, {"champion": "v1"}, lineage)
         return {"out": str(run.out), "game": game, **figures}
+
+
+def _clone_in(folder: Path, game: str) -> Clone | None:
+    """The clone of a game that a model has; None where it does not play it."""
+    path = folder / file_of(game)
+    return load(path, game) if path.exists() else None
+
+
+def _blank(own: Encoding) -> Clone:
+    """Nothing has grown, nothing is known."""
+    base = len(own.features)
+    return Clone(own, Combinations(base), Linear.zeros(base, len(own.classes)))
 
 
 def extended(some: Decisions, combinations: Combinations) -> Decisions:

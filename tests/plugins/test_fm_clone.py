@@ -153,7 +153,7 @@ def brute_force_pairs(machine, samples, count):
 
 def test_a_round_chooses_the_pairs_that_brute_force_chooses():
     samples = conjunction_samples(400)
-    growth = Growth(samples, 8, 2, GrowOptions(limit=12, per_round=4, factors=3, first_epochs=3), seed=5)
+    growth = Growth(samples, Combinations(8), 2, GrowOptions(limit=12, per_round=4, factors=3, first_epochs=3), seed=5)
     done = growth.round()
     expected = brute_force_pairs(growth._machine, samples, 4)
     assert list(done.pairs) == [pair for _, pair in expected]
@@ -163,7 +163,7 @@ def test_a_round_chooses_the_pairs_that_brute_force_chooses():
 def test_growing_finds_the_combination_of_three_that_a_machine_cannot_tell():
     samples = conjunction_samples()
     options = GrowOptions(limit=14, per_round=2, factors=4, first_epochs=10, epochs=3, deviation=0.2)
-    growth = Growth(samples, 8, 2, options, seed=1)
+    growth = Growth(samples, Combinations(8), 2, options, seed=1)
     while not growth.over and growth.round().pairs:
         pass
     assert frozenset({0, 1, 2}) in growth.combinations.made_of
@@ -174,7 +174,7 @@ def test_no_feature_is_made_twice_and_none_is_set_where_another_is():
     rows = [np.flatnonzero(row) for row in rng.random((200, 5)) < 0.5]
     rows = [np.concatenate([row, [5]]) if 4 in row else row for row in rows]  # 5 is set just where 4 is
     samples = Samples(SparseRows.of(rows), SparseRows.of([[0, 1, 2]] * 200), rng.integers(0, 3, 200).astype(np.int32))
-    growth = Growth(samples, 6, 3, GrowOptions(limit=500, per_round=7, factors=2), seed=0)
+    growth = Growth(samples, Combinations(6), 3, GrowOptions(limit=500, per_round=7, factors=2), seed=0)
     while growth.round().pairs:
         pass
     made = growth.combinations.made_of
@@ -190,7 +190,7 @@ def test_growing_that_was_interrupted_goes_on_to_the_same_features(tmp_path, war
     options = GrowOptions(limit=17, per_round=2, factors=3, warm=warm)
 
     def run(folder, rounds):
-        growth = Growth(samples, 8, 2, options, seed=4)
+        growth = Growth(samples, Combinations(8), 2, options, seed=4)
         progress = Progress(seed=4, encoder_version=VERSION)
         grow(growth, folder, progress, lambda done, now: done.number < rounds)
         return growth.combinations.pairs
@@ -325,6 +325,9 @@ def test_a_clone_comes_back_from_its_file_as_it_was(tmp_path):
     again = load(tmp_path / "othello.safetensors", "othello")
     np.testing.assert_array_equal(again.linear.weights, clone.linear.weights)
     np.testing.assert_array_equal(again.combinations.pairs, clone.combinations.pairs)
+    for number in range(12):
+        again.save(tmp_path / f"{number}.safetensors")
+        assert (tmp_path / f"{number}.safetensors").read_bytes() == (tmp_path / "othello.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -443,7 +446,13 @@ def test_scores_are_agreement_and_log_loss():
 
 
 def test_a_machine_without_shared_factors_grows_too():
-    growth = Growth(conjunction_samples(200), 8, 2, GrowOptions(limit=12, per_round=2, factors=3, shared=False), seed=1)
+    growth = Growth(
+        conjunction_samples(200),
+        Combinations(8),
+        2,
+        GrowOptions(limit=12, per_round=2, factors=3, shared=False),
+        seed=1,
+    )
     assert len(growth.round().pairs) == 2 and isinstance(growth._machine, FactorizationMachine)
 
 
