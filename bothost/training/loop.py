@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import msgspec
 import numpy as np
@@ -27,6 +27,9 @@ from bothost.training.rollout import SelfPlay, Task
 
 Build = Callable[[], torch.nn.Module]
 """Makes a model with fresh parameters, drawn from torch's global generator."""
+
+Clock = Callable[[], float]
+"""Tells seconds: ``time.monotonic``, or ``time.process_time`` where other work on the machine shall not count."""
 
 PLOTTED = ("mean_lead", "value", "entropy", "approx_kl", "explained_variance")
 
@@ -73,16 +76,17 @@ def train(
     *,
     start: Path | None = None,
     more: More | None = None,
+    clock: Clock = time.monotonic,
 ) -> Progress:
     """Train until ``options.iterations`` or ``run.minutes`` are over, whichever comes first; returns how far it came.
 
     ``start``: parameters to begin with, a safetensors file; None: fresh ones. ``more``: what each update learns from
-    beside self-play. What it writes, and when it raises UsageError: see ``Course``.
+    beside self-play. ``clock`` counts the minutes. What it writes, and when it raises UsageError: see ``Course``.
     """
     check_end(options, run)
     model, optimizer = prepare(options, build, run)
     opponent = build()
-    with Course(options, run, encoder_version, model, optimizer, report, start=start) as course:
+    with Course(options, run, encoder_version, model, optimizer, report, start=start, clock=clock) as course:
         play = SelfPlay(task, options.environments, options.horizon)
         for part_done in course.updates():
             rng = np.random.default_rng([run.seed, course.progress.iteration])
@@ -90,10 +94,10 @@ def train(
             course.pool.load(version, opponent)
             anneal(optimizer, options.learning_rate, part_done)
 
-            clock = time.monotonic()
+            began = clock()
             with ppo.precision(options.ppo.bf16):
                 rollout = play.collect(model, opponent, seed=int(rng.integers(2**63)))
-            played = time.monotonic() - clock
+            played = clock() - began
             generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
             batch = rollout.batch(options.ppo)
             if more is not None:
@@ -136,6 +140,7 @@ class Course:
         report: ReportProgress,
         *,
         start: Path | None = None,
+        clock: Clock = time.monotonic,
     ) -> None:
         """Begin, with the parameters in the safetensors file ``start`` or those that ``model`` has, or bring model and
         optimizer to where the training in ``run.out`` was left.
@@ -153,7 +158,8 @@ class Course:
                 checkpoint.load_model(start, model)
             self.pool.add(0, model)
         self._metrics = Metrics(run.out, after=self.progress.iteration)
-        self._began = time.monotonic() - self.progress.seconds
+        self._clock = clock
+        self._began = clock() - self.progress.seconds
 
     def __enter__(self) -> Self:
         return self
@@ -182,7 +188,7 @@ class Course:
         """An update from so many samples is made, and the model is what it left."""
         progress, options = self.progress, self._options
         progress.samples += samples
-        progress.seconds = time.monotonic() - self._began
+        progress.seconds = self._clock() - self._began
         figures = {**figures, "samples": progress.samples, "seconds": round(progress.seconds, 2)}
         self._metrics.write(progress.iteration, figures)
         over = self.part_done >= 1.0
@@ -242,11 +248,11 @@ def rollout_figures(leads: Float, steps_per_s: float) -> dict[str, float]:
     }
 
 
-def version_at(out: Path, samples: float) -> tuple[int, Progress]:
-    """The pool's version that was the newest after so many samples, and how far training had come then."""
+def version_at(out: Path, amount: float, of: Literal["samples", "seconds"] = "samples") -> tuple[int, Progress]:
+    """The pool's version that was the newest after so many samples or seconds, and how far training had come then."""
     versions = ModelPool(out / "pool").versions
     records = {int(record["iteration"]): record for record in read(out / "metrics.jsonl")}
-    reached = [v for v in versions if v in records and records[v]["samples"] <= samples]
+    reached = [v for v in versions if v in records and records[v][of] <= amount]
     version = reached[-1] if reached else versions[0]
     record = records.get(version, {"samples": 0, "seconds": 0.0})
     return version, Progress(iteration=version, samples=int(record["samples"]), seconds=record["seconds"])

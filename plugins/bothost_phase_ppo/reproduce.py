@@ -1,4 +1,5 @@
-"""``bothost reproduce phase-ppo``: five levels by training time, and that each is stronger than the one before it."""
+"""``bothost reproduce phase-ppo``: five levels by training time, and that each is stronger than the one before it; and
+what decision phases are worth against one flat space of composite actions."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost_phase_ppo.decide import PhasePpo
+from bothost_phase_ppo.decomposition import DecompositionOptions, compare
 from bothost_phase_ppo.train import Options as TrainOptions
 from bothost_phase_ppo.train import PhasePpoTrainer
 
@@ -26,6 +28,8 @@ Figures = Mapping[str, Any]
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the reproduction."""
 
+    parts: tuple[Literal["levels", "decomposition"], ...] = ("levels", "decomposition")
+    """Which experiments to run."""
     shipped: bool = False
     """Measure the levels that come with the package, and train none."""
     minutes: float = 10.0
@@ -38,15 +42,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Per match of a full one."""
     training: dict[str, Any] = {}
     """Options of the trainer, in place of what the size of the reproduction says."""
+    decomposition: DecompositionOptions = DecompositionOptions()
+    """Of phases against composite actions."""
 
 
 class PhasePpoReproduction(Reproduction):
-    """Trains, or takes what was trained, and plays every level against every other and against the rule player."""
+    """Trains, or takes what was trained, and plays every level against every other and against the rule player; then
+    trains with phases and without."""
 
     name = "phase-ppo"
     Options: ClassVar[type[msgspec.Struct]] = Options
 
     def run(self, run: ReproductionRun, report: ReportProgress) -> Reproduced:
+        settled: Options = self.options
+        made = []
+        if "levels" in settled.parts:
+            made.append(self._levels(run, report))
+        if "decomposition" in settled.parts:
+            made.append(compare(settled.decomposition, run, report))
+        return Reproduced(
+            figures={name: value for part in made for name, value in part.figures.items()},
+            tables=tuple(table for part in made for table in part.tables),
+            plots=tuple(plot for part in made for plot in part.plots),
+            notes=tuple(note for part in made for note in part.notes),
+        )
+
+    def _levels(self, run: ReproductionRun, report: ReportProgress) -> Reproduced:
         settled: Options = self.options
         weights = None if settled.shipped else self._trained(run, report)
         deals = settled.full_deals if run.full else settled.deals

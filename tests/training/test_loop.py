@@ -127,6 +127,7 @@ def test_levels_are_the_versions_after_so_many_samples(tmp_path):
     assert version == 3 and progress.samples == 3 * 8 * 16
     assert loop.version_at(tmp_path, 0.0)[0] == 0
     assert loop.version_at(tmp_path, 1e9)[0] == 4
+    assert loop.version_at(tmp_path, progress.seconds, "seconds")[0] == 3
 
 
 def test_a_training_is_taken_up_where_it_was_left_and_begun_where_no_checkpoint_is(tmp_path):

@@ -1,0 +1,225 @@
+"""Decision phases against one flat space of composite actions, trained on the same budget under several seeds.
+
+Three trainings by the same PPO a seed: the flat space and the phases for equally many seconds of one core's time, and
+the phases once more for as many updates as the flat space came to. Updates of both kinds are made of equally many hands
+and gradient steps; a flat decision does what two to three phase decisions do, so there are fewer of them. Both networks
+are torch's here: the native network, which has no room for 3,588 outputs, would favour the phases.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Literal
+
+import msgspec
+
+from bothost import ReportProgress, Reproduced, ReproductionRun, ResultTable
+from bothost.rules import game
+from bothost.training import checkpoint, loop
+from bothost.training.loop import version_at
+from bothost.training.metrics import read
+from bothost.training.model_pool import ModelPool
+from bothost.training.ppo import PpoOptions
+from bothost.training.rollout import Task
+from bothost_phase_ppo.compare import Duel, duel
+from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSION
+from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
+from bothost_phase_ppo.model import PhaseNet
+
+Matches = Mapping[str, list[list[Duel]]]
+"""Budget → per seed the matches after each of ``PARTS``."""
+PARTS = (0.25, 0.5, 0.75, 1.0)
+"""Of the budget, after which the two meet."""
+SAME_TIME, SAME_HANDS = "equal CPU time", "equal hands and steps"
+SHORT = "phases-as-many-updates"
+STUDENT_T = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5 % quantile of Student's t by degrees of freedom, up to 9; beyond, the normal distribution's is close enough."""
+
+
+class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the comparison."""
+
+    seeds: int = 3
+    """Trainings of each kind."""
+    cpu_minutes: float = 2.5
+    """Of one core, for each training."""
+    full_cpu_minutes: float = 60.0
+    """For each training of a full one."""
+    deals: int = 300
+    """Per match; each is played with the seats both ways round."""
+    environments: int = 64
+    """Hands played at once, of either kind."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seeds <= 1000 or self.deals < 2 or self.environments < 2:
+            raise ValueError("seeds must be within 1 and 1000, deals and environments at least 2")
+        if not min(self.cpu_minutes, self.full_cpu_minutes) > 0.0:
+            raise ValueError("minutes must be positive")
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One of the two spaces of actions."""
+
+    actions: int
+    task: Task
+    horizon: int
+    """Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
+    minibatch: int
+    """Samples per gradient step: eight steps an epoch."""
+
+    def model(self) -> PhaseNet:
+        """Fresh parameters."""
+        return InTorch(self.actions)
+
+
+class InTorch(PhaseNet):
+    """The network, never computed natively."""
+
+    def linear_layers(self) -> list[Any]:
+        return []
+
+
+def kinds(environments: int) -> dict[str, Kind]:
+    """Both spaces of actions, with updates of about equally many hands."""
+
+    def kind(game_: Any, actions: int, horizon: int) -> Kind:
+        task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE)
+        return Kind(actions, task, horizon, environments * horizon // 8)
+
+    return {"phases": kind(game("pairing"), ACTIONS, 128), "flat": kind(FlatPairing(), COMPOSITES, 40)}
+
+
+def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:
+    """Train what an earlier run in the folder has not trained yet, and let the two kinds meet."""
+    minutes = options.full_cpu_minutes if run.full else options.cpu_minutes
+    matches: Matches = {SAME_TIME: [], SAME_HANDS: []}
+    updates: dict[str, list[int]] = {"phases": [], "flat": []}
+    for number in range(options.seeds):
+        pair = Pair(options, run.out / "decomposition", run.seed + number)
+        for step, name in enumerate(updates):
+            report(3 * number + step, f"{name}, seed {pair.seed}", 3 * options.seeds)
+            updates[name].append(pair.train(name, name, minutes=minutes))
+        report(3 * number + 2, f"phases for as many updates, seed {pair.seed}", 3 * options.seeds)
+        pair.train("phases", SHORT, iterations=updates["flat"][-1])
+        matches[SAME_TIME].append([pair.meet("phases", part, "seconds") for part in PARTS])
+        matches[SAME_HANDS].append([pair.meet(SHORT, part, "samples") for part in PARTS])
+    plot_matches(matches, run.out / "decomposition.png")
+    return Reproduced(
+        figures={
+            "phases_over_flat": {
+                budget: [[m.wins for m in seed] for seed in found] for budget, found in matches.items()
+            },
+            "mean_lead": {budget: [[m.lead for m in seed] for seed in found] for budget, found in matches.items()},
+            "updates": updates,
+            "cpu_minutes": minutes,
+            "deals_of_a_decomposition_match": options.deals,
+        },
+        tables=(_table(matches),),
+        plots=("decomposition.png",),
+        notes=(
+            f"Phases against composite actions: {options.seeds} seeds, {minutes:g} minutes of one core for each "
+            f"training; {mean(updates['phases']):.0f} updates with phases, {mean(updates['flat']):.0f} flat ones; "
+            f"{options.deals} deals a match and seed. Means over seeds, with 95 % intervals of Student's t.",
+        ),
+    )
+
+
+class Pair:
+    """The trainings of one seed, in folders of their own."""
+
+    def __init__(self, options: DecompositionOptions, folder: Path, seed: int) -> None:
+        self.seed = seed
+        self._options = options
+        self._folder = folder
+        self._kinds = kinds(options.environments)
+
+    def train(self, kind: str, name: str, *, minutes: float | None = None, iterations: int | None = None) -> int:
+        """Train a kind in the folder of ``name``, or go on there; returns the number of updates."""
+        wanted, out = self._kinds[kind], self._out(name)
+        settings = loop.SelfPlayOptions(
+            iterations=iterations,
+            environments=self._options.environments,
+            horizon=wanted.horizon,
+            checkpoint_every=5,
+            ppo=PpoOptions(minibatch=wanted.minibatch),
+        )
+        run = checkpoint.take_up(out, seed=self.seed, minutes=minutes)
+        progress = loop.train(
+            settings, wanted.task, wanted.model, run, VERSION, lambda *_, **__: None, clock=time.process_time
+        )
+        return progress.iteration
+
+    def meet(self, phases: str, part: float, of: Literal["samples", "seconds"]) -> Duel:
+        """A match of the phases in the folder of ``phases`` against the flat space, each after that part of its
+        training."""
+        ours, theirs = self._taken("phases", phases, part, of), self._taken("flat", "flat", part, of)
+        return duel(ours, theirs, self._options.deals, self.seed)
+
+    def _taken(self, kind: str, name: str, part: float, of: Literal["samples", "seconds"]) -> PhaseNet:
+        out, model = self._out(name), self._kinds[kind].model()
+        whole = read(out / "metrics.jsonl")[-1][of]
+        ModelPool(out / "pool").load(version_at(out, part * whole, of)[0], model)
+        return model
+
+    def _out(self, name: str) -> Path:
+        return self._folder / f"{name}-{self.seed}"
+
+
+def _told(matches: Matches, what: Literal["wins", "lead"]) -> dict[str, list[list[float]]]:
+    """Budget → per seed one number of each match."""
+    return {budget: [[getattr(match, what) for match in seed] for seed in found] for budget, found in matches.items()}
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Mean over seeds and half the width of its 95 % interval; of a single seed the latter is not known: NaN."""
+    if len(values) < 2:
+        return mean(values), math.nan
+    degrees = len(values) - 1
+    t = STUDENT_T[degrees] if degrees < len(STUDENT_T) else 1.96
+    return mean(values), t * stdev(values) / math.sqrt(len(values))
+
+
+def plot_matches(matches: Matches, path: Path) -> None:
+    """Win rates of the phases over the flat space, by how much of the budget was spent: means and every seed."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    percent = [100 * part for part in PARTS]
+    for shift, (budget, found) in zip((-0.7, 0.7), matches.items(), strict=True):
+        rates = [[match.wins for match in seed] for seed in found]
+        means = [interval(column) for column in zip(*rates, strict=True)]
+        places = [x + shift for x in percent]
+        (line,) = axes.plot(places, [rate for rate, _ in means], label=budget)
+        axes.errorbar(places, [rate for rate, _ in means], [half for _, half in means], fmt="none", capsize=4)
+        for seed in rates:
+            axes.plot(places, seed, ".", color=line.get_color(), alpha=0.5)
+    axes.axhline(0.5, color="grey", linewidth=1)
+    axes.set_xlabel("training, % of its budget")
+    axes.set_ylabel("win rate of phases over composite actions")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def _table(matches: Matches) -> ResultTable:
+    """Per budget: the mean at every part, and every seed at the end."""
+
+    def cell(values: Sequence[float]) -> str:
+        rate, half = interval(values)
+        return f"{rate:.3f}" if math.isnan(half) else f"{rate:.3f} ± {half:.3f}"
+
+    rows = tuple(
+        (
+            budget,
+            *(cell([match.wins for match in column]) for column in zip(*found, strict=True)),
+            ", ".join(f"{seed[-1].wins:.3f} ± {seed[-1].wins_ci95:.3f}" for seed in found),
+        )
+        for budget, found in matches.items()
+    )
+    header = ("", *(f"at {part:.0%}" for part in PARTS), "every seed at the end")
+    return ResultTable("Win rate of phases over composite actions, 95 %", header, rows)

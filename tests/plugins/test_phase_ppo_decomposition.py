@@ -1,0 +1,89 @@
+"""The comparison of decision phases with composite actions: its budgets, its intervals, and that it goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bothost import ReproductionRun
+from bothost.training import loop
+from bothost_phase_ppo import decomposition
+from bothost_phase_ppo.compare import Duel
+from bothost_phase_ppo.decomposition import (
+    SAME_HANDS,
+    SAME_TIME,
+    DecompositionOptions,
+    Pair,
+    interval,
+    plot_matches,
+)
+from bothost_phase_ppo.reproduce import Options, PhasePpoReproduction
+
+TINY = DecompositionOptions(seeds=1, cpu_minutes=0.002, deals=2, environments=4)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """No curves of every training, and one match instead of four."""
+    monkeypatch.setattr(loop, "plot", lambda *_: None)
+    monkeypatch.setattr(decomposition, "PARTS", (1.0,))
+
+
+def reproduction_run(out: Path) -> ReproductionRun:
+    def unasked(*_, **__):
+        raise AssertionError("the comparison plays by itself")
+
+    return ReproductionRun(out=out, play=unasked, record=unasked, seed=5)
+
+
+def test_both_kinds_are_trained_on_equal_budgets_and_a_second_run_trains_nothing(tmp_path):
+    reproduction = PhasePpoReproduction(Options(parts=("decomposition",), decomposition=TINY))
+    made = reproduction.run(reproduction_run(tmp_path), lambda *_, **__: None)
+    found = made.figures["phases_over_flat"]
+    assert set(found) == {SAME_TIME, SAME_HANDS}
+    assert all(len(seed) == 1 and 0 <= seed[0] <= 1 for seeds in found.values() for seed in seeds)
+    assert made.plots == ("decomposition.png",) and (tmp_path / "decomposition.png").stat().st_size > 1000
+    assert len(made.tables[0].rows) == 2 and json.dumps(made.figures)
+    folders = {path.name for path in (tmp_path / "decomposition").iterdir()}
+    assert folders == {f"{name}-5" for name in ("phases", "flat", "phases-as-many-updates")}
+    updates = made.figures["updates"]
+    pair = Pair(TINY, tmp_path / "decomposition", seed=5)
+    assert pair.train("flat", "flat", minutes=TINY.cpu_minutes) == updates["flat"][0]
+
+
+def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begins_anew(tmp_path):
+    pair = Pair(TINY, tmp_path, seed=1)
+    (tmp_path / "flat-1" / "pool").mkdir(parents=True)  # before the first checkpoint
+    assert pair.train("flat", "flat", iterations=2) == pair.train("phases", "phases", iterations=2) == 2
+    records = {
+        kind: json.loads((tmp_path / f"{kind}-1" / "metrics.jsonl").read_text().splitlines()[-1])
+        for kind in ("flat", "phases")
+    }
+    assert records["flat"]["gradient_steps"] == records["phases"]["gradient_steps"] == 24
+    assert records["flat"]["samples"] < records["phases"]["samples"] / 2
+    assert pair.train("flat", "flat", iterations=3) == 3
+
+
+def test_intervals_are_those_of_student_over_seeds():
+    rate, half = interval([0.5, 0.6, 0.7])
+    assert rate == pytest.approx(0.6) and half == pytest.approx(4.303 * 0.1 / math.sqrt(3))
+    assert interval([0.4])[0] == 0.4 and math.isnan(interval([0.4])[1])
+    assert interval([0.0, 1.0] * 20)[1] == pytest.approx(1.96 * 0.50637 / math.sqrt(40), rel=1e-3)
+
+
+def test_one_seed_is_shown_without_an_interval(tmp_path):
+    one = [[Duel(0.5, 0.1, 1.0, 2.0)]]
+    plot_matches({SAME_TIME: one, SAME_HANDS: one}, tmp_path / "one.png")
+    assert (tmp_path / "one.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seeds": 0}, {"cpu_minutes": 0.0}, {"cpu_minutes": math.nan}, {"deals": 1}, {"environments": 1}]
+)
+def test_a_comparison_of_nothing_is_refused(wrong):
+    with pytest.raises(msgspec.ValidationError, match=r"must be|at least"):
+        msgspec.convert(wrong, DecompositionOptions)
