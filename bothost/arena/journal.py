@@ -20,7 +20,7 @@ class Header(msgspec.Struct, frozen=True):
     rules: str
     """JSON of every option."""
     contestants: tuple[str, ...]
-    """Addresses with the model's sha256 where there is one."""
+    """Addresses with the model's sha256 where there is one, and with the options that were given."""
     seed: int
     ms: float | None
     format: int = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 from collections.abc import Callable, Generator, Sequence
@@ -159,7 +160,7 @@ def run_match(
     header = Header(
         game=game.name,
         rules=msgspec.json.encode(game.rules).decode(),
-        contestants=tuple(_describe(a, s) for a, s in zip(spec.contestants, strategies, strict=True)),
+        contestants=tuple(_describe(*side) for side in zip(spec.contestants, strategies, spec.options, strict=True)),
         seed=spec.seed,
         ms=spec.ms,
     )
@@ -194,5 +195,8 @@ def run_match(
     return out
 
 
-def _describe(address: str, strategy: Strategy) -> str:
-    return f"{address}@{strategy.model.sha256}" if strategy.model is not None else f"{address}@{strategy.version}"
+def _describe(address: str, strategy: Strategy, given: Json) -> str:
+    """Options that come with a model are in its sha256."""
+    made = strategy.version if strategy.model is None else strategy.model.sha256
+    options = f" {json.dumps(given, sort_keys=True)}" if given else ""
+    return f"{address}@{made}{options}"

@@ -53,6 +53,8 @@ def list_(
 @app.command()
 def show(address: Address, config: options.Config = None, json: options.Json = False) -> None:
     """Show a version with its lineage, and what its strategy's aliases stood for."""
+    from bothost.plugins.weights import play_options
+
     plugins = options.plugins(config)
     strategy, version = _named(plugins, address)
     with opened(options.settings(config)) as registry:
@@ -66,6 +68,7 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
         "sha256": model.sha256,
         "encoder_version": model.encoder_version,
         "files": dict(model.files),
+        "play": play_options(model),
         "path": model.path,
         "created": None if known is None else _time(known.created_us),
         "lineage": None if known is None else known.lineage,

@@ -6,7 +6,7 @@
 >>> for failure in plugins.failures: print(failure.plugin, failure.cause)
 """
 
-from bothost.plugins.address import AliasResolver, Resolved, check_options, resolve
+from bothost.plugins.address import AliasResolver, Resolved, check_options, resolve, settle
 from bothost.plugins.check import check_settings
 from bothost.plugins.discover import Failure, Found
 from bothost.plugins.manager import Plugins, require
@@ -23,4 +23,5 @@ __all__ = [
     "model_sha256",
     "require",
     "resolve",
+    "settle",
 ]

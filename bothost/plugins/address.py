@@ -50,10 +50,12 @@ class Resolved(msgspec.Struct, frozen=True):
 def resolve(
     plugins: Plugins, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
 ) -> Resolved:
-    """Resolve an address and check the options against the strategy's schema. With the folder ``where``, the alias is
-    one of the manifest that lies there, and of nowhere else.
+    """Resolve an address and check the options against the strategy's schema; options that are not given are those
+    that the model version brings. With the folder ``where``, the alias is one of the manifest that lies there, and of
+    nowhere else.
 
-    Raises StrategyNotFound, ModelError (no such alias, or its files are not as they were), ConfigError (options).
+    Raises StrategyNotFound, ModelError (no such alias, its files are not as they were, or the strategy does not know
+    its options), ConfigError (options).
     """
     name, _, alias = address.partition(":")
     given = dict(options or {})
@@ -64,9 +66,26 @@ def resolve(
     if strategy is None:
         advice = why_missing(plugins.failures, name, plugins.strategies)
         raise StrategyNotFound(name, advice=advice)
-    settled = check_options(strategy, given)
     model, level = _version(plugins, strategy, alias, where)
-    return Resolved(address, strategy, settled, model, level)
+    return Resolved(address, strategy, settle(strategy, model, given), model, level)
+
+
+def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, Any]) -> Any:
+    """``strategy.Options`` of play by a model version: its own (``play.json``), with those that are given in place.
+
+    Raises ModelError for what the version brings, ConfigError for what is given.
+    """
+    brought = weights.play_options(model)
+    if not brought or model is None:
+        return check_options(strategy, given)
+    try:
+        check_options(strategy, brought)
+    except ConfigError as error:
+        raise ModelError(
+            f"{strategy.name}:{model.version} brings options of play that are refused: {error}",
+            advice="use the release of the strategy that the model was made for",
+        ) from error
+    return check_options(strategy, {**brought, **given})
 
 
 def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:

@@ -5,7 +5,9 @@
     {"aliases": {"champion": "v1", "level-1": "v1"},
      "versions": {"v1": {"files": {"model.onnx": "<sha256>"}, "encoder_version": 1}}}
 
-A version's files lie in ``weights/v1/`` when there is such a folder, else in ``weights/`` itself.
+A version's files lie in ``weights/v1/`` when there is such a folder, else in ``weights/`` itself. One of them may be
+``play.json``: options of play that belong to the version, ``{"playouts": 64}``. They are part of what it is, of its
+sha256 too, and hold wherever it plays, unless a route or a command gives others.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import hashlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 
@@ -22,6 +25,8 @@ from bothost.errors import ModelError
 from bothost.strategy import Model, Strategy
 
 MANIFEST = "manifest.json"
+PLAY = "play.json"
+MAX_PLAY_BYTES = 64 << 10
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -112,6 +117,30 @@ def verify(root: Path, files: Mapping[str, str]) -> None:
         if actual != sha.lower():
             advice = "the file was changed or cut short; install the package again, or import the model anew"
             raise ModelError(f"model file {path} has sha256 {actual}, its manifest says {sha}", advice=advice)
+
+
+def play_options(model: Model | None) -> dict[str, Any]:
+    """Options of play that belong to a model version, as plain data; empty where it brings none.
+
+    Whether the strategy knows them, ``bothost.plugins.settle`` says. Raises ModelError where the file is missing, not
+    the one that the version names, too large, or no JSON object.
+    """
+    if model is None or model.path is None or PLAY not in model.files:
+        return {}
+    path = _inside(Path(model.path), PLAY)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_PLAY_BYTES + 1)
+    except OSError as error:
+        raise ModelError(f"model file {path}: {error.strerror}", advice="install the package again") from error
+    if len(data) > MAX_PLAY_BYTES:
+        raise ModelError(f"model file {path} is larger than {MAX_PLAY_BYTES >> 10} KiB")
+    if hashlib.sha256(data).hexdigest() != model.files[PLAY].lower():
+        raise ModelError(f"model file {path} was changed", advice="install the package again, or import the model anew")
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ModelError(f"model file {path} is no JSON object: {error}", advice="make the model anew") from error
 
 
 def _plain(name: str) -> None:

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from bothost.errors import ModelError, StoreError
-from bothost.plugins import Plugins, check_options, require, weights
+from bothost.plugins import Plugins, require, settle, weights
 from bothost.plugins.address import Resolved
 from bothost.rules.game import Game, View
 from bothost.store.reader import Timeline, iter_views
@@ -172,7 +172,8 @@ class Replayer:
                 resolved = self._plugins.resolve(name, options)
             else:
                 cls = require(self._plugins, self._plugins.strategies, "strategy", name)
-                resolved = Resolved(name, cls, check_options(cls, options), self._model(cls, sha256))
+                model = self._model(cls, sha256)
+                resolved = Resolved(name, cls, settle(cls, model, options), model)
             made = self._made[name, sha256] = resolved.make()
         return made
 

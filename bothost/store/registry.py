@@ -27,7 +27,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bothost.config import nearest
 from bothost.errors import ModelError
-from bothost.plugins import check_options, weights
+from bothost.plugins import settle, weights
 from bothost.store import model_files
 from bothost.store.models import model_aliases, models
 from bothost.store.models import model_files as parts
@@ -371,8 +371,8 @@ def is_alias(name: str) -> bool:
 
 def trial(strategy: type[Strategy], model: Model, options: Mapping[str, Any] | None = None) -> None:
     """Make the strategy with this model, and let it go. Raises ModelError where it refuses: another encoder version,
-    tensors of other shapes, a graph that ONNX Runtime does not take."""
-    settled = check_options(strategy, dict(options or {}))
+    tensors of other shapes, a graph that ONNX Runtime does not take, options of play that it does not know."""
+    settled = settle(strategy, model, dict(options or {}))
     try:
         strategy(settled, model).close()
     except ModelError:

@@ -67,7 +67,7 @@ def behaviour(step: LoggedStep) -> float:
     """Log-probability with which the action was taken; ``UNKNOWN`` where nobody knows.
 
     ``stats["temperature"]`` tells that the action was drawn, with probabilities to the power 1 / temperature. Without
-    it the most probable action was taken, with certainty.
+    it the action was taken with certainty: the most probable one, or the one that playouts by the table's seed found.
     """
     if not step.own or step.policy is None or len(step.policy) != len(step.legal):
         return UNKNOWN

@@ -2,7 +2,7 @@
 
 A version is ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which takes its numbers from the
 former (ONNX external data); a model of several networks has a graph for each. So nothing is stored twice, and they
-cannot differ.
+cannot differ. ``play.json`` may lie beside them: options of play that belong to the version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import safetensors.torch
 import torch
 from onnx import TensorProto
 
-from bothost.plugins.weights import MANIFEST, Manifest, Version
+from bothost.plugins.weights import MANIFEST, PLAY, Manifest, Version
+from bothost.plugins.weights import play_options as play_options
 from bothost.strategy import TrainingRun
 from bothost.training.checkpoint import Progress
 
@@ -33,10 +34,12 @@ def write_version(
     model: torch.nn.Module,
     graph: onnx.ModelProto | Mapping[str, onnx.ModelProto],
     encoder_version: int,
+    play: Mapping[str, Any] | None = None,
 ) -> Version:
     """Write the files of a version into ``folder`` and return its entry in the manifest.
 
     ``graph`` names its initializers without data as the model names its parameters. Several graphs: by file name.
+    ``play``: options of play, plain data, that belong to the version.
     """
     folder.mkdir(parents=True, exist_ok=True)
     safetensors.torch.save_file(model.state_dict(), folder / WEIGHTS)
@@ -45,7 +48,11 @@ def write_version(
         refer(one, folder / WEIGHTS)
         (folder / name).write_bytes(one.SerializeToString())
         onnx.checker.check_model(str(folder / name))  # by path: the data lie beside it
-    return version_of(folder, (*graphs, WEIGHTS), encoder_version)
+    names = [*graphs, WEIGHTS]
+    if play:
+        (folder / PLAY).write_text(json.dumps(dict(play), indent=2) + "\n")
+        names.append(PLAY)
+    return version_of(folder, names, encoder_version)
 
 
 def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Version:

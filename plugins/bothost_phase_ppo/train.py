@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,13 +18,13 @@ from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
 from bothost.training.ppo import Batch
-from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, play_options, write_manifest, write_version
 from bothost.training.rollout import Task
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v2"
+GENERATION = "v3"
 """Versions of the levels are named by it: a name stands for one model for good."""
 
 
@@ -35,6 +36,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples: these lie about equally far apart
     in strength after 22 million."""
+    playouts: int = 64
+    """What the last level brings as its option of play, and a retraining from nothing; 0: its network alone."""
     start: str | None = None
     """Parameters to begin with, a safetensors file; None: fresh ones."""
     rule_share: float = 0.0
@@ -56,7 +59,7 @@ class PhasePpoTrainer(Trainer):
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         start = None if self.options.start is None else Path(self.options.start)
         progress = fleet.train(self.options, self._task(), PhaseNet, run, VERSION, report, start=start)
-        levels = publish(run.out, progress, self.options.levels, run)
+        levels = publish(run.out, progress, self.options.levels, run, _play(self.options.playouts))
         return {
             "out": str(run.out),
             "updates": progress.iteration,
@@ -80,7 +83,8 @@ class PhasePpoTrainer(Trainer):
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
         """Self-play mixed with the logged hands, whose trajectories V-trace corrects: ``bothost.training.offpolicy``
-        says why not the log alone."""
+        says why not the log alone. What comes out plays by the options that ``start`` brings, so that the gate compares
+        networks."""
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         task = self._task()
@@ -95,7 +99,8 @@ class PhasePpoTrainer(Trainer):
         progress = fleet.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
         model = PhaseNet()
         evaluation = unseen.evaluation(ModelPool(run.out / "pool"), model)
-        made = write_version(run.out / "weights" / "v1", model, graph(), VERSION)
+        play = _play(self.options.playouts) if start is None else play_options(start)
+        made = write_version(run.out / "weights" / "v1", model, graph(), VERSION, play)
         figures = {
             "updates": progress.iteration,
             "samples": progress.samples,
@@ -109,8 +114,15 @@ class PhasePpoTrainer(Trainer):
         return figures
 
 
-def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: TrainingRun) -> dict[str, Any]:
-    """Write the levels into ``out/weights`` and return how each was made."""
+def _play(playouts: int) -> dict[str, Any]:
+    """Options of play that a version brings."""
+    return {"playouts": playouts} if playouts else {}
+
+
+def publish(
+    out: Path, progress: Progress, parts: tuple[float, ...], run: TrainingRun, play: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the levels into ``out/weights``, the last with its options of play, and return how each was made."""
     pool, model = ModelPool(out / "pool"), PhaseNet()
     versions, made = {}, {}
     for number, part in enumerate(parts, start=1):
@@ -118,7 +130,7 @@ def publish(out: Path, progress: Progress, parts: tuple[float, ...], run: Traini
         taken, then = version_at(out, part * progress.samples)
         pool.load(taken, model)
         versions[f"{GENERATION}-{level}"] = write_version(
-            out / "weights" / f"{GENERATION}-{level}", model, graph(), VERSION
+            out / "weights" / f"{GENERATION}-{level}", model, graph(), VERSION, play if number == len(parts) else None
         )
         made[level] = {"updates": taken, "samples": then.samples, "minutes": round(then.seconds / 60, 2)}
     aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(parts) + 1)}

@@ -30,7 +30,7 @@ def spec(game, *contestants, deals=20, **more):
         game=game,
         rules=more.pop("rules", {}),
         contestants=contestants,
-        options=tuple({} for _ in contestants),
+        options=more.pop("options", tuple({} for _ in contestants)),
         deals=deals,
         **more,
     )
@@ -153,6 +153,9 @@ def test_a_journal_of_another_match_is_refused(tmp_path):
     run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
     with pytest.raises(UsageError, match="holds another match"):
         run_match(spec("othello", "test-random", "test-first", deals=1, seed=9), players.build, journal=journal)
+    other = spec("othello", "test-random", "test-first", deals=1, options=({}, {"style": "bold"}))
+    with pytest.raises(UsageError, match="holds another match"):
+        run_match(other, players.build, journal=journal)
     journal.write_text("hello\n")
     with pytest.raises(UsageError, match="not a match journal"):
         run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)

@@ -44,6 +44,7 @@ def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last(
     assert len({model.sha256 for model in models}) == 5
     assert all(model.encoder_version == 1 for model in models)
     assert weights.find(PhasePpo, "champion").sha256 == models[-1].sha256
+    assert [weights.play_options(model) for model in models] == [{}, {}, {}, {}, {"playouts": 64}]
     assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
 
 
@@ -90,6 +91,8 @@ def test_with_a_temperature_actions_are_drawn_by_the_policy_and_the_seed():
     shares = np.bincount([int(np.searchsorted(legal, d.action)) for d in drawn], minlength=len(legal)) / 1500
     assert shares == pytest.approx(np.array(drawn[0].policy), abs=0.06)
     assert strategy.player(table(seed=7)).decide(view, legal, FOREVER) == drawn[7]
+    both = PhasePpo(PlayOptions(temperature=1.0, playouts=64), strategy.model)
+    assert both.player(table(seed=7)).decide(view, legal, FOREVER) == drawn[7], "what is drawn is not improved"
 
 
 @pytest.mark.parametrize("count", [4, 24])
@@ -156,7 +159,5 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
     for wrong in ({"temperature": -1.0}, {"symmetries": 0}, {"symmetries": 25}, {"playouts": -1}):
         with pytest.raises(ValueError, match="must be within"):
             PlayOptions(**wrong)
-    with pytest.raises(ValueError, match="exclude each other"):
-        PlayOptions(temperature=1.0, playouts=8)
     assert not PhasePpo.supports(rules.game("othello"))
     assert PhasePpo.supports(rules.game("pairing", preset="four-phase"))

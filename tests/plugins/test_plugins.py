@@ -14,7 +14,7 @@ import pytest
 from bothost import Model, rules
 from bothost.config import RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
-from bothost.plugins import Plugins, check_settings, model_sha256
+from bothost.plugins import Plugins, check_settings, model_sha256, weights
 from bothost.testing import misbehaving
 
 GOOD = """
@@ -246,6 +246,60 @@ def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
         plugins.resolve("good-changed:v1")
     with pytest.raises(ModelError, match="cannot be read"):
         plugins.resolve("good-garbled:v1")
+
+
+def with_play(root: Path, play: bytes) -> None:
+    """Give a package two versions with the same network, the second with options of play."""
+    files = {"one.onnx": sha(b"one"), "play.json": sha(play)}
+    versions = {"v1": {"files": {"one.onnx": sha(b"one")}}, "v2": {"files": files}}
+    (root / "weights" / "manifest.json").write_text(json.dumps({"versions": versions}))
+    (root / "weights" / "play.json").write_bytes(play)
+
+
+def test_options_of_play_belong_to_a_version_and_give_way_to_given_ones(tmp_path: Path) -> None:
+    with_play(package(tmp_path, "playful", one=b"one"), b'{"patience": 2.5}')
+    plugins = Plugins.load(tmp_path)
+    plain, playful = plugins.resolve("good-playful:v1"), plugins.resolve("good-playful:v2")
+    assert (plain.options.patience, playful.options.patience) == (0.5, 2.5)
+    assert plain.model is not None and playful.model is not None and plain.model.sha256 != playful.model.sha256
+    assert plugins.resolve("good-playful:v2", {"patience": 1.0}).options.patience == 1.0
+    with pytest.raises(ConfigError, match="unknown key"):
+        plugins.resolve("good-playful:v2", {"patence": 1})
+
+
+@pytest.mark.parametrize(
+    ("play", "told"),
+    [
+        (b'{"patence": 1}', r"'?patence|unknown key"),
+        (b'{"patience": "much"}', "patience"),
+        (b'{"patience": 1e999}', "patience|JSON"),
+        (b"[1]", "no JSON object"),
+        (b"{", "no JSON object"),
+        (b"\xff", "no JSON object"),
+        (b'{"a":' * 5000, "no JSON object"),
+        (b'{"patience": 1}' + b" " * (64 << 10), "larger than 64 KiB"),
+    ],
+)
+def test_options_of_play_are_hostile_until_checked(tmp_path: Path, play: bytes, told: str) -> None:
+    name = f"hostile{sha(play)[:8]}"
+    with_play(package(tmp_path, name, one=b"one"), play)
+    with pytest.raises(ModelError, match=told):
+        Plugins.load(tmp_path).resolve(f"good-{name}:v2")
+
+
+def test_options_of_play_that_were_changed_are_refused(tmp_path: Path) -> None:
+    root = package(tmp_path, "bent", one=b"one")
+    with_play(root, b'{"patience": 2.5}')
+    plugins = Plugins.load(tmp_path)
+    model = plugins.resolve("good-bent:v2").model
+    (root / "weights" / "play.json").write_bytes(b'{"patience": 9.5}')
+    with pytest.raises(ModelError, match="sha256"):
+        plugins.resolve("good-bent:v2")
+    with pytest.raises(ModelError, match="was changed"):
+        weights.play_options(model)
+    (root / "weights" / "play.json").unlink()
+    with pytest.raises(ModelError, match="No such file"):
+        weights.play_options(model)
 
 
 def test_the_sha256_of_a_model_of_several_files() -> None:

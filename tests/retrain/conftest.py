@@ -80,6 +80,16 @@ def hands():
 
 
 @pytest.fixture
+def log_hand(any_settings, tmp_path):
+    """Play a hand by a strategy and log it beside the others."""
+
+    def play(strategy, seed):
+        fill(any_settings, tmp_path, [hand(rules.game("pairing"), strategy, seed, random.Random(seed))])
+
+    return play
+
+
+@pytest.fixture
 def tools(any_settings, hands, tmp_path):
     fill(any_settings, tmp_path, hands)
     with Store.open(any_settings) as store:

@@ -60,6 +60,7 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo", tools.make_game).sha256
     assert set(made.lineage["figures"]["evaluation"]["value_error_on_val"]) == {"before", "after"}
     assert tools.plugins.resolve("phase-ppo:challenger").model.sha256 == made.sha256 != champion.sha256
+    assert made.files["play.json"] == champion.files["play.json"]  # what is compared then are networks
     assert new_decisions(tools.store, "phase-ppo")[0] == 0  # nothing new since
     assert retrain(tools, asked(), tmp_path / "job", SILENT) == json.loads((tmp_path / "job/result.json").read_text())
     assert [v.version for v in tools.registry.versions()] == ["r1"]

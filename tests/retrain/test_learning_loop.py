@@ -125,7 +125,9 @@ def operator(any_settings, tmp_path, monkeypatch, capsys):
 async def from_nothing(operator):
     """A first model: one tiny update from random numbers."""
     first = operator.folder / "first"
-    tiny = [word for text in ("iterations=1", "environments=8", "horizon=16") for word in ("--option", text)]
+    tiny = [
+        word for text in ("iterations=1", "environments=8", "horizon=16", "playouts=0") for word in ("--option", text)
+    ]
     await operator("train", "phase-ppo", "--out", str(first), *tiny)
     await operator("model", "import", "phase-ppo", str(first / "weights"))
     return await operator("model", "promote", "phase-ppo", "--force")

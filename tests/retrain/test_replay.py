@@ -36,18 +36,26 @@ def test_every_decision_comes_out_as_it_was_logged_whoever_is_champion_now(repla
     assert all(item.distance == 0.0 and item.differences == () for item in found)
 
 
+def test_a_model_replays_with_the_options_of_play_that_it_brings(replayer, tools, log_hand):
+    strategy = tools.plugins.resolve("phase-ppo:level-5").make()
+    log_hand(strategy, seed=99)
+    found = [item for item in all_of(replayer, tools) if item.model_sha256 == strategy.model.sha256]
+    assert len(found) > 10 and all(item.exact for item in found)
+    assert sum(item.logged.values is not None for item in found) > 5, "playouts were made"
+
+
 def test_another_model_is_told_as_a_difference(replayer, tools):
     same = all_of(replayer, tools, "phase-ppo:level-2")
     assert all(item.exact for item in same)  # the one that played
-    other = all_of(replayer, tools, "phase-ppo:level-5")
+    other = all_of(replayer, tools, "phase-ppo:level-4")
     assert all(item.view_exact for item in other) and not any(item.exact for item in other if len(item.legal) > 1)
     assert any(item.again.action != item.logged.action for item in other)
     assert all(0.0 <= item.distance <= 1.0 + 1e-6 for item in other)
 
 
 def test_the_farthest_disagreements_are_found(replayer, tools):
-    figures, farthest = replayer.disagreements(timelines(tools), "phase-ppo:level-5", 5, lambda done: None)
-    other = all_of(replayer, tools, "phase-ppo:level-5")
+    figures, farthest = replayer.disagreements(timelines(tools), "phase-ppo:level-4", 5, lambda done: None)
+    other = all_of(replayer, tools, "phase-ppo:level-4")
     assert figures["decisions"] == len(other)
     assert figures["same_action"] == sum(i.again.action == i.logged.action for i in other) / len(other)
     assert [i.distance for i in farthest] == sorted((i.distance for i in other), reverse=True)[:5]

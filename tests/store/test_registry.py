@@ -64,6 +64,22 @@ def test_the_same_files_are_the_same_version_and_a_taken_name_is_refused(registr
         add(registry, 3, version="mine")
 
 
+def test_options_of_play_go_with_a_version_and_those_that_the_strategy_does_not_know_are_refused(registry, tmp_path):
+    made = add(registry, 5)
+    model = Registry(registry.store, tmp_path / "other-host").resolve("phase-ppo", "r1")
+    assert weights.play_options(model) == {"playouts": 64} == weights.play_options(registry.model(made))
+    source, files = level(4)
+    for play in (b'{"playout": 64}', b'{"playouts": -1}', b'["playouts"]'):
+        bent = tmp_path / hashlib.sha256(play).hexdigest()
+        shutil.copytree(source, bent)
+        (bent / "play.json").write_bytes(play)
+        with pytest.raises(ModelError, match=r"playout|JSON object"):
+            registry.add(
+                PhasePpo, bent, {**files, "play.json": bent.name}, encoder_version=1, lineage={}, version="bent"
+            )
+    assert [version.version for version in registry.versions()] == ["r1"]
+
+
 @pytest.mark.parametrize("name", ["champion", "level-3", "a b", "", "../x", "x:y"])
 def test_a_version_cannot_be_named_like_an_alias_or_a_path(sqlite_registry, name):
     with pytest.raises(ModelError, match="cannot name a version"):

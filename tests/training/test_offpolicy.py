@@ -72,7 +72,7 @@ def step(action=3, policy=(0.2, 0.5, 0.3), own=True, **stats):
 
 
 def test_behaviour_is_certain_without_a_temperature_and_drawn_with_one():
-    assert behaviour(step()) == 0.0
+    assert behaviour(step()) == behaviour(step(action=7, playouts=64)) == 0.0
     assert behaviour(step(temperature=1.0)) == pytest.approx(math.log(0.5), abs=1e-6)
     assert behaviour(step(temperature=0.5)) == pytest.approx(math.log(0.25 / 0.38), abs=1e-6)
     for unknown in (step(own=False), step(policy=None), step(policy=(1.0,)), step(action=2), step(action=9)):
