@@ -114,6 +114,13 @@ struct Pairing {
     View view(Seat seat) const;
 
     const pairing::Position& position() const { return now_; }
+    const pairing::Cursor& cursor() const { return cursor_; }
+    /// Cards that a seat has never seen, while the hand lasts.
+    CardSet unseen(Seat seat) const {
+      const auto me = pairing::at(seat);
+      return pairing::kAllCards & ~(now_.hand[me] | now_.pool | now_.library[0] | now_.library[1] |
+                                    now_.discards | replaced_[me] | deal_.known[me]);
+    }
     const pairing::Queue& queue() const { return deal_.queue; }
     const Rules& rules() const { return *rules_; }
     /// The state that these actions (of a full log) lead to. Throws InvalidInput.

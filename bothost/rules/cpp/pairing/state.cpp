@@ -122,8 +122,7 @@ Pairing::View Pairing::State::view(Seat seat) const {
   view.deal_.known[at(seat)] = deal_.known[at(seat)];
   for (std::size_t i = 0; i < now_.tail; ++i)
     if (known_queue_[at(seat)] >> i & 1) view.deal_.queue[i] = deal_.queue[i];
-  view.seen_ = now_.hand[at(seat)] | now_.pool | now_.library[0] | now_.library[1] | now_.discards |
-               replaced_[at(seat)] | deal_.known[at(seat)];
+  view.seen_ = kAllCards & ~unseen(seat);
   if (replaced_[at(other(seat))]) view.log_.hide(other(seat));
   return view;
 }
