@@ -127,9 +127,10 @@ class SelfPlay:
                 break
             actions = np.full(n, -1, np.int32)
             if len(own):
-                choice = choose(learner, observations[own], masks[own], rng)
+                seen, legal = observations[own], masks[own]
+                choice = choose(learner, seen, legal, rng)
                 at = ledger.taken[own]
-                self._observations[at, own], self._masks[at, own] = observations[own], masks[own]
+                self._observations[at, own], self._masks[at, own] = seen, legal
                 self._actions[at, own], actions[own] = choice.actions, choice.actions
                 self._log_probs[at, own], self._values[at, own] = choice.log_probs, choice.values
                 ledger.decided(own)

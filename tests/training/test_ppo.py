@@ -156,6 +156,19 @@ def test_an_update_makes_good_actions_likelier_and_repeats_exactly():
     assert run() == (before, after, stats)
 
 
+@pytest.mark.parametrize("most", [0.5, 1e6])
+def test_gradients_are_clipped_by_their_common_norm(most):
+    net, other = (torch.nn.Sequential(torch.nn.Linear(7, 5), torch.nn.Linear(5, 2)) for _ in range(2))
+    for parameter, twin in zip(net.parameters(), other.parameters(), strict=True):
+        parameter.grad = torch.randn(parameter.shape)
+        twin.grad = parameter.grad.clone()
+    expected = float(torch.nn.utils.clip_grad_norm_(other.parameters(), most))
+    assert ppo.clip_gradients(net.parameters(), most) == pytest.approx(expected, rel=1e-5)
+    for parameter, twin in zip(net.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, twin.grad)
+    assert ppo.clip_gradients(torch.nn.Linear(2, 2).parameters(), most) == 0.0
+
+
 def test_target_kl_ends_the_epochs_early():
     torch.manual_seed(1)
     model = TwoHeads()
