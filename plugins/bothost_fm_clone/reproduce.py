@@ -33,6 +33,9 @@ TESTED = 0.75
 """Hands whose hash is above it are those that is measured on."""
 OWN = "grown FM + linear"
 STYLED = {"doudizhu": "styled-doudizhu", "othello": "styled-othello"}
+VARIED = {"othello": {"temperature": 0.5}}
+"""Options of all styled players of a game. Othello begins with one position: two players who never vary play one game
+over and over, and the games to measure on would be those that were learnt from."""
 CROWD = {
     "doudizhu": ("steady", "bold", "cautious", "hoarder", "pairs-first", "long-first", "helper", "flashy", "novice"),
     "othello": ("steady", "greedy", "corners-first", "quiet", "novice"),
@@ -105,7 +108,7 @@ class FmCloneReproduction(Reproduction):
         if not cells:
             raise UsageError("nothing was measured in this time", advice="give more --option minutes=…")
         sizes = [games for games in size.sizes if any(cell["games"] == games for cell in cells)]
-        matrix = study.matrix(max(sizes))
+        matrix = study.matrix(methods[0], max(sizes))
         plot(cells, sizes, run.out / "agreement.png")
         return Reproduced(
             figures={"cells": cells, "matrix": matrix, "size": _told(size)},
@@ -168,13 +171,13 @@ class Study:
     @cached_property
     def crowd(self) -> Decisions:
         """Of those who are not cloned."""
-        named = self._options.crowd or {style: {"style": style} for style in CROWD[self._own.game]}
+        named = self._options.crowd or {style: self._options_of(style) for style in CROWD[self._own.game]}
         return self._recorded(named, self._size.crowd_hands, "crowd")
 
     @cached_property
     def players(self) -> dict[str, Decisions]:
         """All decisions of each player to clone, at common tables."""
-        presets = {style: {"style": style} for style in CLONED[self._own.game][: self._size.targets]}
+        presets = {style: self._options_of(style) for style in CLONED[self._own.game][: self._size.targets]}
         named = self._options.players or presets
         if len(named) < self._size.targets:
             raise UsageError(
@@ -202,9 +205,8 @@ class Study:
             out.append(made[key])
         return out
 
-    def matrix(self, size: int) -> dict[str, dict[str, dict[str, float]]]:
+    def matrix(self, method: Learner, size: int) -> dict[str, dict[str, dict[str, float]]]:
         """Agreement of each player's clone, by so many games and the crowd first, with every player."""
-        method = self.methods[0]
         clones = {name: method.predict(self._learnt(method, True, size, name, 0)) for name in self.players}
         out: dict[str, dict[str, dict[str, float]]] = {}
         for clone, predict in clones.items():
@@ -257,6 +259,9 @@ class Study:
             raise UsageError(f"{player} has {len(open_)} hands to learn from, not {size}", advice="ask for fewer games")
         drawn = np.random.default_rng([self._run.seed, seed, size]).choice(open_, size, replace=False)
         return made.where(np.isin(made.hands, drawn))
+
+    def _options_of(self, style: str) -> dict[str, Any]:
+        return {"style": style, **VARIED.get(self._own.game, {})}
 
     def _recorded(self, named: Mapping[str, Mapping[str, Any]], hands: int, what: str) -> Decisions:
         self._report(0, f"games of the {what}")
