@@ -21,7 +21,7 @@ from bothost.rules._native import Mlp, network_kernels
 
 Float = npt.NDArray[np.float32]
 
-MOST_OUTPUTS = 512
+MOST_OUTPUTS = 4096
 
 
 @runtime_checkable

@@ -1,19 +1,20 @@
-"""Decision phases against composite actions: matches between networks of either kind, in the batch environment.
+"""Decision phases against composite actions: matches between networks of either kind and the rule player, in the batch
+environment.
 
-A deal is played twice with the seats swapped, and both sides take their most probable actions; intervals are over
-deals.
+A deal is played twice with the seats swapped, and networks take their most probable actions; intervals are over deals.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bothost.rules import FloatArray, game, vec_env
+from bothost.rules import FloatArray, VecEnv, game, vec_env
+from bothost.training.rollout import native
 from bothost_phase_ppo.encode import ACTIONS, FEATURES
 from bothost_phase_ppo.flat import ENTER, NONE, STEPS, legal_composites
 
@@ -33,16 +34,35 @@ class Duel(NamedTuple):
     lead_ci95: float
 
 
-class Side:
-    """A network at n hands, of phases or of composites, by the number of its outputs."""
+class Side(Protocol):
+    """One of the two that meet, at n hands."""
+
+    def choose(self, rows: npt.NDArray[np.intp], observations: FloatArray, masks: BoolArray) -> IntArray:
+        """Actions of the game in phases for the hands ``rows``, given observations (n, 384) and masks (n, 58)."""
+        ...
+
+
+class RuleSide:
+    """The game's own rule player in the hands of ``env``."""
+
+    def __init__(self, env: VecEnv) -> None:
+        self._env = env
+
+    def choose(self, rows: npt.NDArray[np.intp], observations: FloatArray, masks: BoolArray) -> IntArray:
+        """See ``Side``."""
+        return self._env.rule_actions(rows)
+
+
+class NetworkSide:
+    """A network, of phases or of composites by the number of its outputs."""
 
     def __init__(self, model: torch.nn.Module, hands: int) -> None:
-        self._model = model
+        self._model = native(model)
         self._plans = np.full((hands, 2), NONE, np.int32)
 
     @torch.inference_mode()
     def choose(self, rows: npt.NDArray[np.intp], observations: FloatArray, masks: BoolArray) -> IntArray:
-        """Actions of the game in phases for the hands ``rows``, given observations (n, 384) and masks (n, 58)."""
+        """See ``Side``."""
         if not len(rows):
             return np.empty(0, np.int32)
         deciding = masks[rows, ENTER:].any(axis=1)  # the others go on with what they have chosen
@@ -61,12 +81,11 @@ class Side:
         return actions
 
     def _logits(self, observations: FloatArray) -> FloatArray:
-        parts = [self._model(part)[0] for part in torch.split(torch.from_numpy(observations), 256)]
-        return torch.cat(parts).numpy()
+        return self._model(torch.from_numpy(observations))[0].numpy()
 
 
-def duel(first: torch.nn.Module, second: torch.nn.Module, deals: int, seed: int) -> Duel:
-    """Play ``deals`` deals, each with the seats both ways round."""
+def duel(first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int) -> Duel:
+    """Play ``deals`` deals, each with the seats both ways round. ``second`` None: the rule player."""
     leads = np.stack([_leads(first, second, deals, seed, seat) for seat in (0, 1)])
     wins = np.where(leads > 0, 1.0, np.where(leads == 0, 0.5, 0.0)).mean(axis=0)
     lead = leads.mean(axis=0)
@@ -74,10 +93,13 @@ def duel(first: torch.nn.Module, second: torch.nn.Module, deals: int, seed: int)
     return Duel(float(wins.mean()), half * float(wins.std(ddof=1)), float(lead.mean()), half * float(lead.std(ddof=1)))
 
 
-def _leads(first: torch.nn.Module, second: torch.nn.Module, deals: int, seed: int, seat: int) -> FloatArray:
+def _leads(first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int, seat: int) -> FloatArray:
     """Lead (deals,) of ``first``, which has ``seat``, at the end of the first hand of each environment."""
     env = vec_env(game("pairing"), deals, seed)
-    sides = (Side(first, deals), Side(second, deals))
+    sides: tuple[Side, Side] = (
+        NetworkSide(first, deals),
+        RuleSide(env) if second is None else NetworkSide(second, deals),
+    )
     observations, masks = np.empty((deals, FEATURES), np.float32), np.empty((deals, ACTIONS), np.bool_)
     leads, going = np.zeros(deals, np.float32), np.ones(deals, np.bool_)
     while going.any():

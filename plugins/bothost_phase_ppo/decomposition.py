@@ -2,8 +2,9 @@
 
 Three trainings by the same PPO a seed: the flat space and the phases for equally many seconds of one core's time, and
 the phases once more for as many updates as the flat space came to. Updates of both kinds are made of equally many hands
-and gradient steps; a flat decision does what two to three phase decisions do, so there are fewer of them. Both networks
-are torch's here: the native network, which has no room for 3,588 outputs, would favour the phases.
+and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them, and advantages
+fade over a hand as fast in either kind. Both networks are computed natively. After each part of a budget the two meet,
+and either meets the rule player.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -30,12 +31,26 @@ from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSIO
 from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
 from bothost_phase_ppo.model import PhaseNet
 
-Matches = Mapping[str, list[list[Duel]]]
+
+class Meeting(NamedTuple):
+    """The matches after one part of a budget, as win rates of the first named."""
+
+    phases_over_flat: Duel
+    phases_over_rule_player: Duel
+    flat_over_rule_player: Duel
+
+
+Meetings = Mapping[str, list[list[Meeting]]]
 """Budget → per seed the matches after each of ``PARTS``."""
 PARTS = (0.25, 0.5, 0.75, 1.0)
-"""Of the budget, after which the two meet."""
+"""Of the budget, after which they meet."""
 SAME_TIME, SAME_HANDS = "equal CPU time", "equal hands and steps"
 SHORT = "phases-as-many-updates"
+FLAT_HORIZON, PHASES_HORIZON = 40, 128
+"""Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
+FLAT_LAMBDA = 0.95
+"""Of generalized advantages, per decision; that of the phases gives a hand's decisions together the same weight."""
+PHASES_LAMBDA = FLAT_LAMBDA ** (FLAT_HORIZON / PHASES_HORIZON)
 STUDENT_T = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantile of Student's t by degrees of freedom, up to 9; beyond, the normal distribution's is close enough."""
 
@@ -43,13 +58,13 @@ STUDENT_T = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 
 class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the comparison."""
 
-    seeds: int = 3
+    seeds: int = 5
     """Trainings of each kind."""
     cpu_minutes: float = 2.5
     """Of one core, for each training."""
     full_cpu_minutes: float = 60.0
     """For each training of a full one."""
-    deals: int = 300
+    deals: int = 400
     """Per match; each is played with the seats both ways round."""
     environments: int = 64
     """Hands played at once, of either kind."""
@@ -67,36 +82,32 @@ class Kind(msgspec.Struct, frozen=True):
     actions: int
     task: Task
     horizon: int
-    """Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
+    gae_lambda: float
     minibatch: int
     """Samples per gradient step: eight steps an epoch."""
 
     def model(self) -> PhaseNet:
         """Fresh parameters."""
-        return InTorch(self.actions)
-
-
-class InTorch(PhaseNet):
-    """The network, never computed natively."""
-
-    def linear_layers(self) -> list[Any]:
-        return []
+        return PhaseNet(self.actions)
 
 
 def kinds(environments: int) -> dict[str, Kind]:
     """Both spaces of actions, with updates of about equally many hands."""
 
-    def kind(game_: Any, actions: int, horizon: int) -> Kind:
+    def kind(game_: Any, actions: int, horizon: int, gae_lambda: float) -> Kind:
         task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE)
-        return Kind(actions, task, horizon, environments * horizon // 8)
+        return Kind(actions, task, horizon, gae_lambda, environments * horizon // 8)
 
-    return {"phases": kind(game("pairing"), ACTIONS, 128), "flat": kind(FlatPairing(), COMPOSITES, 40)}
+    return {
+        "phases": kind(game("pairing"), ACTIONS, PHASES_HORIZON, PHASES_LAMBDA),
+        "flat": kind(FlatPairing(), COMPOSITES, FLAT_HORIZON, FLAT_LAMBDA),
+    }
 
 
 def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:
     """Train what an earlier run in the folder has not trained yet, and let the two kinds meet."""
     minutes = options.full_cpu_minutes if run.full else options.cpu_minutes
-    matches: Matches = {SAME_TIME: [], SAME_HANDS: []}
+    meetings: Meetings = {SAME_TIME: [], SAME_HANDS: []}
     updates: dict[str, list[int]] = {"phases": [], "flat": []}
     for number in range(options.seeds):
         pair = Pair(options, run.out / "decomposition", run.seed + number)
@@ -105,20 +116,20 @@ def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportP
             updates[name].append(pair.train(name, name, minutes=minutes))
         report(3 * number + 2, f"phases for as many updates, seed {pair.seed}", 3 * options.seeds)
         pair.train("phases", SHORT, iterations=updates["flat"][-1])
-        matches[SAME_TIME].append([pair.meet("phases", part, "seconds") for part in PARTS])
-        matches[SAME_HANDS].append([pair.meet(SHORT, part, "samples") for part in PARTS])
-    plot_matches(matches, run.out / "decomposition.png")
+        meetings[SAME_TIME].append([pair.meet("phases", part, "seconds") for part in PARTS])
+        meetings[SAME_HANDS].append([pair.meet(SHORT, part, "samples") for part in PARTS])
+    plot_meetings(meetings, run.out / "decomposition.png")
     return Reproduced(
         figures={
-            "phases_over_flat": {
-                budget: [[m.wins for m in seed] for seed in found] for budget, found in matches.items()
+            "decomposition": {
+                budget: [[{name: duel._asdict() for name, duel in m._asdict().items()} for m in seed] for seed in found]
+                for budget, found in meetings.items()
             },
-            "mean_lead": {budget: [[m.lead for m in seed] for seed in found] for budget, found in matches.items()},
             "updates": updates,
             "cpu_minutes": minutes,
             "deals_of_a_decomposition_match": options.deals,
         },
-        tables=(_table(matches),),
+        tables=tuple(_table(budget, found) for budget, found in meetings.items()),
         plots=("decomposition.png",),
         notes=(
             f"Phases against composite actions: {options.seeds} seeds, {minutes:g} minutes of one core for each "
@@ -145,7 +156,7 @@ class Pair:
             environments=self._options.environments,
             horizon=wanted.horizon,
             checkpoint_every=5,
-            ppo=PpoOptions(minibatch=wanted.minibatch),
+            ppo=PpoOptions(minibatch=wanted.minibatch, gae_lambda=wanted.gae_lambda),
         )
         run = checkpoint.take_up(out, seed=self.seed, minutes=minutes)
         progress = loop.train(
@@ -153,11 +164,12 @@ class Pair:
         )
         return progress.iteration
 
-    def meet(self, phases: str, part: float, of: Literal["samples", "seconds"]) -> Duel:
-        """A match of the phases in the folder of ``phases`` against the flat space, each after that part of its
-        training."""
+    def meet(self, phases: str, part: float, of: Literal["samples", "seconds"]) -> Meeting:
+        """Matches of the phases in the folder of ``phases``, the flat space and the rule player, the two each after
+        that part of its training."""
         ours, theirs = self._taken("phases", phases, part, of), self._taken("flat", "flat", part, of)
-        return duel(ours, theirs, self._options.deals, self.seed)
+        pairs = ((ours, theirs), (ours, None), (theirs, None))
+        return Meeting(*(duel(first, second, self._options.deals, self.seed) for first, second in pairs))
 
     def _taken(self, kind: str, name: str, part: float, of: Literal["samples", "seconds"]) -> PhaseNet:
         out, model = self._out(name), self._kinds[kind].model()
@@ -169,11 +181,6 @@ class Pair:
         return self._folder / f"{name}-{self.seed}"
 
 
-def _told(matches: Matches, what: Literal["wins", "lead"]) -> dict[str, list[list[float]]]:
-    """Budget → per seed one number of each match."""
-    return {budget: [[getattr(match, what) for match in seed] for seed in found] for budget, found in matches.items()}
-
-
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """Mean over seeds and half the width of its 95 % interval; of a single seed the latter is not known: NaN."""
     if len(values) < 2:
@@ -183,43 +190,53 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return mean(values), t * stdev(values) / math.sqrt(len(values))
 
 
-def plot_matches(matches: Matches, path: Path) -> None:
-    """Win rates of the phases over the flat space, by how much of the budget was spent: means and every seed."""
+def plot_meetings(meetings: Meetings, path: Path) -> None:
+    """Win rates by how much of the budget was spent: means over the seeds with intervals, and every seed."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(10, 4), layout="constrained")
     percent = [100 * part for part in PARTS]
-    for shift, (budget, found) in zip((-0.7, 0.7), matches.items(), strict=True):
-        rates = [[match.wins for match in seed] for seed in found]
-        means = [interval(column) for column in zip(*rates, strict=True)]
-        places = [x + shift for x in percent]
-        (line,) = axes.plot(places, [rate for rate, _ in means], label=budget)
-        axes.errorbar(places, [rate for rate, _ in means], [half for _, half in means], fmt="none", capsize=4)
-        for seed in rates:
-            axes.plot(places, seed, ".", color=line.get_color(), alpha=0.5)
-    axes.axhline(0.5, color="grey", linewidth=1)
-    axes.set_xlabel("training, % of its budget")
-    axes.set_ylabel("win rate of phases over composite actions")
-    axes.legend()
-    axes.grid(alpha=0.3)
+    for axes, (budget, found) in zip(figure.subplots(1, len(meetings), sharey=True), meetings.items(), strict=True):
+        for shift, name in zip((-1.0, 0.0, 1.0), Meeting._fields, strict=True):
+            rates = _rates(found, name)
+            means = [interval(column) for column in zip(*rates, strict=True)]
+            places = [x + shift for x in percent]
+            (line,) = axes.plot(places, [rate for rate, _ in means], label=_told(name))
+            color = line.get_color()
+            axes.errorbar(
+                places, [rate for rate, _ in means], [half for _, half in means], fmt="none", capsize=4, color=color
+            )
+            for seed in rates:
+                axes.plot(places, seed, ".", color=color, alpha=0.4)
+        axes.axhline(0.5, color="grey", linewidth=1)
+        axes.set_title(budget)
+        axes.set_xlabel("training, % of its budget")
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("win rate")
+    figure.axes[0].legend()
     figure.savefig(path, dpi=120)
 
 
-def _table(matches: Matches) -> ResultTable:
-    """Per budget: the mean at every part, and every seed at the end."""
+def _rates(found: list[list[Meeting]], name: str) -> list[list[float]]:
+    """Per seed the win rates of one kind of match after each of ``PARTS``."""
+    return [[getattr(meeting, name).wins for meeting in seed] for seed in found]
+
+
+def _told(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _table(budget: str, found: list[list[Meeting]]) -> ResultTable:
+    """Per kind of match: the mean at every part, and every seed at the end."""
 
     def cell(values: Sequence[float]) -> str:
         rate, half = interval(values)
         return f"{rate:.3f}" if math.isnan(half) else f"{rate:.3f} ± {half:.3f}"
 
-    rows = tuple(
-        (
-            budget,
-            *(cell([match.wins for match in column]) for column in zip(*found, strict=True)),
-            ", ".join(f"{seed[-1].wins:.3f} ± {seed[-1].wins_ci95:.3f}" for seed in found),
-        )
-        for budget, found in matches.items()
-    )
-    header = ("", *(f"at {part:.0%}" for part in PARTS), "every seed at the end")
-    return ResultTable("Win rate of phases over composite actions, 95 %", header, rows)
+    rows = []
+    for name in Meeting._fields:
+        at_end = [getattr(seed[-1], name) for seed in found]
+        means = [cell(column) for column in zip(*_rates(found, name), strict=True)]
+        rows.append((_told(name), *means, ", ".join(f"{match.wins:.3f} ± {match.wins_ci95:.3f}" for match in at_end)))
+    header = ("win rate", *(f"at {part:.0%}" for part in PARTS), "every seed at the end")
+    return ResultTable(f"Phases and composite actions, {budget}, 95 %", header, tuple(rows))

@@ -17,9 +17,10 @@ from bothost_phase_ppo.decomposition import (
     SAME_HANDS,
     SAME_TIME,
     DecompositionOptions,
+    Meeting,
     Pair,
     interval,
-    plot_matches,
+    plot_meetings,
 )
 from bothost_phase_ppo.reproduce import Options, PhasePpoReproduction
 
@@ -43,11 +44,12 @@ def reproduction_run(out: Path) -> ReproductionRun:
 def test_both_kinds_are_trained_on_equal_budgets_and_a_second_run_trains_nothing(tmp_path):
     reproduction = PhasePpoReproduction(Options(parts=("decomposition",), decomposition=TINY))
     made = reproduction.run(reproduction_run(tmp_path), lambda *_, **__: None)
-    found = made.figures["phases_over_flat"]
+    found = made.figures["decomposition"]
     assert set(found) == {SAME_TIME, SAME_HANDS}
-    assert all(len(seed) == 1 and 0 <= seed[0] <= 1 for seeds in found.values() for seed in seeds)
+    matches = [match for seeds in found.values() for seed in seeds for meeting in seed for match in meeting.values()]
+    assert len(matches) == 6 and all(0 <= match["wins"] <= 1 for match in matches)
     assert made.plots == ("decomposition.png",) and (tmp_path / "decomposition.png").stat().st_size > 1000
-    assert len(made.tables[0].rows) == 2 and json.dumps(made.figures)
+    assert [len(table.rows) for table in made.tables] == [3, 3] and json.dumps(made.figures)
     folders = {path.name for path in (tmp_path / "decomposition").iterdir()}
     assert folders == {f"{name}-5" for name in ("phases", "flat", "phases-as-many-updates")}
     updates = made.figures["updates"]
@@ -76,8 +78,8 @@ def test_intervals_are_those_of_student_over_seeds():
 
 
 def test_one_seed_is_shown_without_an_interval(tmp_path):
-    one = [[Duel(0.5, 0.1, 1.0, 2.0)]]
-    plot_matches({SAME_TIME: one, SAME_HANDS: one}, tmp_path / "one.png")
+    one = [[Meeting(*[Duel(0.5, 0.1, 1.0, 2.0)] * 3)]]
+    plot_meetings({SAME_TIME: one, SAME_HANDS: one}, tmp_path / "one.png")
     assert (tmp_path / "one.png").stat().st_size > 1000
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bothost.rules import game, vec_env
-from bothost_phase_ppo.compare import duel
+from bothost_phase_ppo.compare import RuleSide, duel
 from bothost_phase_ppo.flat import COMPOSITES, ENTER, STEPS, FlatPairing
 from bothost_phase_ppo.model import PhaseNet
 
@@ -57,3 +57,15 @@ def test_a_network_of_either_kind_plays_its_equal_evenly():
     assert even.wins == 0.5 and even.lead == 0.0
     mixed = duel(PhaseNet(), flat, deals=20, seed=1)
     assert 0.0 <= mixed.wins <= 1.0 and mixed.wins_ci95 > 0
+
+
+def test_the_rule_player_meets_networks():
+    torch.manual_seed(0)
+    fresh, found = PhaseNet(), game("pairing")
+    beaten = duel(fresh, None, deals=40, seed=1)
+    assert beaten.wins < 0.3 and beaten.lead < -5
+    env = vec_env(found, 2, seed=1)
+    observations, masks = np.empty((2, 384), np.float32), np.empty((2, 58), np.bool_)
+    env.legal_mask(masks)
+    chosen = RuleSide(env).choose(np.array([1]), observations, masks)
+    assert chosen.shape == (1,) and masks[1, chosen[0]]

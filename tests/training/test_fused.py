@@ -93,7 +93,9 @@ def both(model, batch, options, kernels=""):
 @settings(max_examples=8, deadline=None)
 @example(widths=(384, 256, 256, 59), n=212, seed=12090)  # a unit's input of 3e-9, which only rounding puts below 0
 @given(
-    widths=st.sampled_from([(384, 256, 256, 59), (7, 16, 2), (33, 48, 3), (20, 32, 16, 64, 17), (50, 80, 130)]),
+    widths=st.sampled_from(
+        [(384, 256, 256, 59), (7, 16, 2), (33, 48, 3), (20, 32, 16, 64, 17), (50, 80, 130), (9, 16, 1201)]
+    ),
     n=st.integers(1, 250),
     seed=st.integers(0, 2**16),
 )
@@ -197,7 +199,7 @@ def test_networks_of_other_kinds_are_left_to_torch():
     assert fused(torch.nn.Linear(3, 4)) is None
     assert fused(Net(10, 20, 4)) is None  # not a multiple of 16
     assert fused(Net(10, 4)) is None  # no hidden layer
-    assert fused(Net(10, 16, 600)) is None
+    assert fused(Net(10, 16, 4097)) is None
     assert fused(Net(10, 16, 4).double()) is None
 
 

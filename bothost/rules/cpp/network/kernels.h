@@ -50,7 +50,7 @@ struct Sample {
 };
 
 /// More actions than this are not computed here.
-constexpr int kMostActions = 512;
+constexpr int kMostActions = 4096;
 
 struct Kernels {
   const char* name;

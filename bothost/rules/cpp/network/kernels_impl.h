@@ -14,7 +14,8 @@ using Halves = std::uint16_t __attribute__((vector_size(kLanes * sizeof(std::uin
 
 inline Vec load(const void* at) { return *static_cast<const Unaligned*>(at); }
 inline void store(void* at, Vec v) { *static_cast<Unaligned*>(at) = v; }
-inline Vec all(float x) { return Vec{} + x; }
+/// Minus 0, which leaves every x as it is: 0 + x would be an addition, as it makes 0 of -0.
+inline Vec all(float x) { return x - Vec{}; }
 
 #if BOTHOST_BFLOAT16
 struct Multiply {
@@ -85,12 +86,31 @@ void rows_of_tiles(const Product& p, int column) {
   }
 }
 
+/// Terms at a time: what all rows need of B stays in the first-level cache.
+constexpr int kTermBlock = 64;
+
+template <int kVecs>
+void column_of_tiles(const Product& whole, int column) {
+  Product part = whole;
+  for (int begin = 0; begin < whole.terms; begin += kTermBlock) {
+    const bool last = whole.terms - begin <= kTermBlock;
+    part.terms = last ? whole.terms - begin : kTermBlock;
+    part.rectify = last && whole.rectify;
+    part.gate = last ? whole.gate : nullptr;
+    rows_of_tiles<kVecs>(part, column);
+    part.a += kTermBlock * whole.a_term;
+    part.b += kTermBlock * whole.b_term;
+    part.bias = nullptr;
+    part.add = true;
+  }
+}
+
 void multiply(const Product& p) {
   int column = 0;
   for (; column + kTileVecs * kLanes <= p.columns; column += kTileVecs * kLanes)
-    rows_of_tiles<kTileVecs>(p, column);
-  for (; column + 2 * kLanes <= p.columns; column += 2 * kLanes) rows_of_tiles<2>(p, column);
-  for (; column + kLanes <= p.columns; column += kLanes) rows_of_tiles<1>(p, column);
+    column_of_tiles<kTileVecs>(p, column);
+  for (; column + 2 * kLanes <= p.columns; column += 2 * kLanes) column_of_tiles<2>(p, column);
+  for (; column + kLanes <= p.columns; column += kLanes) column_of_tiles<1>(p, column);
 }
 
 /// out += (or =) sum of value[k] * table[index[k]], kVecs vectors at a time.
