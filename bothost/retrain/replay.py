@@ -133,6 +133,7 @@ class Replayer:
         self, timelines: Iterable[Timeline], other: str, most: int, progress: Callable[[int], None]
     ) -> tuple[Json, list[Replayed]]:
         """Where ``other`` differs most from what was decided: figures over all, and the ``most`` farthest."""
+        self._strategy(other, None)  # where there is no such model, that is said even of an empty log
         farthest: list[tuple[float, int, Replayed]] = []
         asked = same = 0
         total = 0.0

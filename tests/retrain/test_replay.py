@@ -1,9 +1,12 @@
 """``bothost replay``: views, encodings and outputs come out bit for bit; another model's as a difference."""
 
+import json
+
 import pytest
 import sqlalchemy as sa
 
 from bothost import ModelError
+from bothost.cli import main
 from bothost.plugins import weights
 from bothost.retrain.replay import Replayer
 from bothost.store import models
@@ -79,3 +82,49 @@ def test_fallbacks_are_not_asked_and_a_model_that_is_gone_is_named(replayer, too
     change(tools, fallback=None, model_sha256="0" * 64)
     with pytest.raises(ModelError, match="neither in the registry"):
         all_of(replayer, tools)
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_settings, tmp_path, capsys):
+    (tmp_path / "config.toml").write_text(f'[host]\ndata_dir = "."\n[store]\nurl = "{any_settings.url}"\n')
+
+    def replay(*words):
+        code = main(["replay", *words, "--config", str(tmp_path / "config.toml")])
+        return code, *capsys.readouterr()
+
+    since = ["--all-since", "2023-01-01"]
+    code, out, err = replay(*since, "--model", "phase-ppo:level-4", "--top", "5", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    figures, farthest = replayer.disagreements(timelines(tools), "phase-ppo:level-4", 5, lambda done: None)
+    assert {key: found[key] for key in figures} == figures and figures["decisions"] > 200
+    assert [item["id"] for item in found["farthest"]] == [item.id for item in farthest]
+    assert found["farthest"][0]["distance"] == farthest[0].distance > 0.1
+    # For people: the figures, and a line for each disagreement with what was played and what would have been.
+    code, out, _ = replay(*since, "--model", "phase-ppo:level-4", "--top", "5")
+    lines = out.splitlines()
+    assert code == 0 and f"{figures['decisions']:,} decisions: phase-ppo:level-4 would have done the same" in lines[0]
+    assert len(lines) == 2 + 5 and lines[2].startswith(farthest[0].id) and f"{farthest[0].distance:.4f}" in lines[2]
+    # The same model disagrees nowhere, another strategy has decided nothing, the far future holds no hand.
+    same = json.loads(replay(*since, "--model", "phase-ppo:level-2", "--json")[1])
+    assert same["same_action"] == 1.0 and all(item["exact"] for item in same["farthest"])
+    assert replay(*since, "--model", "deep-mc")[1].startswith("no decisions")
+    assert json.loads(replay("--all-since", "2040-01-01", "--model", "phase-ppo", "--json")[1])["decisions"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--all-since", "7d"], "needs --model"),
+        (["--all-since", "last week", "--model", "phase-ppo"], "7d"),
+        (["--all-since", "7d", "--model", "phase-ppo:level-9"], "no version or level"),
+        (["--all-since", "7d", "--model", "nobody"], "there is no"),
+        (["ffff", "--all-since", "7d", "--model", "phase-ppo"], "or --all-since"),
+        ([], "name a decision"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(settings, tmp_path, capsys, words, said):
+    (tmp_path / "config.toml").write_text(f'[store]\nurl = "{settings.url}"\n')
+    assert main(["replay", *words, "--config", str(tmp_path / "config.toml")]) != 0
+    err = capsys.readouterr().err
+    assert said in err and "Traceback" not in err
