@@ -33,6 +33,17 @@ class BothostError(Exception):
         super().__init__(message)
         self.advice = advice
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Between processes: as it is, since subclasses are made from other things than their text."""
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[BothostError], args: tuple[object, ...], attributes: dict[str, object]) -> BothostError:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(attributes)
+    return error
+
 
 class UsageError(BothostError):
     """The command line names something that does not exist."""

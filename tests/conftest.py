@@ -1,7 +1,13 @@
-from collections.abc import Iterator
+import contextlib
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -55,3 +61,39 @@ def postgres_settings(postgres_url: str, migrated: str) -> StoreSettings:
 def any_settings(request: pytest.FixtureRequest) -> StoreSettings:
     """Settings of a migrated database, of each kind in turn."""
     return request.getfixturevalue("settings" if request.param == "sqlite" else "postgres_settings")
+
+
+@pytest.fixture
+def run_ray_script(tmp_path: Path) -> Callable[..., None]:
+    """Runs a script, the texts given together, in a process of its own, as Ray leaves threads behind. It may leave no
+    process."""
+    mark = tmp_path.name
+
+    def started_by(process: psutil.Process) -> str | None:
+        with contextlib.suppress(psutil.Error):
+            return process.environ().get("BOTHOST_TEST_RUN")
+        return None
+
+    def run(*parts: str) -> None:
+        (tmp_path / "script.py").write_text("".join(map(textwrap.dedent, parts)))
+        environment = os.environ | {
+            "BOTHOST_TEST_RUN": mark,
+            "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else addresses of the loopback become the machine's own
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_worker_niceness": "0",  # else a busy machine lets actors wait for a minute
+        }
+        command = [sys.executable, "-X", "faulthandler", "script.py"]
+        try:
+            child = subprocess.run(
+                command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=560, check=False
+            )
+            _, left = psutil.wait_procs([p for p in psutil.process_iter() if mark == started_by(p)], timeout=20)
+        finally:
+            for process in psutil.process_iter():
+                if mark == started_by(process):
+                    process.kill()
+        assert child.returncode == 0, child.stderr[-3000:]
+        assert not left
+
+    return run

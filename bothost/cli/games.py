@@ -141,9 +141,8 @@ def forget(
 
     What was recorded of their consent goes too.
     """
-    import shutil
-
     from bothost.export.forget import forget as forget_in
+    from bothost.retrain.forget import forget as forget_in_job
     from bothost.store import Store, consent
     from bothost.store.forget import check_ended, delete_hands, hands_of
 
@@ -151,17 +150,15 @@ def forget(
     with Store.open(settings.store) as store:
         found = list(hands_of(store, player))
         ids = {hand.game.game_id for hand in found}
-        datasets = sorted(
-            path.parents[1] for path in (settings.host.data_dir / "retrain").glob("*/dataset/meta/info.json")
-        )
+        jobs = sorted(path.parent for path in (settings.host.data_dir / "retrain").glob("*/dataset"))
         rows: dict[str, int] = {}
         if yes:
             check_ended(found)
             # Exports first: as long as the log knows the hands, an interrupted command can be given again.
-            for folder in [*(exports or ()), *datasets]:
+            for folder in exports or ():
                 rows[str(folder)] = forget_in(folder, ids)
-                if folder in datasets and rows[str(folder)]:
-                    shutil.rmtree(folder.parent / "encoded", ignore_errors=True)
+            for folder in jobs:
+                rows[str(folder / "dataset")] = forget_in_job(folder, ids)
             delete_hands(store, ids)
             consent.forget(store, consent.names_of(player, (hand.game for hand in found)))
     done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows}

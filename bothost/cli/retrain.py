@@ -16,7 +16,8 @@ from bothost.cli import options, output
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
-    from bothost.retrain.job import Request, Tools
+    from bothost.retrain.job import Tools
+    from bothost.retrain.task import Learn, Request
 
 LOOK_S = 30.0
 """Seconds between two looks of ``--watch``."""
@@ -41,13 +42,19 @@ def command(
     watch: Annotated[bool, typer.Option("--watch", help="Again and again, whenever the conditions are met.")] = False,
     after: Annotated[int, typer.Option(min=1, help="For --watch: new decisions of the strategy.")] = 100_000,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Train on this Ray cluster: auto, HOST:PORT, or local to start one here."),
+    ] = None,
+    ray_cores: Annotated[int, typer.Option(min=1, help="Cores that the training asks Ray for.")] = 1,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
     """Make a challenger from the log: dataset, training, registration. One at a time on one database."""
     from bothost import rules
     from bothost.cli.registry import opened
-    from bothost.retrain.job import Request, Tools, trainer_of
+    from bothost.retrain.job import Tools
+    from bothost.retrain.task import Request, trainer_of
 
     settings, plugins = options.settings(config), options.plugins(config)
     words = ["bothost", "retrain", name, "--seed", str(seed)]
@@ -71,23 +78,31 @@ def command(
     )
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry, rules.game)
+        elsewhere = None if ray is None else _on_ray(ray, config, ray_cores)
         folder = settings.host.data_dir / "retrain"
         if watch:
             match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            _watch(tools, request, folder, after, _minute(at), match)
+            _watch(tools, request, folder, after, _minute(at), match, elsewhere)
             return
-        result = once(tools, request, out or _folder(folder, request))
+        result = once(tools, request, out or _folder(folder, request), elsewhere)
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)
     output.emit(result, as_json, _text(result))
 
 
-def once(tools: Tools, request: Request, out: Path) -> dict[str, Any]:
+def once(tools: Tools, request: Request, out: Path, elsewhere: Learn | None = None) -> dict[str, Any]:
     """One retraining, with its progress on the terminal."""
     from bothost.retrain.job import retrain
 
     with output.progress(None, f"retrain {request.strategy}") as advance:
-        return retrain(tools, request, out, advance)
+        return retrain(tools, request, out, advance, elsewhere)
+
+
+def _on_ray(address: str, config: Path | None, cores: int) -> Learn:
+    from bothost.config import find
+    from bothost.retrain.on_ray import OnRay
+
+    return OnRay(address, find(config), cores)
 
 
 def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | None) -> dict[str, Any]:
@@ -110,6 +125,7 @@ def _watch(
     after: int,
     minute: int | None,
     promote: Callable[[], dict[str, Any]] | None,
+    elsewhere: Learn | None = None,
 ) -> None:
     """Retrain whenever the conditions are met; another host that watches too does not do the same again."""
     from bothost.errors import BothostError
@@ -120,7 +136,7 @@ def _watch(
         try:
             count, last_us = new_decisions(tools.store, request.strategy)
             if count >= after and due(last_us, minute, time.time()):
-                result = once(tools, request, _folder(folder, request))
+                result = once(tools, request, _folder(folder, request), elsewhere)
                 if promote is not None:
                     result["promotion"] = promote()
                 output.emit(result, False, _text(result))

@@ -4,8 +4,11 @@
 
     request.json      what was asked for
     dataset/          an export of the log, frozen (``bothost.retrain.dataset``)
+    start/            the champion as it was when the job began, which the training goes on from
     training/         the trainer's folder: checkpoints, metrics, weights/
     result.json       written last
+
+What else lies there a trainer has made of the dataset, and makes again where it is missing.
 """
 
 from __future__ import annotations
@@ -14,41 +17,30 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bothost.errors import ModelError, UsageError
-from bothost.plugins import Plugins, check_options, require
-from bothost.plugins.weights import MANIFEST, Manifest
+from bothost.plugins import Plugins, require
+from bothost.plugins.weights import MANIFEST, Manifest, verify
 from bothost.retrain.dataset import Dataset
-from bothost.retrain.players import Players
+from bothost.retrain.task import DATASET, TRAINING, Learn, Request, Site, Task, learn, trainer_of
 from bothost.rules.game import Game
 from bothost.store.leases import JobLease
-from bothost.store.query import HandQuery
 from bothost.store.registry import CHALLENGER, Registry
 from bothost.store.store import Store
-from bothost.strategy import Model, ReportProgress, Strategy, Trainer, TrainingRun
+from bothost.strategy import Model, ReportProgress, Strategy
 
 Json = dict[str, Any]
 LEASE = "retrain"
-TRAINING, DATASET, REQUEST, RESULT = "training", "dataset", "request.json", "result.json"
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for."""
-
-    strategy: str
-    query: HandQuery
-    seed: int = 0
-    minutes: float | None = None
-    options: Json = {}
-    """Of the trainer."""
-    fresh: bool = False
-    """Begin from nothing, not from the champion."""
-    command: str = ""
+START, REQUEST, RESULT = "start", "request.json", "result.json"
+KEPT = frozenset((DATASET, START, TRAINING))
+"""Folders of a job that hold more than what a trainer has made of the dataset."""
 
 
 class Tools(msgspec.Struct, frozen=True):
@@ -60,16 +52,16 @@ class Tools(msgspec.Struct, frozen=True):
     make_game: Callable[..., Game]
 
 
-def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress) -> Json:
+def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, elsewhere: Learn | None = None) -> Json:
     """Do the job in the folder ``out``, or go on with it; returns what came of it.
 
-    Raises LeaseHeld while another process retrains on this database, UsageError for what cannot be done, ModelError
-    where the trainer's model is refused.
+    ``elsewhere`` does the training where it is not to be done in this process. Raises LeaseHeld while another process
+    retrains on this database, UsageError for what cannot be done, ModelError where the trainer's model is refused.
     """
     if (out / RESULT).exists():
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
-    trainer = trainer_of(strategy)
+    trainer_of(strategy)
     with JobLease(tools.store, LEASE) as lease:
         asked = _take_up(out, request)
         started_us = time.time_ns() // 1000
@@ -86,50 +78,22 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress) -
             shutil.rmtree(out)
             raise UsageError("no logged decision meets these conditions", advice="see bothost games list")
         tools.store.remember("", f"retrain {strategy.name}", {"dataset_us": dataset.manifest["created_us"]})
-        start = None if asked.fresh else _champion(tools.plugins, strategy)
+        start = _start(tools.plugins, asked, out)
 
         def watched(done: int, note: str = "", total: int | None = None) -> None:
             lease.check()
             report(done, note, total)
 
-        log = _players(tools, asked, dataset) if trainer.learns_from_log else None
-        run = TrainingRun(
-            out=out / TRAINING,
-            seed=asked.seed,
-            minutes=asked.minutes,
-            resume=_begun(out / TRAINING),
-            command=asked.command,
-            log=log,
-            players=asked.query.players if log is not None else (),
-        )
-        figures = trainer(check_options(trainer, asked.options)).retrain(run, dataset, start, watched)
+        site = Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store))
+        task = Task(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
+        learnt = (elsewhere or partial(learn, site))(task, watched)
         lease.check()
-        read = {} if log is None else {"log": log.lineage()}
-        made = _register(tools.registry, strategy, asked, out, dataset, start, {**read, "figures": figures})
-        result = {**made, "figures": figures, "out": str(out), "seconds": round(time.time() - started_us / 1e6, 1)}
+        read = {} if learnt.log is None else {"log": learnt.log}
+        made = _register(tools.registry, strategy, asked, out, dataset, start, {**read, "figures": learnt.figures})
+        seconds = round(time.time() - started_us / 1e6, 1)
+        result = {**made, "figures": learnt.figures, "out": str(out), "seconds": seconds}
         _write(out / RESULT, result)
         return result
-
-
-def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
-    """The trainer that learns from logged hands; of several stages the last. Raises UsageError."""
-    try:
-        found = strategy.trainer()
-    except ImportError as error:
-        advice = 'pip install "bothost[torch]"'
-        raise UsageError(f"training {strategy.name} needs {error.name}", advice=advice) from error
-    if isinstance(found, Mapping):
-        found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
-    if found is None or found.retrain is Trainer.retrain:
-        raise UsageError(f"{strategy.name} does not learn from logged hands", advice="see bothost plugin list")
-    return found
-
-
-def _players(tools: Tools, asked: Request, dataset: Dataset) -> Players:
-    """What everybody at the dataset's hands did, for trainers that imitate: none that started after it was made."""
-    made_us = int(dataset.manifest["created_us"])
-    until_us = made_us if asked.query.until_us is None else min(made_us, asked.query.until_us)
-    return Players(tools.store, tools.make_game, msgspec.structs.replace(asked.query, until_us=until_us))
 
 
 def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
@@ -182,17 +146,32 @@ def _take_up(out: Path, request: Request) -> Request:
     return request
 
 
-def _begun(folder: Path) -> bool:
-    """Whether the trainer left something to resume from."""
-    if any(folder.glob("checkpoint-*/state.json")):
-        return True
-    if folder.exists():  # killed before the first checkpoint: nothing of it counts
-        shutil.rmtree(folder)
-    return False
+def _start(plugins: Plugins, request: Request, out: Path) -> Model | None:
+    """The model to go on from: the champion as it was when the job began, whoever is champion when it is resumed.
 
-
-def _champion(plugins: Plugins, strategy: type[Strategy]) -> Model | None:
-    return plugins.resolve(strategy.name).model
+    Its files are copied into the folder of the job.
+    """
+    place = out / START
+    if not place.exists():
+        model = None if request.fresh else plugins.resolve(request.strategy).model
+        building = place.with_name(f".{START}.{os.getpid()}")
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir()
+        if model is not None and model.path is not None:
+            for name in model.files:
+                (building / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(Path(model.path) / name, building / "files" / name)
+        _write(building / "model.json", msgspec.to_builtins(model))
+        building.rename(place)
+    try:
+        model = msgspec.json.decode((place / "model.json").read_bytes(), type=Model | None)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ModelError(f"{place / 'model.json'} cannot be read: {error}", advice="name another folder") from error
+    if model is None or model.path is None:
+        return model
+    root = (place / "files").resolve()
+    verify(root, model.files)
+    return msgspec.structs.replace(model, path=str(root))
 
 
 def _register(

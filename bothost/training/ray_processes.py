@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,8 @@ from bothost.training.processes import Lost, Process, Role, Setup, join
 from bothost.training.roles import Device, Pool, Trainer
 
 LOOPBACK = "127.0.0.1"
+KNOCK_S = 10.0
+"""How long a cluster may take to accept a connection."""
 
 
 class Actor:
@@ -91,18 +94,8 @@ class RayProcess:
         return RayAnswer(self, receipt, payload)
 
     def get(self, reference: Any) -> Any:
-        """What a reference stands for. Raises Lost where the actor or the object is gone, else what the role raised."""
-        import ray
-
-        try:
-            return ray.get(reference, timeout=self._timeout_s)
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, ray.exceptions.RayError):  # what it was given is gone
-                raise Lost(f"what {self._name} was given is lost: {cause}") from error
-            raise cause if isinstance(cause, Exception) else error  # noqa: B904
-        except ray.exceptions.RayError as error:
-            raise Lost(f"{self._name} is lost: {error}") from error
+        """See ``value_of``."""
+        return value_of(reference, self._name, self._timeout_s)
 
     def restart(self) -> None:
         """See ``Process``. Whether there is a place for it shows when it is asked."""
@@ -117,44 +110,75 @@ class RayProcess:
             ray.kill(self._actor, no_restart=True)
 
 
+def connect(address: str | None, *, cores: int, device: Device) -> bool:
+    """Connect to the cluster at ``address``; without one, start Ray on this machine, with so many ``cores``.
+
+    False where this process is connected already: that connection is used then, and is not to be shut down. Raises
+    UsageError where Ray is not installed or the cluster cannot be reached.
+    """
+    # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:  # a cluster of this machine alone listens on the loopback alone
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError("running on Ray needs ray", advice='pip install "bothost[ray]"') from error
+    if ray.is_initialized():
+        return False
+    advice = "ray status tells whether there is a cluster; ray start --head begins one"
+    try:
+        _knock(address)
+        if address is None:
+            ray.init(
+                address="local",  # and not one that happens to run here
+                num_cpus=cores,
+                num_gpus=None if device == "cuda" else 0,
+                include_dashboard=False,
+                _node_ip_address=LOOPBACK,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
+        else:
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"Ray cannot be reached at {address or LOOPBACK}: {error}", advice=advice) from error
+    return True
+
+
+def _knock(address: str | None) -> None:
+    """Raises OSError where nobody listens at HOST:PORT: Ray itself would try for minutes, and end the process."""
+    host, _, port = (address or "").rpartition(":")
+    if port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+
+
+def value_of(reference: Any, name: str, timeout_s: float | None) -> Any:
+    """What a reference stands for, that was asked of ``name``.
+
+    Raises Lost where the actor or the object is gone, or does not come in time, else what the actor raised.
+    """
+    import ray
+
+    try:
+        return ray.get(reference, timeout=timeout_s)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, ray.exceptions.RayError):  # what it was given is gone
+            raise Lost(f"what {name} was given is lost: {cause}") from error
+        raise cause if isinstance(cause, Exception) else error  # noqa: B904
+    except ray.exceptions.RayError as error:
+        raise Lost(f"{name} is lost: {error}") from error
+
+
 class RayProcesses:
     """Actors in a Ray cluster."""
 
     def __init__(self, address: str | None, *, cores: int, device: Device) -> None:
-        """Connect to the cluster at ``address``; without one, start Ray on this machine for as long as it is needed.
-
-        Where this process is connected already, that connection is used and stays. Raises UsageError where Ray is not
-        installed or the cluster cannot be reached.
-        """
-        # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if address is None:  # a cluster of this machine alone listens on the loopback alone
-            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        try:
-            import ray
-        except ImportError as error:
-            raise UsageError("--runner ray needs ray", advice='pip install "bothost[ray]"') from error
+        """Raises UsageError as ``connect`` does."""
         self._started: list[RayProcess] = []
-        self._ours = not ray.is_initialized()
-        if not self._ours:
-            return
-        try:
-            if address is None:
-                ray.init(
-                    address="local",  # and not one that happens to run here
-                    num_cpus=cores,
-                    num_gpus=None if device == "cuda" else 0,
-                    include_dashboard=False,
-                    _node_ip_address=LOOPBACK,
-                    logging_level=logging.ERROR,
-                    log_to_driver=False,
-                )
-            else:
-                ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            advice = "ray status tells whether there is a cluster; ray start --head begins one"
-            raise UsageError(f"Ray cannot be reached at {address or LOOPBACK}: {error}", advice=advice) from error
+        self._ours = connect(address, cores=cores, device=device)
 
     def start(self, role: Role, setup: Setup) -> RayProcess:
         """See ``Processes``."""

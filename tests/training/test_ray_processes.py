@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
-import psutil
 import pytest
 import safetensors.torch
 import torch
@@ -58,38 +53,6 @@ SCRIPT = textwrap.dedent(
 )
 
 
-def run(tmp_path: Path, body: str) -> None:
-    """Run a script in a process of its own, since Ray leaves its threads in the one that uses it."""
-    (tmp_path / "script.py").write_text(SCRIPT + textwrap.dedent(body))
-    mark = tmp_path.name
-    environment = os.environ | {
-        "BOTHOST_TEST_RUN": mark,
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else addresses of the loopback are replaced by the machine's own
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_worker_niceness": "0",  # else a busy machine lets actors wait for a minute
-    }
-    command = [sys.executable, "-X", "faulthandler", "script.py"]
-    try:
-        child = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=560, check=False
-        )
-        _, left = psutil.wait_procs([p for p in psutil.process_iter() if mark == started_by(p)], timeout=20)
-    finally:
-        for process in psutil.process_iter():
-            if mark == started_by(process):
-                process.kill()
-    assert child.returncode == 0, child.stderr[-3000:]
-    assert not left
-
-
-def started_by(process: psutil.Process) -> str | None:
-    """Which test's script started this process."""
-    with contextlib.suppress(psutil.Error):
-        return process.environ().get("BOTHOST_TEST_RUN")
-    return None
-
-
 def assert_same(one: Path, other: Path) -> None:
     for name in (checkpoint.MODEL, checkpoint.OPTIMIZER):
         mine, theirs = (safetensors.torch.load_file(checkpoint.latest(out) / name) for out in (one, other))
@@ -98,9 +61,9 @@ def assert_same(one: Path, other: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_two_nodes_train_what_one_machine_trains_though_processes_are_killed_and_stop_cleanly(tmp_path):
-    run(
-        tmp_path,
+def test_two_nodes_train_what_one_machine_trains_though_processes_are_killed_and_stop_cleanly(tmp_path, run_ray_script):
+    run_ray_script(
+        SCRIPT,
         """
         if __name__ == "__main__":
             def at_update(coordinator, update):
@@ -118,9 +81,9 @@ def test_two_nodes_train_what_one_machine_trains_though_processes_are_killed_and
 
 
 @pytest.mark.long
-def test_a_lost_node_changes_nothing(tmp_path):
-    run(
-        tmp_path,
+def test_a_lost_node_changes_nothing(tmp_path, run_ray_script):
+    run_ray_script(
+        SCRIPT,
         """
         if __name__ == "__main__":
             cluster, other = two_nodes()
@@ -140,9 +103,9 @@ def test_a_lost_node_changes_nothing(tmp_path):
 
 
 @pytest.mark.long
-def test_without_an_address_ray_is_started_here_and_stopped(tmp_path):
-    run(
-        tmp_path,
+def test_without_an_address_ray_is_started_here_and_stopped(tmp_path, run_ray_script):
+    run_ray_script(
+        SCRIPT,
         """
         if __name__ == "__main__":
             options = msgspec.structs.replace(OPTIONS, runner="ray", trainers=1, iterations=2)

@@ -1,0 +1,128 @@
+"""What a retraining asks of its trainer: plain data, and doing it in any process that sees the job's folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.errors import UsageError
+from bothost.plugins import Plugins, check_options, require
+from bothost.retrain.dataset import Dataset
+from bothost.retrain.players import Players
+from bothost.rules.game import Game
+from bothost.store.query import HandQuery
+from bothost.store.store import Store
+from bothost.strategy import Model, ReportProgress, Strategy, Trainer, TrainingRun
+
+Json = dict[str, Any]
+TRAINING, DATASET = "training", "dataset"
+"""Folders within that of the job."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    strategy: str
+    query: HandQuery
+    seed: int = 0
+    minutes: float | None = None
+    options: Json = {}
+    """Of the trainer."""
+    fresh: bool = False
+    """Begin from nothing, not from the champion."""
+    command: str = ""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A training whose dataset is made."""
+
+    request: Request
+    folder: Path
+    """Of the job, absolute: the same wherever the task is done."""
+    dataset_sha256: str
+    start: Model | None
+    """The model to go on from; its files are in ``folder``."""
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """What came of it, beside the model in ``folder``."""
+
+    figures: Json
+    log: Json | None
+    """What was read of the log beside the dataset, where the trainer does."""
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What a process has to do a task with."""
+
+    plugins: Plugins
+    make_game: Callable[..., Game]
+    open_store: Callable[[], AbstractContextManager[Store]]
+    """Opens the database; asked for only where the trainer reads the log itself."""
+
+
+Learn = Callable[[Task, ReportProgress], Learnt]
+"""Does a task, here or elsewhere; goes on where it was left."""
+
+
+def learn(site: Site, task: Task, report: ReportProgress) -> Learnt:
+    """Do the task in this process, or go on with it from its last checkpoint."""
+    request = task.request
+    strategy: type[Strategy] = require(site.plugins, site.plugins.strategies, "strategy", request.strategy)
+    trainer = trainer_of(strategy)
+    dataset = Dataset(task.folder / DATASET, strategy.name, site.make_game)
+    if dataset.sha256 != task.dataset_sha256:
+        raise UsageError(f"{dataset.folder} holds another dataset here than where the job was begun")
+    with site.open_store() if trainer.learns_from_log else nullcontext() as store:
+        log = None if store is None else _players(store, site.make_game, request, dataset)
+        run = TrainingRun(
+            out=task.folder / TRAINING,
+            seed=request.seed,
+            minutes=request.minutes,
+            resume=_begun(task.folder / TRAINING),
+            command=request.command,
+            log=log,
+            players=request.query.players if log is not None else (),
+        )
+        figures = trainer(check_options(trainer, request.options)).retrain(run, dataset, task.start, report)
+        return Learnt(figures, None if log is None else log.lineage())
+
+
+def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
+    """The trainer that learns from logged hands; of several stages the last. Raises UsageError."""
+    try:
+        found = strategy.trainer()
+    except ImportError as error:
+        advice = 'pip install "bothost[torch]"'
+        raise UsageError(f"training {strategy.name} needs {error.name}", advice=advice) from error
+    if isinstance(found, Mapping):
+        found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
+    if found is None or found.retrain is Trainer.retrain:
+        raise UsageError(f"{strategy.name} does not learn from logged hands", advice="see bothost plugin list")
+    return found
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """The name of the newest checkpoint that the trainer left in its folder."""
+    return max((path.parent.name for path in folder.glob("checkpoint-*/state.json")), default=None)
+
+
+def _begun(folder: Path) -> bool:
+    """Whether the trainer left something to resume from."""
+    if last_checkpoint(folder) is not None:
+        return True
+    if folder.exists():  # killed before the first checkpoint: nothing of it counts
+        shutil.rmtree(folder)
+    return False
+
+
+def _players(store: Store, make_game: Callable[..., Game], request: Request, dataset: Dataset) -> Players:
+    """What everybody at the dataset's hands did, for trainers that imitate: none that started after it was made."""
+    made_us = int(dataset.manifest["created_us"])
+    until_us = made_us if request.query.until_us is None else min(made_us, request.query.until_us)
+    return Players(store, make_game, msgspec.structs.replace(request.query, until_us=until_us))

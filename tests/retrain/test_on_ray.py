@@ -1,0 +1,121 @@
+"""``bothost retrain --ray``: the same models as without, though the training is killed on the way."""
+
+import importlib.util
+import json
+import random
+
+import pytest
+
+from bothost import rules
+from bothost.plugins import Plugins
+from bothost.store import Store, consent
+
+from .conftest import fill, hand
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+
+SCRIPT = """
+    import threading, time
+    from pathlib import Path
+    import psutil
+    from ray.cluster_utils import Cluster
+    from bothost.cli import main
+
+    def retrain(name, out, options, *words):
+        given = [word for option in options for word in ("--option", option)]
+        assert main(["retrain", name, "--out", out, *given, *words, "--json"]) == 0
+
+    def kill_the_training(out):
+        while not list(Path(out).glob("training/checkpoint-*/state.json")):
+            time.sleep(0.005)
+        for process in psutil.process_iter(["cmdline"]):
+            if any(word.startswith("ray::Trainee") for word in process.info["cmdline"] or ()):
+                process.kill()
+                Path("killed").touch()
+
+    def on_a_cluster():
+        head = {"num_cpus": 2, "node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 2**27}
+        return Cluster(initialize_head=True, head_node_args=head)
+    """
+TINY = {
+    "deep-mc": [
+        "iterations=8",
+        "checkpoint_every=1",
+        "hands=24",
+        "minibatch=128",
+        "evaluation_deals=8",
+        "sizes.trunk=[32,16]",
+        "sizes.head=[16,16]",
+        "sizes.bidder_trunk=[16]",
+        "sizes.bidder_head=[16]",
+    ],
+    "fm-clone": ["game=othello"],
+    "doudizhu-mcts": ["epochs=1.0", "positions=16", "held_out=0.3", "checkpoint_every=1000"],
+    "mahjong-ppo": ["iterations=2", "hands=2", "checkpoint_every=1", "ppo.epochs=1", "ppo.minibatch=64"],
+}
+
+
+@pytest.fixture
+def log(settings, tmp_path):
+    """A log of some hands, and the configuration of its database."""
+    (tmp_path / "config.toml").write_text('[host]\ndata_dir = "var"\n[store]\nurl = "sqlite:///bothost.db"\n')
+    plugins = Plugins.load()
+
+    def played(address, game, count, **options):
+        strategy = plugins.resolve(address, options).make()
+        fill(settings, tmp_path, [hand(rules.game(game), strategy, s, random.Random(s)) for s in range(count)])
+        with Store.open(settings) as store:
+            consent.record(store, "home", "ada", granted=True)
+
+    return played
+
+
+def model(folder):
+    return json.loads((folder / "result.json").read_text())["sha256"]
+
+
+@pytest.mark.timeout(600)
+def test_deep_mc_in_many_processes_of_a_cluster_and_of_this_machine(log, tmp_path, run_ray_script):
+    """The training is an actor, and so is its worker; it is killed, and goes on to the very same model."""
+    log("deep-mc:level-1", "doudizhu", 6)
+    run_ray_script(
+        SCRIPT,
+        f"""
+        if __name__ == "__main__":
+            options = {[*TINY["deep-mc"], "workers=1"]!r}
+            cluster = on_a_cluster()
+            killing = threading.Thread(target=kill_the_training, args=("cluster",))
+            killing.start()
+            retrain("deep-mc", "cluster", [*options, "runner=ray"], "--fresh", "--ray", cluster.address)
+            killing.join()
+            cluster.shutdown()
+            retrain("deep-mc", "here", options, "--fresh")
+        """,
+    )
+    assert (tmp_path / "killed").exists()
+    assert model(tmp_path / "cluster") == model(tmp_path / "here")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("name", "address", "game", "hands", "words"),
+    [
+        ("fm-clone", "styled-othello", "othello", 6, ["--player", "ada"]),
+        ("doudizhu-mcts", "rule-doudizhu", "doudizhu", 9, ["--fresh"]),
+        ("mahjong-ppo", "mahjong-ppo", "mahjong", 6, []),
+    ],
+)
+def test_every_other_training_is_one_task_of_a_cluster(
+    log, tmp_path, run_ray_script, name, address, game, hands, words
+):
+    log(address, game, hands)
+    run_ray_script(
+        SCRIPT,
+        f"""
+        if __name__ == "__main__":
+            retrain({name!r}, "ray", {TINY[name]!r}, *{words!r}, "--ray", "local")
+            retrain({name!r}, "here", {TINY[name]!r}, *{words!r})
+        """,
+    )
+    assert model(tmp_path / "ray") == model(tmp_path / "here")
