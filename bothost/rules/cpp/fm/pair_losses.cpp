@@ -16,30 +16,36 @@ constexpr std::size_t kTogether = kRows;
 /// their sums of 32 bits are added to those of 64.
 constexpr std::size_t kBlock = 1024;
 
+/// Cache lines of a sample that are asked for before it is looked at.
+constexpr std::size_t kAhead = 4;
+
 /// A sample in one piece of memory, for samples are visited once for each of their features.
 struct Packed {
-  std::uint32_t num_features, num_legal;
+  std::uint32_t num_blocks, num_legal;
   /// Place of the label among the legal classes.
   std::uint32_t label;
-  /// Ranks, ascending, with kPadding more numbers after them.
-  const std::uint16_t* features;
+  /// The features that are set, ascending.
+  const BlockBits* blocks;
   const std::int32_t* legal;
   const float* probabilities;
   /// For each feature sum_r p_r exp(-w_r); with three models only.
   const float* kept;
 };
 
-/// Where a feature is set: the start of the packed sample, and the place of the feature in it.
+/// Where a feature is set, with others of smaller rank: the start of the packed sample, and the place of the
+/// feature in it.
 struct Use {
   std::uint64_t start;
   std::uint32_t place;
+  /// How many blocks there are of the features until it.
+  std::uint32_t blocks;
 };
 
 /// What the samples say of the pairs of one feature, by the rank of the other.
 struct Sums {
-  /// Whether a sample sets both.
+  /// For each block of ranks the bits of those that a sample sets with the feature.
   std::vector<std::uint8_t> met;
-  /// For each model the losses added up, and those of the block.
+  /// For each model the losses added up, and those of so many samples.
   std::vector<double> totals[3];
   std::vector<float> block[3];
   /// The next use to look at.
@@ -134,34 +140,44 @@ class Scorer {
                          nested() ? kept_[at] : 0.0f);
       std::sort(row.begin(), row.end());
       want(row, s_.legal[order[n]]);
-      for (std::size_t place = 1; place < row.size(); ++place)
-        uses_[row[place].first].push_back({packed_.size(), static_cast<std::uint32_t>(place)});
       pack(order[n], row);
       if (n % kBlock == kBlock - 1 || n + 1 == order.size()) block_ends_.push_back(packed_.size());
     }
-    packed_.resize(packed_.size() + kPadding);
+    packed_.resize(packed_.size() + kLanes);
   }
 
   /// Append a sample, whose features have these ranks.
   void pack(std::size_t s, const std::vector<std::pair<std::uint16_t, float>>& row) {
     const auto legal = s_.legal[s];
     const auto label = std::lower_bound(legal.begin(), legal.end(), s_.labels[s]);
-    packed_.push_back(static_cast<std::int32_t>(row.size()));
+    const std::size_t start = packed_.size();
+    packed_.push_back(0);
     packed_.push_back(static_cast<std::int32_t>(legal.size()));
     packed_.push_back(static_cast<std::int32_t>(label - legal.begin()));
     packed_.insert(packed_.end(), legal.begin(), legal.end());
     const float* const p = &probabilities_[at_offset(s_.legal, s)];
     for (std::size_t q = 0; q < legal.size(); ++q) packed_.push_back(std::bit_cast<std::int32_t>(p[q]));
-    const std::size_t start = packed_.size();
-    packed_.resize(start + rank_words(row.size()));
-    auto* const ranks = reinterpret_cast<std::uint16_t*>(&packed_[start]);
-    for (std::size_t place = 0; place < row.size(); ++place) ranks[place] = row[place].first;
+    packed_[start] = static_cast<std::int32_t>(pack_blocks(start, row));
     if (nested())
       for (const auto& [rank, kept] : row) packed_.push_back(std::bit_cast<std::int32_t>(kept));
   }
 
-  /// Words that so many ranks take, with their padding.
-  static std::size_t rank_words(std::size_t ranks) { return (ranks + kPadding + 1) / 2; }
+  /// Append the blocks of a sample's features, and note where each of these is set. Returns how many blocks.
+  std::uint32_t pack_blocks(std::size_t start, const std::vector<std::pair<std::uint16_t, float>>& row) {
+    std::uint32_t count = 0;
+    BlockBits bits = 0;
+    for (std::uint32_t place = 0; place < row.size(); ++place) {
+      const std::size_t rank = row[place].first;
+      if (place == 0 || rank / kLanes != bits >> kBlockShift) {
+        if (count++) packed_.push_back(std::bit_cast<std::int32_t>(bits));
+        bits = static_cast<BlockBits>(rank / kLanes) << kBlockShift;
+      }
+      bits |= 1u << rank % kLanes;
+      if (place) uses_[rank].push_back({start, place, count});
+    }
+    if (count) packed_.push_back(std::bit_cast<std::int32_t>(bits));
+    return count;
+  }
 
   /// Words of a set of classes.
   std::size_t words() const { return (classes_ + 63) / 64; }
@@ -187,9 +203,9 @@ class Scorer {
                nullptr,
                nullptr};
     out.probabilities = reinterpret_cast<const float*>(out.legal + out.num_legal);
-    const std::int32_t* const ranks = out.legal + 2 * out.num_legal;
-    out.features = reinterpret_cast<const std::uint16_t*>(ranks);
-    out.kept = reinterpret_cast<const float*>(ranks + rank_words(out.num_features));
+    const std::int32_t* const blocks = out.legal + 2 * out.num_legal;
+    out.blocks = reinterpret_cast<const BlockBits*>(blocks);
+    out.kept = reinterpret_cast<const float*>(blocks + out.num_blocks);
     return out;
   }
 
@@ -267,10 +283,10 @@ class Scorer {
   }
 
   void begin(Sums& sums, std::size_t i) const {
-    sums.met.assign(i, 0);
+    sums.met.assign(i / kLanes + 1, 0);
     for (std::size_t m = 0; m < models(); ++m) {
       sums.totals[m].assign(i, 0);
-      sums.block[m].assign(i, 0);
+      sums.block[m].assign((i / kLanes + 1) * kLanes, 0);
     }
     sums.next = 0;
   }
@@ -280,17 +296,22 @@ class Scorer {
     const auto& uses = uses_[i];
     if (sums.next == uses.size() || uses[sums.next].start >= end) return;
     scaled_.resize(classes_);
+    rows_.resize(classes_);
     PairTerms terms{};
-    terms.cells = x, terms.row = row_, terms.scaled = scaled_.data();
+    terms.rows = rows_.data(), terms.scaled = scaled_.data();
     terms.pair = sums.block[0].data(), terms.first = sums.block[1].data(),
     terms.second = sums.block[2].data();
     for (; sums.next < uses.size() && uses[sums.next].start < end; ++sums.next) {
       const Use use = uses[sums.next];
+      prefetch(uses, sums.next + 1);
       const Packed s = unpack(use.start);
-      terms.features = s.features, terms.count = use.place;
-      terms.legal = s.legal, terms.num_legal = s.num_legal, terms.label = s.label;
-      terms.probabilities = s.probabilities;
-      for (std::uint32_t place = 0; place < terms.count; ++place) sums.met[s.features[place]] = 1;
+      pair_with(terms, s, use, i);
+      for (std::uint32_t n = 0; n < terms.count; ++n)
+        sums.met[s.blocks[n] >> kBlockShift] |=
+            static_cast<std::uint8_t>(n + 1 < terms.count ? s.blocks[n] : terms.last);
+      terms.num_legal = s.num_legal, terms.label = s.label, terms.probabilities = s.probabilities;
+      for (std::uint32_t q = 0; q < s.num_legal; ++q)
+        rows_[q] = x + static_cast<std::size_t>(s.legal[q]) * row_;
       if (!nested()) {
         add_pair(terms);
         continue;
@@ -307,13 +328,31 @@ class Scorer {
       }
   }
 
+  /// Ask for the sample of a use, if there is one: it lies anywhere after the one before.
+  void prefetch(const std::vector<Use>& uses, std::size_t next) const {
+    if (next == uses.size()) return;
+    for (std::size_t line = 0; line < kAhead; ++line)
+      __builtin_prefetch(&packed_[uses[next].start] + 16 * line);
+  }
+
+  /// The features of smaller rank than i.
+  static void pair_with(PairTerms& terms, const Packed& s, const Use& use, std::size_t i) {
+    constexpr BlockBits kSet = (1u << kBlockShift) - 1;
+    terms.blocks = s.blocks, terms.count = use.blocks;
+    terms.last = s.blocks[use.blocks - 1] & ((1u << i % kLanes) - 1);
+    if (terms.last) return;
+    // Of its own block i is the first that is set.
+    --terms.count;
+    terms.last = s.blocks[terms.count - 1] & kSet;
+  }
+
   /// Models whose losses a visit adds up.
   std::size_t models() const { return nested() ? 3 : 1; }
 
   void collect(std::size_t i, const Sums& sums) {
     const auto n = static_cast<double>(std::max<std::size_t>(s_.size(), 1));
     for (std::size_t j = 0; j < i; ++j) {
-      if (!sums.met[j]) continue;
+      if (!(sums.met[j / kLanes] >> (j % kLanes) & 1)) continue;
       const bool ascending = feature_of_[i] < feature_of_[j];
       out_.first.push_back(ascending ? feature_of_[i] : feature_of_[j]);
       out_.second.push_back(ascending ? feature_of_[j] : feature_of_[i]);
@@ -350,6 +389,7 @@ class Scorer {
   PairLosses out_;
   std::vector<std::int32_t> feature_of_;
   std::vector<std::uint16_t> rank_of_;
+  std::vector<const float*> rows_;
   std::vector<float> probabilities_, factors_, kept_, by_feature_, exponentials_, mixed_, scaled_;
   std::vector<double> alone_;
   /// For each rank a set of classes, as bits; and one more, to work with.

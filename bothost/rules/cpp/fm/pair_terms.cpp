@@ -1,16 +1,14 @@
 #include "fm/pair_terms.h"
 
+#include <array>
+#include <bit>
+
 namespace bothost::fm {
 namespace {
 
-#ifdef __AVX2__
-constexpr std::size_t kLanes = 8;
-#else
-constexpr std::size_t kLanes = 4;
-#endif
 /// Rows, and vectors of columns, whose sums stay in registers.
 constexpr std::size_t kHeight = 4, kWidth = 2;
-static_assert(kRows % kHeight == 0 && kColumns % (kWidth * kLanes) == 0 && kPadding >= kLanes);
+static_assert(kRows % kHeight == 0 && kColumns % (kWidth * kLanes) == 0 && kBlockShift >= kLanes);
 
 typedef float Vec __attribute__((vector_size(4 * kLanes)));
 typedef std::int32_t IntVec __attribute__((vector_size(4 * kLanes)));
@@ -23,17 +21,29 @@ Vec load(const float* from) {
 
 void store(float* to, Vec values) { __builtin_memcpy(to, &values, sizeof values); }
 
-Vec gather(const float* from, const std::uint16_t* index) {
-  Vec out;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) out[lane] = from[index[lane]];
+/// For each set of lanes, and each lane, how many lanes of the set come before it.
+constexpr auto kBefore = [] {
+  std::array<std::array<std::uint8_t, kLanes>, std::size_t{1} << kLanes> out{};
+  for (std::size_t set = 0; set < out.size(); ++set)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      out[set][lane] = static_cast<std::uint8_t>(std::popcount(set & ((std::size_t{1} << lane) - 1)));
   return out;
+}();
+
+/// The next numbers, one in each lane of a set.
+Vec expand(const float* from, std::uint32_t set) {
+  typedef std::uint8_t Bytes __attribute__((vector_size(kLanes)));
+  Bytes before;
+  __builtin_memcpy(&before, kBefore[set].data(), sizeof before);
+  return __builtin_shuffle(load(from), __builtin_convertvector(before, IntVec));
 }
 
-void gather_two(const float* from, const std::uint16_t* index, Vec& even, Vec& odd) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const float* const cell = from + 2 * static_cast<std::size_t>(index[lane]);
-    even[lane] = cell[0], odd[lane] = cell[1];
-  }
+/// Adds the values of a set of lanes.
+void add(float* sums, std::uint32_t set, Vec values) {
+  IntVec bits;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) bits[lane] = 1 << lane;
+  const IntVec inside = (static_cast<std::int32_t>(set) & bits) != 0;
+  store(sums, load(sums) + (Vec)((IntVec)values & inside));
 }
 
 /// exp(x) to about 2e-7 relative. Polynomial: Cephes (S. Moshier), expf.
@@ -92,21 +102,35 @@ void tile(const Products& of, std::size_t row, std::size_t start) {
         store(out + at, value);
         continue;
       }
-      const Vec other = value * load(of.factors[row + n] + at);
-      float both[2 * kLanes];
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        both[2 * lane] = value[lane], both[2 * lane + 1] = other[lane];
-      __builtin_memcpy(out + 2 * at, both, sizeof both);
+      store(out + 2 * at, value);
+      store(out + 2 * at + kLanes, value * load(of.factors[row + n] + at));
     }
 }
 
-/// Adds values to the sums of the first `inside` features.
-void accumulate(float* sums, const std::uint16_t* features, std::uint32_t inside, Vec values) {
-  for (std::uint32_t lane = 0; lane < inside; ++lane) sums[features[lane]] += values[lane];
+/// A block of a sample's features.
+struct Block {
+  /// Its first rank.
+  std::size_t start;
+  /// Those that are set.
+  std::uint32_t set;
+};
+
+Block block(const PairTerms& s, std::uint32_t n) {
+  const BlockBits bits = s.blocks[n];
+  const std::uint32_t set = bits & ((1u << kBlockShift) - 1);
+  return {(bits >> kBlockShift) * kLanes, n + 1 < s.count ? set : s.last};
 }
 
-std::uint32_t inside(const PairTerms& s, std::uint32_t start) {
-  return s.count - start < kLanes ? s.count - start : static_cast<std::uint32_t>(kLanes);
+/// Some blocks at once: their sums do not wait for one another.
+template <std::uint32_t kCount>
+void add_blocks(const PairTerms& s, std::uint32_t n) {
+  Block b[kCount];
+  Vec sums[kCount] = {};
+  for (std::uint32_t m = 0; m < kCount; ++m) b[m] = block(s, n + m);
+  for (std::uint32_t q = 0; q < s.num_legal; ++q)
+    for (std::uint32_t m = 0; m < kCount; ++m) sums[m] += s.probabilities[q] * load(s.rows[q] + b[m].start);
+  for (std::uint32_t m = 0; m < kCount; ++m)
+    add(s.pair + b[m].start, b[m].set, log_of(sums[m] / load(s.rows[s.label] + b[m].start)));
 }
 
 }  // namespace
@@ -117,35 +141,29 @@ void exponentials(const Products& of) {
 }
 
 void add_pair(const PairTerms& s) {
-  for (std::uint32_t start = 0; start < s.count; start += kLanes) {
-    const std::uint16_t* const features = s.features + start;
-    Vec sum{}, label{};
-    for (std::uint32_t q = 0; q < s.num_legal; ++q) {
-      const Vec x = gather(s.cells + static_cast<std::size_t>(s.legal[q]) * s.row, features);
-      sum += s.probabilities[q] * x;
-      if (q == s.label) label = x;
-    }
-    accumulate(s.pair, features, inside(s, start), log_of(sum / label));
-  }
+  std::uint32_t n = 0;
+  for (; n + 1 < s.count; n += 2) add_blocks<2>(s, n);
+  if (n < s.count) add_blocks<1>(s, n);
 }
 
 void add_nested(const PairTerms& s) {
-  for (std::uint32_t start = 0; start < s.count; start += kLanes) {
-    const std::uint16_t* const features = s.features + start;
-    Vec none{}, first{}, second{}, label{};
+  const float* kept = s.kept;
+  for (std::uint32_t n = 0; n < s.count; ++n) {
+    const Block b = block(s, n);
+    Vec none{}, first{}, second{};
     for (std::uint32_t q = 0; q < s.num_legal; ++q) {
-      Vec x, y;
-      gather_two(s.cells + static_cast<std::size_t>(s.legal[q]) * s.row, features, x, y);
+      const float* const cells = s.rows[q] + 2 * b.start;
+      const Vec x = load(cells);
       none += s.probabilities[q] * x;
       first += s.scaled[q] * x;
-      second += s.probabilities[q] * y;
-      if (q == s.label) label = x;
+      second += s.probabilities[q] * load(cells + kLanes);
     }
-    const std::uint32_t n = inside(s, start);
+    const Vec label = load(s.rows[s.label] + 2 * b.start);
     // The loss without w_i alone is counted for every sample that sets i: exchange it here.
-    accumulate(s.pair, features, n, log_of(none / label));
-    accumulate(s.first, features, n, log_of(first / (label * s.kept_of_i)));
-    accumulate(s.second, features, n, log_of(second / (label * load(s.kept + start))));
+    add(s.pair + b.start, b.set, log_of(none / label));
+    add(s.first + b.start, b.set, log_of(first / (label * s.kept_of_i)));
+    add(s.second + b.start, b.set, log_of(second / (label * expand(kept, b.set))));
+    kept += std::popcount(b.set);
   }
 }
 

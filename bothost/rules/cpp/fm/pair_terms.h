@@ -8,8 +8,17 @@ namespace bothost::fm {
 /// Exponentials of products are computed for so many rows at once, and for a multiple of so many columns.
 constexpr std::size_t kRows = 8, kColumns = 16;
 
-/// So many features more than there are may be read.
-constexpr std::size_t kPadding = 16;
+/// Features whose terms are computed together, by rank: a block. A sample's features are told by the blocks
+/// that hold any and a bit for each feature in them. What is not set is computed with what is, and not added:
+/// that takes less time than gathering what is set, for most of a sample's features have small ranks.
+#ifdef __AVX2__
+constexpr std::size_t kLanes = 8;
+#else
+constexpr std::size_t kLanes = 4;
+#endif
+/// A block's number above, the bits of its features below.
+using BlockBits = std::uint32_t;
+constexpr unsigned kBlockShift = 8;
 
 /// exp(- the product of each row with each of the first `until` columns), rounded up to a multiple of
 /// kColumns.
@@ -20,27 +29,25 @@ struct Products {
   /// Number f of column j: columns[f * stride + j].
   const float* columns = nullptr;
   std::size_t stride = 0, until = 0;
-  /// Null, or for each row a factor per column: then a cell of `out` is the exponential, and the same times
-  /// the factor.
+  /// Null, or for each row a factor per column: then `out` has for each block of columns the exponentials,
+  /// and the same times the factors.
   const float* factors[kRows] = {};
   float* out[kRows];
 };
 
 /// What one sample says of the pairs of one feature that it sets, i.
 struct PairTerms {
-  /// exp(-<i, j>_r) for class r and rank j: cells[r * row + j]; nested: pairs of numbers, cells[r * row + 2 *
-  /// j].
-  const float* cells;
-  std::size_t row;
-  /// Ranks of the features to pair i with, and how many; kPadding more ranks may be read, and numbers of
-  /// `kept`.
-  const std::uint16_t* features;
-  std::uint32_t count;
-  /// Legal classes with their probabilities; the place of the label among them.
-  std::uint32_t num_legal, label;
-  const std::int32_t* legal;
+  /// For each legal class exp(-<i, j>_r) by the rank of j; nested: for each block of ranks those, and the
+  /// same times exp(-w_j).
+  const float* const* rows;
+  /// Probabilities of the legal classes; the place of the label among them.
   const float* probabilities;
-  /// Nested: the probabilities times exp(-w_i); sum_r p_r exp(-w_r) of i, and of each of the features.
+  std::uint32_t num_legal, label;
+  /// The features to pair i with; how many blocks, the last of which has these features only.
+  const BlockBits* blocks;
+  std::uint32_t count, last;
+  /// Nested: the probabilities times exp(-w_i); sum_r p_r exp(-w_r) of i, and of each of the features, by
+  /// rank, with kLanes numbers after them that may be read.
   const float* scaled;
   float kept_of_i;
   const float* kept;
