@@ -53,6 +53,12 @@ class SparseRows:
         at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return SparseRows(offsets, self.items[at])
 
+    def dense(self, width: int) -> FloatArray:
+        """float32, shape (rows, width): 1 where an index is set, 0 elsewhere."""
+        out = np.zeros((len(self), width), np.float32)
+        out[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.items] = 1.0
+        return out
+
 
 @dataclass(frozen=True)
 class Samples:

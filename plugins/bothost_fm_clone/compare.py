@@ -6,9 +6,10 @@ and how long it trains on left-out hands of the same player; what is reported is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -18,10 +19,11 @@ from bothost.training.factorization import FactorizationMachine, FloatArray, Sam
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import Encoding
-from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, score
+from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, TUNED_ON, adapt, score
 from bothost_fm_clone.grow import GrowOptions, Growth
 from bothost_fm_clone.samples import Decisions
 
+Tuned = TypeVar("Tuned")
 Predict = Callable[[Samples], SparseRows]
 """Probabilities of samples of base features, laid out as their legal classes."""
 LEFT_OUT = 0.2
@@ -30,7 +32,7 @@ MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
 """(rate of AdaGrad, L2) that are tried for the plain machine."""
 BATCHES = 16, 256
 """Least and most samples of a network's step; between them a fortieth of all: few samples ask for as many steps."""
-PATIENCE = 4
+PATIENCE = 3
 """Epochs that bring nothing on left-out hands, after which a training of a network or a plain machine ends."""
 
 
@@ -93,52 +95,43 @@ def logistic(encoding: Encoding) -> Learner:
 def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
     """A factorization machine with shared factors on the base features: combinations of two, and no more."""
 
-    def trained(decisions: Decisions, begin: Any, tuned: tuple[float, float], length: int, seed: int) -> Any:
+    def train(decisions: Decisions, begin: Any, tuned: tuple[float, float], seed: int) -> Iterator[Any]:
         rate, decay = tuned
         made = FactorizationMachine(
             len(encoding.features), len(encoding.classes), factors, shared=True, seed=seed, deviation=0.05
         )
         if begin is not None:
             made.load({name: values for name, values in begin.items() if not name.endswith("_squares")})
-        for epoch in range(length):
+        for epoch in range(epochs):
             order = np.random.default_rng([seed, epoch]).permutation(len(decisions))
             made.train(decisions.samples, order, rate=rate, factor_decay=decay, weight_decay=decay)
-            yield made
+            yield made.parameters()
 
     def learn(decisions: Decisions, begin: Any, seed: int) -> Any:
-        rest, out = _split(decisions)
-        best = (np.inf, MACHINE_TUNED[0], 1)
-        for tuned in MACHINE_TUNED:
-            for length, made in enumerate(trained(rest, begin, tuned, epochs, seed), 1):
-                loss = score(predict(made)(out.samples), out.samples).log_loss
-                best = min(best, (loss, tuned, length))
-        *_, made = trained(decisions, begin, best[1], best[2], seed)
-        return made.parameters()
+        return _tuned(lambda some, tuned: train(some, begin, tuned, seed), predict, decisions, MACHINE_TUNED)
 
     def predict(learnt: Any) -> Predict:
-        made = learnt
-        if isinstance(learnt, dict):
-            made = FactorizationMachine(len(encoding.features), len(encoding.classes), factors, shared=True)
-            made.load(learnt)
+        made = FactorizationMachine(len(encoding.features), len(encoding.classes), factors, shared=True)
+        made.load(learnt)
         return lambda samples: _rows(samples, made.probabilities(samples.features, samples.legal))
 
     return Learner("plain FM", learn, predict)
 
 
 class Network(nn.Module):
-    """Base features → logits of the classes, by hidden layers with ReLU. The first is a sum of rows."""
+    """Base features (samples, features), 0 or 1 → logits of the classes, by hidden layers with ReLU."""
 
     def __init__(self, features: int, hidden: Sequence[int], classes: int) -> None:
         super().__init__()
-        self.first = nn.EmbeddingBag(features, hidden[0], mode="sum")
+        self.first = nn.Linear(features, hidden[0])
         nn.init.normal_(self.first.weight, 0.0, 0.1)
         layers: list[nn.Module] = [nn.ReLU()]
         for width, after in zip(hidden, [*hidden[1:], classes], strict=True):
             layers += [nn.Linear(width, after), nn.ReLU()]
         self.rest = nn.Sequential(*layers[:-1])
 
-    def forward(self, items: Tensor, offsets: Tensor) -> Tensor:
-        logits: Tensor = self.rest(self.first(items, offsets))
+    def forward(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.rest(self.first(features))
         return logits
 
 
@@ -151,30 +144,19 @@ def network(
 ) -> Learner:
     """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time."""
 
-    def trained(decisions: Decisions, begin: Any, penalty: tuple[float, float], length: int, seed: int) -> Any:
+    def train(decisions: Decisions, begin: Any, penalty: tuple[float, float], seed: int) -> Iterator[Any]:
         torch.manual_seed(seed)
         net = Network(len(encoding.features), hidden, len(encoding.classes))
         if begin is not None:
             net.load_state_dict(begin)
         rate = 1e-3 if begin is None else 3e-4
         optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=penalty[1], fused=True)
-        for epoch in range(length):
+        for epoch in range(epochs):
             _epoch(net, optimizer, decisions.samples, penalty[0], np.random.default_rng([seed, epoch]))
-            yield net
+            yield {key: value.clone() for key, value in net.state_dict().items()}
 
     def learn(decisions: Decisions, begin: Any, seed: int) -> Any:
-        rest, out = _split(decisions)
-        best: tuple[float, tuple[float, float], int] = (np.inf, penalties[0], 1)
-        for penalty in penalties:
-            worse = 0
-            for length, net in enumerate(trained(rest, begin, penalty, epochs, seed), 1):
-                loss = score(predict(net.state_dict())(out.samples), out.samples).log_loss
-                worse = 0 if loss < best[0] else worse + 1
-                best = min(best, (loss, penalty, length))
-                if worse == PATIENCE:
-                    break
-        *_, net = trained(decisions, begin, best[1], best[2], seed)
-        return {key: value.clone() for key, value in net.state_dict().items()}
+        return _tuned(lambda some, penalty: train(some, begin, penalty, seed), predict, decisions, penalties)
 
     def predict(learnt: Any) -> Predict:
         net = Network(len(encoding.features), hidden, len(encoding.classes))
@@ -182,6 +164,38 @@ def network(
         return lambda samples: _rows(samples, _network_probabilities(net, samples))
 
     return Learner(name, learn, predict)
+
+
+def _tuned(
+    train: Callable[[Decisions, Tuned], Iterator[Any]],
+    predict: Callable[[Any], Predict],
+    decisions: Decisions,
+    candidates: Sequence[Tuned],
+) -> Any:
+    """What is learnt with the best of the candidates, for as many epochs as serve left-out hands best.
+
+    ``train`` yields what is learnt after each epoch. Of many decisions the candidates are tried on the first, and those
+    that are left out stay so; few are all learnt from in the end.
+    """
+    rest, out = _split(decisions)
+    some = rest.where(np.arange(len(rest)) < TUNED_ON)
+    stopped = [(*_stopped(train(some, candidate), predict, out), candidate) for candidate in candidates]
+    _, epochs, _, best = min(stopped, key=lambda found: found[0])
+    if len(some) < len(rest):
+        return _stopped(train(rest, best), predict, out)[2]
+    return next(islice(train(decisions, best), epochs - 1, None))
+
+
+def _stopped(train: Iterator[Any], predict: Callable[[Any], Predict], out: Decisions) -> tuple[float, int, Any]:
+    """The least log-loss on left-out decisions, after how many epochs it was, and what had been learnt then."""
+    best: tuple[float, int, Any] = (np.inf, 1, None)
+    for epoch, learnt in enumerate(train, 1):
+        loss = score(predict(learnt)(out.samples), out.samples).log_loss
+        if best[2] is None or loss < best[0]:
+            best = loss, epoch, learnt
+        elif epoch - best[1] == PATIENCE:
+            break
+    return best
 
 
 def _epoch(
@@ -201,12 +215,9 @@ def _epoch(
 
 def _masked(net: Network, samples: Samples) -> Tensor:
     """Logits (samples, classes), very negative where a class is not legal."""
-    features, legal = samples.features, samples.legal
-    logits: Tensor = net(torch.from_numpy(features.items.astype(np.int64)), torch.from_numpy(features.offsets[:-1]))
-    illegal = torch.ones_like(logits, dtype=torch.bool)
-    row = np.repeat(np.arange(len(samples)), np.diff(legal.offsets))
-    illegal[torch.from_numpy(row), torch.from_numpy(legal.items.astype(np.int64))] = False
-    return logits.masked_fill(illegal, -1e9)
+    logits: Tensor = net(torch.from_numpy(samples.features.dense(net.first.in_features)))
+    legal = samples.legal.dense(logits.shape[1])
+    return logits.masked_fill(torch.from_numpy(legal == 0), -1e9)
 
 
 @torch.inference_mode()

@@ -1,7 +1,10 @@
 """The last layer: fitted to the crowd, then to the player, as close to the crowd as the player's games ask for.
 
 How close is an L2 penalty on the difference, chosen on hands of the player that are left out of the fit; then all hands
-are fitted with it. Classes of one kind of move (bombs, pairs …) share a part of what is learnt.
+are fitted with it. How sure of itself the crowd's layer may be is fitted too. Classes of one kind of move (bombs,
+pairs …) share a part of what is learnt.
+
+A crowd is there to foretell players that it has none of: its penalty is chosen on players who are left out.
 """
 
 from __future__ import annotations
@@ -13,16 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.training.factorization import FloatArray, Samples, SparseRows
-from bothost.training.logistic import Linear, Penalties, fit
+from bothost.training.logistic import Linear, Penalties, fit, fits
 from bothost_fm_clone.samples import Decisions
 
-CROWD_PENALTIES = (3.0, 10.0, 30.0)
-PLAYER_PENALTIES = (3.0, 10.0, 30.0, 100.0)
-"""What is tried on left-out hands."""
-SHARED = 0.1
+CROWD_PENALTIES = (10.0, 30.0, 100.0)
+PLAYER_PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
+"""What is tried, from the largest on, as long as it serves what is left out. With the largest a player's layer is that
+of the crowd, but for how sure it is of itself."""
+SHARED = 1.0
 """Penalty on what a kind of move shares, as a part of that on what is of each class alone."""
+SCALE = 10.0
+"""Penalty on how far the crowd's layer is scaled down; a few hands outweigh it."""
+PATIENCE = 2
+"""Penalties that serve worse than the best, after which no smaller one is tried."""
 FOLDS, MANY = 3, 6000
-"""Fewer decisions than ``MANY`` are left out in turns, in so many folds; of more a fifth is left out once."""
+"""Fewer decisions than ``MANY`` are left out in turns, in so many folds; of more a part is left out once."""
+TUNED_ON = 4000
+"""Most decisions on which penalties are tried: beside a sum of losses a penalty means the same for more."""
+APART = 4
+"""Of a crowd of at least so many players every so many-th is left out."""
 
 
 @dataclass(frozen=True)
@@ -54,28 +66,49 @@ def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArr
 def adapt(
     decisions: Decisions, start: Linear, groups: npt.NDArray[np.integer], candidates: Sequence[float]
 ) -> tuple[Linear, dict[str, float]]:
-    """The model of these decisions (of all features) close to ``start``, and the penalty with its left-out log-loss."""
+    """The model of these decisions (of all features) close to ``start``, and the penalty with its left-out log-loss.
+
+    Of the decisions of many players some players are left out, of those of few some hands.
+    """
     if not len(decisions):
         return start, {"penalty": float("inf"), "log_loss": 0.0}
-    losses = {penalty: 0.0 for penalty in candidates}
-    counted = 0
-    for left_out in _left_out(decisions) if len(candidates) > 1 else ():
-        rest, out = decisions.where(~left_out), decisions.where(left_out)
-        if not len(rest) or not len(out):
-            continue
-        counted += len(out)
-        begin = start
-        for penalty in sorted(candidates, reverse=True):
-            begin = fit(rest.samples, start, _penalties(penalty), groups, begin=begin, iterations=25, tolerance=3e-4)
-            probabilities = begin.probabilities(out.samples.features, out.samples.legal)
-            losses[penalty] += len(out) * score(_laid_out(probabilities, out.samples), out.samples).log_loss
-    best = min(candidates, key=lambda penalty: losses[penalty])
+    best, loss = _chosen(decisions, start, groups, candidates)
     made = fit(decisions.samples, start, _penalties(best), groups, iterations=60, tolerance=1e-4)
-    return made, {"penalty": best, "log_loss": round(losses[best] / max(1, counted), 4)}
+    return made, {"penalty": best, "log_loss": round(loss, 4)}
+
+
+def _chosen(
+    decisions: Decisions, start: Linear, groups: npt.NDArray[np.integer], candidates: Sequence[float]
+) -> tuple[float, float]:
+    """The penalty that serves left-out decisions best, and their mean log-loss."""
+    ordered = sorted(candidates, reverse=True)
+    parts = [(_some(decisions.where(~mask)), _some(decisions.where(mask))) for mask in _left_out(decisions)]
+    parts = [(rest, out) for rest, out in parts if len(rest) and len(out)]
+    best, worse = (np.inf, ordered[0]), 0
+    if len(ordered) == 1 or not parts:
+        return ordered[0], 0.0
+    paths = [fits(rest, start, map(_penalties, ordered), groups, iterations=25, tolerance=3e-4) for rest, _ in parts]
+    for penalty in ordered:
+        losses = np.concatenate([_losses(next(path), out) for path, (_, out) in zip(paths, parts, strict=True)])
+        worse = 0 if losses.mean() < best[0] else worse + 1
+        best = min(best, (float(losses.mean()), penalty))
+        if worse == PATIENCE:
+            break
+    return best[1], best[0]
+
+
+def _some(decisions: Decisions) -> Samples:
+    """At most so many as penalties are tried on, evenly drawn."""
+    every = max(1, -(-len(decisions) // TUNED_ON))
+    return decisions.samples.take(np.arange(0, len(decisions), every))
+
+
+def _losses(model: Linear, samples: Samples) -> npt.NDArray[np.float64]:
+    return per_decision(_laid_out(model.probabilities(samples.features, samples.legal), samples), samples)[1]
 
 
 def _penalties(own: float) -> Penalties:
-    return Penalties(own, own * SHARED)
+    return Penalties(own, own * SHARED, SCALE)
 
 
 def _laid_out(probabilities: FloatArray, samples: Samples) -> SparseRows:
@@ -83,7 +116,10 @@ def _laid_out(probabilities: FloatArray, samples: Samples) -> SparseRows:
 
 
 def _left_out(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Decisions to leave out, one time after the other, hands as a whole."""
+    """Decisions to leave out, one time after the other: hands as a whole, or players."""
+    players = np.unique(decisions.players.astype(str))
+    if len(players) >= APART:
+        return [np.isin(decisions.players.astype(str), players[::APART])]
     if len(decisions) >= MANY:
         return [decisions.parts < 0.2]
     return [(decisions.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]

@@ -219,9 +219,9 @@ class Study:
         return out
 
     def _plan(self, methods: Sequence[Learner]) -> Iterator[tuple[Learner, bool, int, str, int]]:
-        for size in self._size.sizes:
-            for seed in range(self._size.seeds):
-                for player in self.players:
+        for seed in range(self._size.seeds):
+            for player in self.players:
+                for size in self._size.sizes:
                     for method in methods:
                         for crowd in (True, False):
                             yield method, crowd, size, player, seed

@@ -37,7 +37,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     game: Literal["doudizhu", "othello"] = "doudizhu"
     crowd: Literal["package", "log"] | None = None
     """What a clone begins from: the crowd that comes with the package (in retraining the champion), or one that is made
-    here of everybody in the log who agreed. None: the package's for a player, the log's without one."""
+    here of everybody else in the log who agreed. None: the package's for a player, the log's without one."""
     hands: int | None = None
     """Most hands of the player to learn from, the first ones; None: all."""
     most: int = 60_000
@@ -89,7 +89,7 @@ class FmCloneTrainer(Trainer):
         figures: dict[str, Any] = {}
         begin = None if start is None else _clone_in(start, own.game)
         if from_log:
-            clone = self._crowd(run, log, begin or _blank(own), report, figures)
+            clone = self._crowd(run, log, begin or _blank(own), player, report, figures)
         else:
             clone = begin or load(PACKAGE / file_of(own.game), own.game)
         if player is not None:
@@ -97,12 +97,24 @@ class FmCloneTrainer(Trainer):
         return self._publish(run, log, clone, figures, others=start or (PACKAGE if player is None else None))
 
     def _crowd(
-        self, run: TrainingRun, log: PlayerLog, begin: Clone, report: ReportProgress, figures: dict[str, Any]
+        self,
+        run: TrainingRun,
+        log: PlayerLog,
+        begin: Clone,
+        player: Decisions | None,
+        report: ReportProgress,
+        figures: dict[str, Any],
     ) -> Clone:
-        """Features that grow on everybody's decisions, and the layer that foretells them; from a clone on."""
+        """Features that grow on everybody's decisions, and the layer that foretells them; from a clone on.
+
+        Not those of the player to clone, if there are others: how close to the crowd a player is could not be told by
+        hands that the crowd has been fitted to.
+        """
         own = begin.encoding
         report(0, "reading the log")
         everybody = decisions(log.moves(own.game), own)
+        others = everybody.where(~np.isin(everybody.players, [] if player is None else np.unique(player.players)))
+        everybody = others if len(others) and not others.held_out.all() else everybody
         learnt = everybody.where(~everybody.held_out)
         if not len(learnt):
             raise UsageError(

@@ -290,6 +290,17 @@ def test_a_training_leaves_manifest_lineage_and_models_that_load(trained):
     assert "doudizhu.safetensors" in crowd.files
 
 
+def test_a_crowd_to_clone_a_player_from_has_nothing_of_the_player(tmp_path, monkeypatch):
+    for name in ("CROWD_PENALTIES", "PLAYER_PENALTIES"):  # choosing takes most of the time
+        monkeypatch.setattr(bothost_fm_clone.train, name, (100.0,))
+    run = TrainingRun(out=tmp_path, log=Log(9), players=("ada",))
+    options = TrainOptions(crowd="log", grow=GrowOptions(limit=1082))
+    crowd = FmCloneTrainer(options).train(run, lambda *told: None)["crowd"]
+    bob = decisions(Log(9).moves("doudizhu", ["bob"]), encoding("doudizhu"))
+    assert crowd["decisions"] == int((~bob.held_out).sum()) > 0
+    assert crowd["held_out_decisions"] == int(bob.held_out.sum()) > 0
+
+
 def test_a_training_refuses_what_it_cannot_do(tmp_path):
     def train(log, players=(), out=tmp_path / "new", **options):
         run = TrainingRun(out=out, log=log, players=players)

@@ -1,12 +1,14 @@
 """Logistic regression over legal classes against finite differences, torch's autograd and its own laws."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from bothost.training import logistic
 from bothost.training.factorization import Samples, SparseRows
-from bothost.training.logistic import Linear, Penalties, fit, loss_and_gradient, used
+from bothost.training.logistic import Linear, Penalties, fit, fits, loss_and_gradient, used
 
 FEATURES, CLASSES = 9, 6
 
@@ -76,6 +78,32 @@ def test_few_samples_move_a_model_little_and_none_leave_it():
     moved = [np.abs(model.weights - start.weights).max() for model in (near, far)]
     assert 0 < moved[0] < 0.02 < moved[1]
     np.testing.assert_array_equal(fit(few.take(np.arange(0)), start, Penalties()).weights, start.weights)
+
+
+def test_a_model_that_is_too_sure_is_moderated_and_agrees_as_before():
+    data, truth = drawn(2000, 8)
+    sure = Linear(3.0 * truth.weights, 3.0 * truth.bias)
+    held = fit(data, sure, Penalties(1e5, 1e5))
+    found = fit(data, sure, Penalties(1e5, 1e5, scale=1.0))
+    scale = float(np.vdot(found.weights, sure.weights) / np.vdot(sure.weights, sure.weights))
+    assert scale == pytest.approx(1 / 3, abs=0.05)
+    np.testing.assert_allclose(found.weights, scale * sure.weights, atol=0.02)
+    before, after = (model.probabilities(data.features, data.legal) for model in (sure, found))
+    starts = data.legal.offsets
+    same = [np.argmax(before[a:b]) == np.argmax(after[a:b]) for a, b in itertools.pairwise(starts)]
+    assert np.mean(same) > 0.99
+    assert loss_and_gradient(found, data)[0] < 0.95 * loss_and_gradient(held, data)[0]
+
+
+def test_one_penalty_after_the_other_gives_what_each_gives_alone():
+    data, start = drawn(80, 9)
+    penalties = [Penalties(own, own, 10.0) for own in (100.0, 10.0, 1.0)]
+    for each, found in zip(penalties, fits(data, start, penalties, np.array([0, 0, 1, 1, 2, 2])), strict=True):
+        alone = fit(data, start, each, np.array([0, 0, 1, 1, 2, 2]))
+        np.testing.assert_allclose(found.weights, alone.weights, atol=2e-2)
+    assert [model.bias.tolist() for model in fits(data.take(np.arange(0)), start, penalties)] == 3 * [
+        start.bias.tolist()
+    ]
 
 
 def test_classes_of_a_group_learn_from_each_other():
