@@ -1,9 +1,8 @@
 """Queries of the log as Arrow columns.
 
-From SQLite they come natively: rows are stepped through its C interface and never become Python objects. The functions
-are those of the library that Python's own sqlite3 module has loaded, for a second copy of SQLite in one process would
-break the first one's locks (https://sqlite.org/howtocorrupt.html, 2.2.1). Where Python was built with SQLite inside,
-and for other databases, the driver's tuples are transposed instead: the same columns, several times slower.
+From SQLite they come natively: rows are stepped through its C interface and never become Python objects. Where that is
+hidden (``sqlite_functions``), and for other databases, the driver's tuples are transposed instead: the same columns,
+several times slower.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,16 +18,13 @@ import pyarrow as pa
 
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.rules import _native
+from bothost.store.sqlite_library import sqlite_functions
 from bothost.store.store import Store
 
 KEY = pa.binary(16)
 """Type of uuids."""
 SYMBOL = pa.dictionary(pa.int32(), pa.string())
 """Type of text that takes few values."""
-_FUNCTIONS = (
-    "open_v2", "close_v2", "errmsg", "busy_timeout", "prepare_v2", "finalize", "bind_blob", "step", "column_count",
-    "column_name", "column_value", "value_type", "value_int64", "value_double", "value_blob", "value_bytes",
-)  # fmt: skip
 _BUSY_MS = 5000
 _CACHE_KB = 32_768
 """The rows of a hand lie as far apart as its host had tables: with SQLite's 2 MB, pages are read several times."""
@@ -53,21 +48,6 @@ def reader_of(store: Store) -> ColumnReader:
     if store.engine.dialect.name == "sqlite" and file is not None and (functions := sqlite_functions()) is not None:
         return SqliteReader(file, functions)
     return DriverReader(store)
-
-
-def sqlite_functions() -> dict[str, int] | None:
-    """Addresses of SQLite's functions in the library that the sqlite3 module uses; None where they are hidden."""
-    import ctypes
-
-    module = find_spec("_sqlite3")
-    if module is None or not module.has_location or module.origin is None:
-        return None
-    library = ctypes.CDLL(module.origin)  # symbols are looked up in it and in what it was linked to, nowhere else
-    try:
-        found = {name: getattr(library, f"sqlite3_{name}") for name in _FUNCTIONS}
-    except AttributeError:
-        return None
-    return {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in found.items()}
 
 
 class SqliteReader:

@@ -392,6 +392,20 @@ class SqliteReader:
     def __init__(self, addresses: dict[str, int], file: str, busy_ms: int) -> None: ...
     def read(self, query: str, blobs: Sequence[bytes], kinds: Sequence[str]) -> list[_Buffers]: ...
 
+@final
+class SqliteWriter:
+    """See :mod:`bothost.store.sqlite_sink`. Not for several threads at once.
+
+    What comes back is (extended result code, message, new rows); unless the code is 0 nothing was kept. Raises
+    RuntimeError when the file cannot be opened, and OverflowError, TypeError, UnicodeError and ValueError for values
+    that no column takes.
+    """
+
+    def __init__(self, addresses: dict[str, int], file: str) -> None: ...
+    def execute(self, statement: str) -> tuple[int, str, int]: ...
+    def insert(self, inserts: Sequence[tuple[str, Sequence[Sequence[Any]]]], turn: int) -> tuple[int, str, int]:
+        """``INSERT`` statements and their rows, in one transaction; see ``sqlite::Writer::insert``."""
+
 def linear_loss(
     weights: FloatArray,
     bias: FloatArray,

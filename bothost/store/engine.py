@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -65,7 +65,13 @@ def shown(url: str) -> str:
     return make_url(url).render_as_string(hide_password=True)
 
 
-def set_up_sqlite(connection: sqlite3.Connection, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
+class Executes(Protocol):
+    """A connection."""
+
+    def execute(self, statement: str, /) -> object: ...
+
+
+def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
     """Apply our settings to a fresh connection.
 
     WAL with synchronous NORMAL keeps every commit when the process dies, FULL also when the power goes.

@@ -13,7 +13,7 @@ from bothost import rules
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.export import columns, hands, rows
-from bothost.export.columns import KEY, SYMBOL, DriverReader, SqliteReader, reader_of, sqlite_functions
+from bothost.export.columns import KEY, SYMBOL, DriverReader, SqliteReader, reader_of
 from bothost.export.job import export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
@@ -21,6 +21,7 @@ from bothost.store import Store
 from bothost.store import schema as store_schema
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_keys
+from bothost.store.sqlite_library import sqlite_functions
 
 native = pytest.mark.skipif(sqlite_functions() is None, reason="Python's SQLite does not show its functions")
 
