@@ -333,6 +333,16 @@ class Trainer(ABC):
         """
         raise UsageError(f"{self.name} does not learn from logged hands", advice=f"bothost train {self.name}")
 
+    def gains(
+        self, log: PlayerLog, lineage: Mapping[str, Any], challenger: Model, champion: Model
+    ) -> Iterator[float] | None:
+        """What makes a challenger better than the champion, where it is not winning: of each of many hands of the log
+        that neither has learnt from a number within [-1, 1], above 0 where the challenger was better.
+
+        ``lineage``: the challenger's. None: a match decides. Where ``learns_from_log`` only.
+        """
+        return None
+
 
 class Contestant(msgspec.Struct, frozen=True):
     """One side of a match."""

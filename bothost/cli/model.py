@@ -198,17 +198,24 @@ def _judged(
     match: GateSettings,
     config: Path | None,
 ) -> Verdict | None:
-    """Play for the championship; None where there is no champion."""
+    """Play for the championship, or weigh what the log says; None where there is no champion."""
+    from bothost import rules
     from bothost.cli.arena import build
     from bothost.retrain import gate
+    from bothost.retrain.players import Players
 
     champion = plugins.resolve(strategy.name).model
     if champion is None:
         return None
     if champion.sha256 == model.sha256:
         raise UsageError(f"{strategy.name}:{model.version} is the champion already")
-    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}.jsonl"
     contestants = [f"{strategy.name}:{version}" for version in (model.version, champion.version)]
+    made = registry.version(strategy.name, model.version)
+    log = Players(registry.store, rules.game)
+    found = gate.gains(strategy, log, made.lineage if made is not None else {}, model, champion)
+    if found is not None:
+        return gate.weigh(found, contestants[0], contestants[1], match)
+    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}.jsonl"
     with output.progress(match.deals, " against ".join(contestants)) as advance:
         return gate.play(
             contestants[0],

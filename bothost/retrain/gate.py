@@ -3,11 +3,15 @@
 The match is played on duplicate deals under the arena's sequential test (a betting martingale, valid at every moment
 one cares to look): a challenger that is no better passes with probability at most ``alpha``. It ends as soon as one of
 the two is shown to be better, or after ``deals``; a match that shows nothing refuses.
+
+Where winning is not what a strategy is for, its trainer weighs the two on held-out hands of the log instead
+(``Trainer.gains``), under the same test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,8 @@ import msgspec
 
 from bothost.arena.run import Build, MatchSpec, run_match
 from bothost.errors import BothostError, UsageError
-from bothost.strategy import Strategy
+from bothost.sequential import BettingTest
+from bothost.strategy import Model, PlayerLog, Strategy
 
 Json = dict[str, Any]
 
@@ -28,7 +33,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a match decides."""
 
     deals: int = 2000
-    """At most."""
+    """At most; of held-out hands too."""
     alpha: float = 0.05
     """Probability, at most, that a challenger passes which is no better."""
     seed: int = 0
@@ -47,22 +52,28 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     challenger: str
     champion: str
     deals: int
+    """Or held-out hands."""
     alpha: float
     p_better: float
     """Anytime-valid p-value of "the challenger is no better"."""
     p_worse: float
     figures: Json
-    """The arena's."""
+    """The arena's; of held-out hands the mean ``gain``."""
 
     def __str__(self) -> str:
+        said = "better" if self.better else "worse" if self.p_worse <= self.alpha else "not shown to be better"
+        return (
+            f"{self.challenger} is {said} than {self.champion}: {self._told()}, "
+            f"p = {self.p_better:.4g} that it is no better, where at most {self.alpha:g} passes"
+        )
+
+    def _told(self) -> str:
+        if "gain" in self.figures:
+            return f"{self.deals} held-out hands, on which it gained {self.figures['gain']:+.4f}"
         share, ci = self.figures.get("wp"), self.figures.get("ci95")
         won = "" if share is None else f"it won {share:.3f} of them"
         won += f" (95 % {ci[0]:.3f} … {ci[1]:.3f})" if won and ci else ""
-        said = "better" if self.better else "worse" if self.p_worse <= self.alpha else "not shown to be better"
-        return (
-            f"{self.challenger} is {said} than {self.champion}: {self.deals} deals, {won or 'see its figures'}, "
-            f"p = {self.p_better:.4g} that it is no better, where at most {self.alpha:g} passes"
-        )
+        return f"{self.deals} deals, {won or 'see its figures'}"
 
 
 def play(
@@ -103,6 +114,39 @@ def play(
         p_better=said["p_a_better"],
         p_worse=said["p_b_better"],
         figures=figures,
+    )
+
+
+def gains(
+    strategy: type[Strategy], log: PlayerLog, lineage: Json, challenger: Model, champion: Model
+) -> Iterator[float] | None:
+    """How much better the challenger is on each held-out hand, as its trainer says; None: a match decides."""
+    try:
+        trainer = strategy.trainer()
+    except ImportError:
+        return None
+    if trainer is None or isinstance(trainer, Mapping) or not trainer.learns_from_log:
+        return None
+    return trainer(trainer.Options()).gains(log, lineage, challenger, champion)
+
+
+def weigh(found: Iterator[float], challenger: str, champion: str, settings: GateSettings) -> Verdict:
+    """Decide by what held-out hands say, each a number within [-1, 1]; as soon as they have said enough."""
+    better, worse = BettingTest(alpha=settings.alpha), BettingTest(alpha=settings.alpha)
+    count, total = 0, 0.0
+    for gain in islice(found, settings.deals):
+        count, total = count + 1, total + gain
+        if better.update(0.5 + 0.5 * gain) | worse.update(0.5 - 0.5 * gain):
+            break
+    return Verdict(
+        better=better.rejected,
+        challenger=challenger,
+        champion=champion,
+        deals=count,
+        alpha=settings.alpha,
+        p_better=better.p_value,
+        p_worse=worse.p_value,
+        figures={"gain": total / max(1, count)},
     )
 
 

@@ -63,6 +63,13 @@ def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArr
     return values[chosen] >= best, -np.log(np.maximum(values[chosen], 1e-12))
 
 
+def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
+    """Of each decision the squared distance of the probabilities from what was done, within [0, 2]."""
+    legal, values = samples.legal, probabilities.items.astype(np.float64)
+    done = legal.items == samples.labels[np.repeat(np.arange(len(samples)), np.diff(legal.offsets))]
+    return np.add.reduceat(np.square(values - done), legal.offsets[:-1]) if len(samples) else np.zeros(0)
+
+
 def adapt(
     decisions: Decisions, start: Linear, groups: npt.NDArray[np.integer], candidates: Sequence[float]
 ) -> tuple[Linear, dict[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +23,7 @@ from bothost.training.metrics import Metrics
 from bothost.training.publish import version_of, write_manifest
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
-from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, score
+from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
 from bothost_fm_clone.model import Clone, file_of, load
 from bothost_fm_clone.samples import Decisions, decisions
@@ -70,6 +71,24 @@ class FmCloneTrainer(Trainer):
         Games that this is not about are played as before.
         """
         return self._learn(run, None if start is None or start.path is None else Path(start.path), report)
+
+    def gains(
+        self, log: PlayerLog, lineage: Mapping[str, Any], challenger: Model, champion: Model
+    ) -> Iterator[float] | None:
+        """Of each held-out hand of those whom the challenger imitates, by how much better it foretells their decisions:
+        half the difference of the Brier scores (the squared distances of the probabilities from what was done), in the
+        mean over the hand. A champion that does not play the game takes all moves for equally likely.
+
+        None where the lineage does not say whom it imitates, or where the challenger does not play that game.
+        """
+        told = _imitated(lineage)
+        found = None if told is None or challenger.path is None else _clone_in(Path(challenger.path), told[0])
+        if told is None or found is None:
+            return None
+        game, players = told
+        before = _clone_in(Path(champion.path), game) if champion.path is not None else None
+        held_out = decisions(log.moves(game, players, split="test"), found.encoding)
+        return _hand_gains(found, before or _blank(found.encoding), held_out)
 
     def _learn(self, run: TrainingRun, start: Path | None, report: ReportProgress) -> dict[str, Any]:
         """``start``: the folder of the files of the model to go on from; None: from the package's, or from nothing."""
@@ -194,6 +213,26 @@ class FmCloneTrainer(Trainer):
         version = version_of(place, sorted(path.name for path in place.glob("*.safetensors")), VERSION)
         write_manifest(run.out / "weights", {"v1": version}, {"champion": "v1"}, lineage)
         return {"out": str(run.out), "game": game, **figures}
+
+
+def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
+    """The game and the players (none: all who agreed) of a model's lineage; None where it does not say them."""
+    try:
+        read = [(str(each["game"]), tuple(map(str, each["players"]))) for each in lineage["log"]["read"]]
+    except (KeyError, TypeError):
+        return None
+    # A player's clone may begin from a crowd that was read too.
+    return max(read, key=lambda each: len(each[1]), default=None)
+
+
+def _hand_gains(challenger: Clone, champion: Clone, held_out: Decisions) -> Iterator[float]:
+    if not len(held_out):
+        return
+    samples = held_out.samples
+    before, after = (brier(clone.probabilities_of(samples), samples) for clone in (champion, challenger))
+    gains = (before - after) / 2
+    for hand in np.unique(held_out.hands):
+        yield float(gains[held_out.hands == hand].mean())
 
 
 def _clone_in(folder: Path, game: str) -> Clone | None:

@@ -18,7 +18,7 @@ from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.decide import FmClone, PlayOptions
 from bothost_fm_clone.encode import VERSION, complete, encoding
-from bothost_fm_clone.fit import adapt, score
+from bothost_fm_clone.fit import adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, grow
 from bothost_fm_clone.model import Clone, file_of, load
 from bothost_fm_clone.samples import decisions
@@ -224,8 +224,8 @@ class Log:
                 seat = state.to_act[0]
                 view, player = state.view(seat), ("ada", "bob")[(seat + hand) % 2]
                 action = self.policies[player](view)[0]
-                if not players or player in players:
-                    part = "test" if hand % 4 == 0 else "train"
+                part = "test" if hand % 4 == 0 else "train"
+                if (not players or player in players) and split in (None, part):
                     yield PlayerMove(DOUDIZHU, f"{hand:032x}", part, player, seat, view, view.legal(), action, 0, None)
                 state.apply(seat, action)
 
@@ -288,6 +288,20 @@ def test_a_training_leaves_manifest_lineage_and_models_that_load(trained):
         strategy.player(table(OTHELLO))
     crowd = weights.find(FmClone, "champion", out / "crowd" / "weights")
     assert "doudizhu.safetensors" in crowd.files
+
+
+def test_a_challenger_gains_on_held_out_hands_where_it_foretells_the_player_better(trained):
+    out, _ = trained
+    crowd, ada = (weights.find(FmClone, "champion", out / name / "weights") for name in ("crowd", "ada"))
+    lineage = {"log": {"read": [{"game": "doudizhu", "players": []}, {"game": "doudizhu", "players": ["ada"]}]}}
+    trainer = FmCloneTrainer(TrainOptions())
+    gains = list(trainer.gains(Log(), lineage, ada, crowd))
+    assert len(gains) == 15 and all(-1 <= gain <= 1 for gain in gains)
+    assert np.mean(gains) > 0
+    np.testing.assert_allclose(list(trainer.gains(Log(), lineage, crowd, ada)), np.negative(gains))
+    assert trainer.gains(Log(), {}, ada, crowd) is None
+    lineage = {"log": {"read": [{"game": "othello", "players": ["ada"]}]}}
+    assert trainer.gains(Log(), lineage, ada, crowd) is None  # it is no clone at that game
 
 
 def test_a_crowd_to_clone_a_player_from_has_nothing_of_the_player(tmp_path, monkeypatch):
@@ -465,6 +479,12 @@ def test_a_machine_without_shared_factors_grows_too():
         seed=1,
     )
     assert len(growth.round().pairs) == 2 and isinstance(growth._machine, FactorizationMachine)
+
+
+def test_brier_scores_are_squared_distances():
+    samples = Samples(SparseRows.of([[], []]), SparseRows.of([[0, 2], [1, 2, 3]]), np.array([2, 1], np.int32))
+    odds = SparseRows(samples.legal.offsets, np.array([0.25, 0.75, 0.5, 0.25, 0.25], np.float32))
+    np.testing.assert_allclose(brier(odds, samples), [2 * 0.0625, 0.25 + 2 * 0.0625])
 
 
 def test_file_names():

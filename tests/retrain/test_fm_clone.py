@@ -7,9 +7,11 @@ import pytest
 
 import bothost_fm_clone.train
 from bothost import rules
+from bothost.cli.model import promoted
 from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
+from bothost.retrain.gate import GateRefused, GateSettings, weigh
 from bothost.retrain.job import Request, Tools, retrain
 from bothost.store import Store, consent, schema
 from bothost.store.query import HandQuery
@@ -63,6 +65,24 @@ def test_the_champion_becomes_a_clone_of_the_player_and_plays_other_games_as_bef
     assert not np.array_equal(after["othello"].linear.weights, before["othello"].linear.weights)
     np.testing.assert_array_equal(after["othello"].combinations.pairs, before["othello"].combinations.pairs)
     np.testing.assert_array_equal(after["doudizhu"].linear.weights, before["doudizhu"].linear.weights)
+
+
+def test_the_gate_asks_who_foretells_held_out_hands_better(tools, tmp_path):
+    made = retrain(tools, asked("ada", game="othello"), tmp_path / "job", SILENT)
+    with pytest.raises(GateRefused, match=r"not shown to be better than fm-clone:v1: \d held-out hands"):
+        promoted(tools.plugins, tools.registry, "fm-clone", "champion", GateSettings())
+    consent.record(tools.store, "home", "ada", granted=False)
+    with pytest.raises(UsageError, match="has not agreed"):
+        promoted(tools.plugins, tools.registry, f"fm-clone:{made['version']}", "champion", GateSettings())
+
+
+@pytest.mark.parametrize(("gain", "better", "worse"), [(0.1, True, False), (-0.1, False, True), (0.0, False, False)])
+def test_held_out_hands_are_weighed_until_they_have_said_enough(gain, better, worse):
+    gains = iter([gain, gain * 0.8] * 500)
+    verdict = weigh(gains, "fm-clone:r2", "fm-clone:r1", GateSettings(deals=800))
+    assert (verdict.better, verdict.p_better <= 0.05, verdict.p_worse <= 0.05) == (better, better, worse)
+    assert verdict.deals < 200 if better or worse else verdict.deals == 800
+    assert f"{verdict.deals} held-out hands" in str(verdict) and f"{verdict.figures['gain']:+.4f}" in str(verdict)
 
 
 def test_nobody_is_learnt_from_who_did_not_agree(tools, tmp_path):
