@@ -140,10 +140,11 @@ def rule_choice(view: View) -> tuple[int, str]:
 
 
 def log_likelihood(view: View, deal: State) -> float:
-    """Log of the probability of all that the other seats did, were the hands as in ``deal``, a sample of the view.
+    """How well ``deal``, a sample of the view, explains all that the other seats did: a log likelihood.
 
-    Players are taken to like what the rule player likes, more or less: see ``cpp/doudizhu/belief.h``. 0 where the view
-    does not know the history, minus infinity of hands that could not have played so.
+    Each of them may be one of a few types of players, and a play counts for a part of its probability: see
+    ``cpp/doudizhu/belief.h``. 0 where the view does not know the history, minus infinity of hands that could not have
+    played so.
     """
     if not isinstance(deal, _native.State):
         raise TypeError("the deal is not one of Dou Dizhu")

@@ -98,7 +98,7 @@ double likelihood(const AnyView& view, const AnyState& deal) {
   const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
   const auto* state = dynamic_cast<const erased::StateOf<Doudizhu>*>(&deal);
   if (!own || !state) throw nb::type_error("view and state must be ones of Dou Dizhu");
-  return log_likelihood(own->native(), state->native(), {});
+  return explain(own->native(), state->native()).log_likelihood();
 }
 
 }  // namespace

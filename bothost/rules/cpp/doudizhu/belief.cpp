@@ -3,34 +3,91 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "doudizhu/policy.h"
+#include "doudizhu/rhcp.h"
 
 namespace bothost::doudizhu {
 namespace {
 
-/// Log of the probability that a player of this taste plays `action`, one of `moves`.
-double log_probability(const Sight& sight, std::span<const Action> moves, Action action, const Taste& taste) {
+/// Half points of preference by which a play is e times as likely, for `taste`.
+constexpr double kTemperature = 6.0;
+/// Share of plays that are none of the type's, but any legal one.
+constexpr double kChance = 0.1;
+/// How much a play counts, as a power of its probability: no type is the player's own, one misunderstanding
+/// makes the next likely, and few deals stand for all. Whole likelihoods leave a handful of deals, and
+/// estimate the hands worse.
+constexpr double kTrust = 0.6;
+constexpr std::array<double, kTypes> kPrior{1.0 / 3, 1.0 / 3, 1.0 / 3};
+
+/// Adds the logs of the probabilities that a player of each type plays `action`, one of `moves`.
+void add_logs(const Sight& sight, std::span<const Action> moves, Action action,
+              std::array<double, kTypes>& logs) {
   thread_local std::vector<float> likes;
   likes.resize(moves.size());
   preferences(sight, moves, likes);
-  const float most = *std::max_element(likes.begin(), likes.end());
+  const auto most = std::max_element(likes.begin(), likes.end());
   double sum = 0, own = 0;
   for (std::size_t i = 0; i < moves.size(); ++i) {
-    const double weight = std::exp((likes[i] - most) / taste.temperature);
+    const double weight = std::exp((likes[i] - *most) / kTemperature);
     sum += weight;
     if (moves[i] == action) own = weight;
   }
-  const double n = static_cast<double>(moves.size());
-  return std::log((1 - taste.chance) * own / sum + taste.chance / n);
+  const Action preferred = moves[static_cast<std::size_t>(most - likes.begin())];
+  const bool by_partition = choose_by_partition(sight, moves).action == action;
+  const std::array<double, kTypes> shares{own / sum, preferred == action ? 1.0 : 0.0,
+                                          by_partition ? 1.0 : 0.0};
+  for (std::size_t type = 0; type < kTypes; ++type)
+    logs[type] +=
+        kTrust * std::log((1 - kChance) * shares[type] + kChance / static_cast<double>(moves.size()));
+}
+
+/// Probabilities of a seat's types, times a factor; `most` is the log of the factor's inverse.
+std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, double most) {
+  std::array<double, kTypes> out{};
+  for (std::size_t type = 0; type < kTypes; ++type) out[type] = kPrior[type] * std::exp(logs[type] - most);
+  return out;
 }
 
 }  // namespace
 
-double log_likelihood(const View& view, const State& deal, const Taste& taste) {
+double Explanation::log_likelihood() const {
+  double out = 0;
+  for (const auto& logs : logs_) {
+    const double most = *std::max_element(logs.begin(), logs.end());
+    if (most == -std::numeric_limits<double>::infinity()) return most;
+    const auto w = weights(logs, most);
+    out += most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
+  }
+  return out;
+}
+
+Types Explanation::draw(Rng& rng) const {
+  Types out{};
+  if (!known_) return out;
+  for (std::size_t seat = 0; seat < kSeats; ++seat) {
+    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()));
+    double at = rng.uniform() * std::accumulate(w.begin(), w.end(), 0.0);
+    std::size_t type = 0;
+    while (type + 1 < kTypes && (at -= w[type]) >= 0) ++type;
+    out[seat] = static_cast<Type>(type);
+  }
+  return out;
+}
+
+Action choose_as(Type type, const Sight& sight, Rng& rng, double noise) {
+  if (type != Type::partition) return choose_quickly(sight, rng, noise);
+  if (noise > 0 && rng.uniform() < noise) return choose_quickly(sight, rng, 1.0);
+  return choose_by_partition(sight).action;
+}
+
+Explanation explain(const View& view, const State& deal) {
+  Explanation out;
   const Public& seen = view.table();
-  if (!seen.complete || seen.phase != Phase::play) return 0.0;
+  if (!seen.complete || seen.phase != Phase::play) return out;
+  out.known_ = seen.size > seen.calls;
   const auto& u = Universe::get();
   thread_local std::vector<Action> room(kMoveRoom);
   std::array<Cards, kSeats> hands{deal.dealt(0), deal.dealt(1), deal.dealt(2)};
@@ -40,12 +97,14 @@ double log_likelihood(const View& view, const State& deal, const Taste& taste) {
   for (int i = 0; i < seen.calls; ++i)
     table.call(table.turn, seen.history[static_cast<std::size_t>(i)], view.rules());
   table.show_bottom(deal.bottom());
-  double out = 0;
   for (int i = seen.calls; i < seen.size; ++i) {
     const Action action = seen.history[static_cast<std::size_t>(i)];
     const Seat seat = table.turn;
     Cards& hand = hands[static_cast<std::size_t>(seat)];
-    if (!contains(hand, u[action].cards)) return -std::numeric_limits<double>::infinity();
+    if (!contains(hand, u[action].cards)) {
+      out.logs_[static_cast<std::size_t>(seat)].fill(-std::numeric_limits<double>::infinity());
+      return out;
+    }
     if (seat != view.seat()) {
       const Generator generator(hand, view.rules().allowed);
       Action* const end =
@@ -53,7 +112,8 @@ double log_likelihood(const View& view, const State& deal, const Taste& taste) {
       const std::span<const Action> moves{room.data(), end};
       const Cards unseen = kDeck - hand - table.played[0] - table.played[1] - table.played[2];
       if (moves.size() > 1)
-        out += log_probability({view.rules(), table, seat, hand, unseen}, moves, action, taste);
+        add_logs({view.rules(), table, seat, hand, unseen}, moves, action,
+                 out.logs_[static_cast<std::size_t>(seat)]);
     }
     hand -= u[action].cards;
     table.play(seat, action, u[action]);

@@ -44,13 +44,18 @@ struct Doudizhu {
   static Action playout_action(const State& state, Seat seat, Rng& rng, double noise) {
     return doudizhu::choose_quickly(doudizhu::Sight::of(state, seat), rng, noise);
   }
+  using Types = doudizhu::Types;
+  static Action playout_action(const State& state, Seat seat, const Types& types, Rng& rng, double noise) {
+    return doudizhu::choose_as(types[static_cast<std::size_t>(seat)], doudizhu::Sight::of(state, seat), rng,
+                               noise);
+  }
   static void preferences(const State& state, Seat seat, std::span<const Action> actions,
                           std::span<float> out) {
     doudizhu::preferences(doudizhu::Sight::of(state, seat), actions, out);
   }
 
-  static double log_likelihood(const View& view, const State& deal) {
-    return doudizhu::log_likelihood(view, deal, {});
+  static doudizhu::Explanation explain(const View& view, const State& deal) {
+    return doudizhu::explain(view, deal);
   }
 
   static void encode_oracle(const State& state, Seat seat, int block, float* out) {

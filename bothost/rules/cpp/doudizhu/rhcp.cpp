@@ -127,12 +127,10 @@ class Partitioner {
 }  // namespace
 
 Choice choose_by_partition(const Sight& s) {
-  if (s.table.phase == Phase::bid) return choose(s);
-  thread_local std::vector<Action> room(kMoveRoom);
-  const Generator generator(s.hand, s.rules.allowed);
-  const auto* const end = s.table.last == 0 ? generator.lead(room.data())
-                                            : generator.follow(Universe::get()[s.table.last], room.data());
-  const std::span<const Action> legal{room.data(), end};
+  return s.table.phase == Phase::bid ? choose(s) : choose_by_partition(s, legal_actions(s));
+}
+
+Choice choose_by_partition(const Sight& s, std::span<const Action> legal) {
   if (legal.size() == 1) return {legal[0], legal[0] == kPass ? "nothing beats it" : "only move"};
   const Partitioner partitioner(s, legal);
   return s.table.last == 0 ? partitioner.lead() : partitioner.follow();

@@ -17,5 +17,7 @@ namespace bothost::doudizhu {
 /// The RHCP player's action; the seat must be to act. Deterministic; tens of microseconds. Calls are the rule
 /// player's.
 Choice choose_by_partition(const Sight& sight);
+/// The same of plays, all of which are `legal`.
+Choice choose_by_partition(const Sight& sight, std::span<const Action> legal);
 
 }  // namespace bothost::doudizhu

@@ -21,12 +21,27 @@ template <class G>
 concept HasPreferences = requires(const typename G::State& state, Seat seat, std::span<const Action> actions,
                                   std::span<float> out) { G::preferences(state, seat, actions, out); };
 
-/// Log of how likely the others would have done what the view saw, were the hidden cards as in `deal`, a
-/// sample of the view: deals are weighted by it.
-///   double G::log_likelihood(view, deal)
+/// How well it explains what the view saw of the others that the hidden cards are as in `deal`, a sample of
+/// the view: deals are weighted by its likelihood. With a deal come types that the players may be of in it,
+/// `G::Types`, and playouts take them to be so.
+///   Explanation G::explain(view, deal), with double log_likelihood() and G::Types draw(rng)
+///   Action G::playout_action(state, seat, types, rng, noise)
 template <class G>
-concept HasLikelihood = requires(const typename G::View& view, const typename G::State& deal) {
-  { G::log_likelihood(view, deal) } -> std::convertible_to<double>;
+concept HasLikelihood = requires(const typename G::View& view, const typename G::State& deal, Seat seat,
+                                 const typename G::Types& types, Rng& rng) {
+  { G::explain(view, deal).log_likelihood() } -> std::convertible_to<double>;
+  { G::explain(view, deal).draw(rng) } -> std::same_as<typename G::Types>;
+  { G::playout_action(deal, seat, types, rng, 0.0) } -> std::same_as<Action>;
+};
+
+struct NoTypes {};
+template <class G>
+struct TypesOf {
+  using type = NoTypes;
+};
+template <HasLikelihood G>
+struct TypesOf<G> {
+  using type = typename G::Types;
 };
 
 /// The side that a seat is on, where a game has sides; else every seat is its own.

@@ -71,12 +71,14 @@ class Worker {
     if constexpr (HasLikelihood<G>) {
       if (options_.belief == 0 || !believed_.empty()) return;
       std::vector<State> deals;
+      std::vector<decltype(G::explain(root_, std::declval<State>()))> explanations;
       std::vector<double> weights;
       double most = -std::numeric_limits<double>::infinity(), sum = 0;
       do {
         Rng rng = Rng::stream(deals_seed_, deals.size());
         deals.push_back(root_.sample(rng));
-        weights.push_back(G::log_likelihood(root_, deals.back()));
+        explanations.push_back(G::explain(root_, deals.back()));
+        weights.push_back(explanations.back().log_likelihood());
         most = std::max(most, weights.back());
       } while (deals.size() < wanted && Clock::now() < until);
       for (double& weight : weights) sum += weight = std::exp(weight - most);
@@ -84,9 +86,10 @@ class Worker {
       double at = rng_.uniform(), reached = 0;
       for (std::size_t i = 0; i < n; ++i) {
         reached += weights[i] / sum * static_cast<double>(n);
-        for (; at < reached && believed_.size() < n; at += 1.0) believed_.push_back(deals[i]);
+        for (; at < reached && believed_.size() < n; at += 1.0)
+          believed_.push_back({deals[i], explanations[i].draw(rng_)});
       }
-      while (believed_.size() < n) believed_.push_back(deals.back());
+      while (believed_.size() < n) believed_.push_back({deals.back(), explanations.back().draw(rng_)});
       rng_.shuffle(believed_.begin(), believed_.end());
     }
   }
@@ -99,9 +102,10 @@ class Worker {
     NodeId node = tree_.root();
     legal_ = root_legal_;
     matches(node, root_.seat());
-    if (options_.widening > 0) prefer(node, [&] { return deal(0); });
+    if (options_.widening > 0) prefer(node, [&] { return deal(0).state; });
     const std::uint32_t first = committed_ == kNoAction ? choose(node) : committed_edge(node);
-    State state = deal(tree_[node].edges[first].visits);
+    auto [state, types] = deal(tree_[node].edges[first].visits);
+    types_ = types;
     bool open = step(state, node, root_.seat(), first);
     while (open && !state.terminal()) {
       const Seat seat = actor(state);
@@ -191,7 +195,7 @@ class Worker {
   std::uint32_t select(NodeId node, const State& state, Seat seat) {
     if constexpr (HasPlayoutPolicy<G>) {
       if (options_.others == Others::policy && seat != root_.seat()) {
-        const Action action = G::playout_action(state, seat, rng_, options_.playout_noise);
+        const Action action = by_policy(state, seat);
         const auto at = std::lower_bound(legal_.begin(), legal_.end(), action) - legal_.begin();
         return indices_[static_cast<std::size_t>(at)];
       }
@@ -200,12 +204,24 @@ class Worker {
     return choose(node);
   }
 
-  State deal(std::uint64_t index) {
-    if (HasLikelihood<G> && options_.belief > 0) {
-      return believed_[index % believed_.size()];
-    }
+  /// A deal, and what the players are in it.
+  struct Believed {
+    State state;
+    typename TypesOf<G>::type types;
+  };
+
+  Believed deal(std::uint64_t index) {
+    if (HasLikelihood<G> && options_.belief > 0) return believed_[index % believed_.size()];
     Rng rng = Rng::stream(deals_seed_, index);
-    return root_.sample(rng);
+    return {root_.sample(rng), {}};
+  }
+
+  Action by_policy(const State& state, Seat seat)
+    requires HasPlayoutPolicy<G>
+  {
+    if constexpr (HasLikelihood<G>)
+      if (seat != root_.seat()) return G::playout_action(state, seat, types_, rng_, options_.playout_noise);
+    return G::playout_action(state, seat, rng_, options_.playout_noise);
   }
 
   std::uint32_t committed_edge(NodeId node) const {
@@ -320,7 +336,7 @@ class Worker {
       const Seat seat = actor(state);
       if constexpr (HasPlayoutPolicy<G>) {
         if (options_.playout == Playout::rule) {
-          state.apply_legal(seat, G::playout_action(state, seat, rng_, options_.playout_noise), NoEvents{});
+          state.apply_legal(seat, by_policy(state, seat), NoEvents{});
           continue;
         }
       }
@@ -372,7 +388,9 @@ class Worker {
   /// Deal n is stream n of this family.
   std::uint64_t deals_seed_;
   /// Deals drawn by their likelihood, in random order.
-  std::vector<State> believed_;
+  std::vector<Believed> believed_;
+  /// Of the deal of this iteration.
+  typename TypesOf<G>::type types_{};
   ActionList root_legal_;
   Action committed_ = kNoAction;
   std::vector<float> preferences_;
