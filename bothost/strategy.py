@@ -157,9 +157,17 @@ class Strategy(ABC):
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``options`` in a route, a frozen msgspec Struct that forbids unknown fields."""
 
+    evaluators: ClassVar[tuple[str, ...]] = ()
+    """Options that hold the address of an :class:`Evaluator`, "" for none. It is resolved and made as routes are, and
+    handed to ``use_evaluator``."""
+
     def __init__(self, options: Any, model: Model | None = None) -> None:
         self.options = options
         self.model = model
+
+    def use_evaluator(self, option: str, evaluator: Evaluator) -> None:
+        """What the option, one of ``evaluators``, names; before the first player is asked for."""
+        return None
 
     @classmethod
     def supports(cls, game: Game) -> bool:
@@ -190,6 +198,18 @@ class Strategy(ABC):
     def close(self) -> None:
         """No more players will be asked for."""
         return None
+
+
+class Evaluator(Strategy):
+    """A strategy that can tell what actions are worth, for the searches of others to build on."""
+
+    @abstractmethod
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
+        """Of each view, whose seat is asked, the expected utility of each of its ``legal`` actions: float32, within
+        [-1, 1], for the side of that seat; twice its chance to win less one where hands are won or lost.
+
+        One inference for all of them. Called by many threads at once.
+        """
 
 
 class PlayerMove(msgspec.Struct, frozen=True):

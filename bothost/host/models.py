@@ -203,7 +203,7 @@ class ModelWatch:
         try:
             resolved = await loop.run_in_executor(self._thread, self._plugins.resolve, address, options)
             sha256 = resolved.model.sha256 if resolved.model is not None else None
-            if now is not None and now.sha256 == sha256:
+            if now is not None and now.resolved.pinned == resolved.pinned:
                 return None
             if time.monotonic() - self._refused.get((address, repr(options), sha256 or ""), -AGAIN_S) < AGAIN_S:
                 return None

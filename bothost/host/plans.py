@@ -136,7 +136,7 @@ class Plans:
         """Let an address stand for this from now on; live hands keep what they have. Returns the one of its version
         that is there already, if there is one."""
         asked = _asked(address, options)
-        loaded = self._loaded.setdefault((*asked, loaded.version, loaded.sha256), loaded)
+        loaded = self._loaded.setdefault((*asked, loaded.version, loaded.resolved.pinned), loaded)
         if len(self._recent) > 1000:
             self._recent.clear()
         self._recent[asked] = (self._clock(), loaded, options)

@@ -26,6 +26,7 @@ from bothost.host.process_messages import (
     Ask,
     Begin,
     Forget,
+    Making,
     decode_answer,
     frame,
 )
@@ -108,12 +109,10 @@ class ProcessStrategy(Strategy):
         self._ready = False
         self.starts += 1
         self._process, self._connection = self._spares.take()
-        strategy, folder = self._resolved.strategy, self._limits.plugins_dir
+        folder = self._limits.plugins_dir
         begin = Begin(
-            strategy.__module__,
-            strategy.__qualname__,
-            msgspec.to_builtins(self._resolved.options),
-            msgspec.to_builtins(self._resolved.model),
+            _making(self._resolved),
+            {option: _making(evaluator) for option, evaluator in self._resolved.evaluators.items()},
             None if folder is None else str(folder.absolute()),
             [str(Path(entry).absolute()) for entry in sys.path],
         )
@@ -234,6 +233,12 @@ class ProcessStrategy(Strategy):
         used = rss_bytes(self.pid)
         if used > self._limits.memory_bytes:
             raise ProcessFailed(f"the process used {used >> 20} MiB, more than {self._limits.memory_bytes >> 20}")
+
+
+def _making(resolved: Resolved) -> Making:
+    strategy = resolved.strategy
+    options, model = msgspec.to_builtins(resolved.options), msgspec.to_builtins(resolved.model)
+    return Making(strategy.__module__, strategy.__qualname__, options, model)
 
 
 class _Player(Player):

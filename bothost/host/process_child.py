@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from bothost import rules
-from bothost.host.process_messages import LENGTH, Answer, Ask, Begin, Forget, decode_request, frame
-from bothost.plugins import Plugins
+from bothost.host.process_messages import LENGTH, Answer, Ask, Begin, Forget, Making, decode_request, frame
+from bothost.plugins import Plugins, made
 from bothost.rules.game import Game
 from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
 
@@ -73,10 +73,8 @@ class Child:
     def _make(self, message: Begin) -> None:
         sys.path[:] = message.path
         self._plugins = Plugins.load(Path(message.plugins_dir) if message.plugins_dir else None)
-        made: type[Strategy] = operator.attrgetter(message.name)(importlib.import_module(message.module))
-        options = msgspec.convert(message.options, made.Options)
-        model = None if message.model is None else msgspec.convert(message.model, Model)
-        self._strategy = made(options, model)
+        evaluators = {option: _instance(making) for option, making in message.evaluators.items()}
+        self._strategy = made(_instance(message.strategy), evaluators)
 
     def _answer(self, ask: Ask) -> Answer:
         try:
@@ -110,6 +108,13 @@ class Child:
             game = factory(**options) if factory is not None else rules.game(name, **options)
             self._games[key] = game
         return game
+
+
+def _instance(making: Making) -> Strategy:
+    strategy: type[Strategy] = operator.attrgetter(making.name)(importlib.import_module(making.module))
+    options = msgspec.convert(making.options, strategy.Options)
+    model = None if making.model is None else msgspec.convert(making.model, Model)
+    return strategy(options, model)
 
 
 def plain(decision: Decision) -> dict[str, Any]:

@@ -12,14 +12,22 @@ MOST_BYTES = 64 * 1024 * 1024
 """A longer message is not believed."""
 
 
-class Begin(msgspec.Struct, frozen=True, tag=True):
-    """The first message: which strategy this process is for."""
+class Making(msgspec.Struct, frozen=True):
+    """What a strategy is made from."""
 
     module: str
     name: str
     """Qualified name of the class in ``module``."""
     options: Any
     model: Any
+
+
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """The first message: which strategy this process is for."""
+
+    strategy: Making
+    evaluators: dict[str, Making]
+    """By the option that names them."""
     plugins_dir: str | None
     path: list[str]
     """``sys.path`` of the host."""

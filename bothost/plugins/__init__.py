@@ -6,7 +6,7 @@
 >>> for failure in plugins.failures: print(failure.plugin, failure.cause)
 """
 
-from bothost.plugins.address import AliasResolver, Resolved, check_options, resolve, settle
+from bothost.plugins.address import AliasResolver, Resolved, check_options, evaluators_of, made, resolve, settle
 from bothost.plugins.check import check_settings
 from bothost.plugins.discover import Failure, Found
 from bothost.plugins.manager import Plugins, require
@@ -20,6 +20,8 @@ __all__ = [
     "Resolved",
     "check_options",
     "check_settings",
+    "evaluators_of",
+    "made",
     "model_sha256",
     "require",
     "resolve",

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bothost.config import nearest, problems
-from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
+from bothost.errors import BothostError, ConfigError, ConfigErrors, ModelError, StrategyNotFound
 from bothost.plugins import weights
 from bothost.plugins.discover import Failure
-from bothost.strategy import Model, Strategy
+from bothost.strategy import Evaluator, Model, Strategy
 
 if TYPE_CHECKING:
     from bothost.plugins.manager import Plugins
@@ -41,10 +41,19 @@ class Resolved(msgspec.Struct, frozen=True):
     model: Model | None = None
     level: str | None = None
     """The level that the address names, where it names one."""
+    evaluators: Mapping[str, Resolved] = {}
+    """Option → what it names, of the strategy's ``evaluators``."""
+
+    @property
+    def pinned(self) -> tuple[str | None, ...]:
+        """The sha256 of the model and of those of the evaluators: equal ones play alike."""
+        return tuple(
+            each.model.sha256 if each.model is not None else None for each in (self, *self.evaluators.values())
+        )
 
     def make(self) -> Strategy:
         """An instance of the strategy. Whatever its constructor raises, passes."""
-        return self.strategy(self.options, self.model)
+        return made(self.strategy(self.options, self.model), {key: to.make() for key, to in self.evaluators.items()})
 
 
 def resolve(
@@ -67,7 +76,40 @@ def resolve(
         advice = why_missing(plugins.failures, name, plugins.strategies)
         raise StrategyNotFound(name, advice=advice)
     model, level = _version(plugins, strategy, alias, where)
-    return Resolved(address, strategy, settle(strategy, model, given), model, level)
+    settled = settle(strategy, model, given)
+    return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
+
+
+def evaluators_of(plugins: Plugins, strategy: type[Strategy], options: Any) -> dict[str, Resolved]:
+    """What the options name that hold addresses of evaluators. Raises ConfigError, with the option as its key."""
+    out = {}
+    for option in strategy.evaluators:
+        address = getattr(options, option)
+        if not address:
+            continue
+        try:
+            found = resolve(plugins, address)
+        except BothostError as error:
+            message = f"{strategy.name}: {error}"
+            raise ConfigError(message, key=f"options.{option}", value=address, advice=error.advice) from error
+        if found.strategy.evaluators or not issubclass(found.strategy, Evaluator):
+            able = sorted(name for name, each in plugins.strategies.items() if issubclass(each, Evaluator))
+            raise ConfigError(
+                f"{strategy.name}: {found.strategy.name} is no evaluator",
+                key=f"options.{option}",
+                value=address,
+                advice=f'evaluators: {", ".join(able) or "none is installed"}; or "" for none',
+            )
+        out[option] = found
+    return out
+
+
+def made(strategy: Strategy, evaluators: Mapping[str, Strategy]) -> Strategy:
+    """The strategy, with its evaluators handed to it."""
+    for option, evaluator in evaluators.items():
+        assert isinstance(evaluator, Evaluator)  # evaluators_of saw to it
+        strategy.use_evaluator(option, evaluator)
+    return strategy
 
 
 def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, Any]) -> Any:

@@ -21,8 +21,7 @@ import msgspec
 import numpy as np
 
 from bothost.errors import ModelError, StoreError
-from bothost.plugins import Plugins, require, settle, weights
-from bothost.plugins.address import Resolved
+from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.rules.game import Game, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.records import DecisionRecord
@@ -174,7 +173,9 @@ class Replayer:
             else:
                 cls = require(self._plugins, self._plugins.strategies, "strategy", name)
                 model = self._model(cls, sha256)
-                resolved = Resolved(name, cls, settle(cls, model, options), model)
+                settled = settle(cls, model, options)
+                evaluators = evaluators_of(self._plugins, cls, settled)
+                resolved = Resolved(name, cls, settled, model, evaluators=evaluators)
             made = self._made[name, sha256] = resolved.make()
         return made
 

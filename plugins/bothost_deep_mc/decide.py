@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Reproduction, Request, Table, Trainer
 from bothost.inference import Session, draw
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_deep_mc.encode import CARD_FEATURES, ROLES, VERSION, encode, roles, supports
@@ -28,7 +28,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("temperature must be within 0 and 100")
 
 
-class DeepMc(Strategy):
+class DeepMc(Evaluator):
     """Plays Dou Dizhu by the values that a network of its role gives all legal moves, without any search.
 
     ``values`` and ``value`` of its decisions are expected utilities in [-1, 1] of its side: twice the chance to win
@@ -73,14 +73,14 @@ class DeepMc(Strategy):
 
     def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
         """One inference for all requests of a role."""
-        values = self.infer([request.view for request in requests], [request.legal for request in requests])
+        values = self.action_values([request.view for request in requests], [request.legal for request in requests])
         return [
             cast(DeepMcPlayer, request.player).choose(request.view, request.legal, own)
             for request, own in zip(requests, values, strict=True)
         ]
 
-    def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
-        """Values of all legal moves of each view."""
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        """Values of all legal moves of each view, one inference for each role."""
         if not views:
             return []
         every = encode(views, legal)
@@ -106,7 +106,7 @@ class DeepMcPlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self.choose(view, legal, self.strategy.infer([view], [legal])[0])
+        return self.choose(view, legal, self.strategy.action_values([view], [legal])[0])
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The values themselves take less than a millisecond."""

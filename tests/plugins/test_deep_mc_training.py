@@ -263,7 +263,7 @@ def test_published_levels_play_what_was_learnt(tmp_path):
             views.append(state.view(state.to_act[0]))
             state.apply(views[-1].seat, int(state.legal(views[-1].seat)[0]))
     legal = [view.legal() for view in views]
-    found = strategy.infer(views, legal)
+    found = strategy.action_values(views, legal)
     net = seeded(SIZES, 0)
     net.load_state_dict(parameters(tmp_path / "out"))
     every = encode(views, legal)
