@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
+from bothost_doudizhu_mcts.evaluated import search_on
 from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
@@ -37,6 +38,7 @@ class DoudizhuMcts(Strategy):
     games = ("doudizhu",)
     execution = "thread"
     needs_search_thread = True
+    evaluators = ("evaluator",)
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions
 
     options: PlayOptions
@@ -44,6 +46,10 @@ class DoudizhuMcts(Strategy):
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         self.network = self._network(model)
+        self.evaluator: Evaluator | None = None
+
+    def use_evaluator(self, option: str, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
 
     def _network(self, model: Model | None) -> Network | None:
         if self.options.cnn == "off":
@@ -85,6 +91,8 @@ class Thought(msgspec.Struct):
     seed: int
     told: int
     """Length of the history at its root."""
+    evaluator: Evaluator | None
+    """Who values its leaves; None: playouts do."""
     action: int | None = None
     """What was played at its root."""
 
@@ -94,6 +102,9 @@ class DoudizhuMctsPlayer(Player):
 
     def __init__(self, strategy: DoudizhuMcts, table: Table) -> None:
         self.network = strategy.network
+        self.evaluator = strategy.evaluator
+        if self.evaluator is not None and not self.evaluator.supports(table.game):
+            self.evaluator = None
         self.options = strategy.options
         self.table = table
         self.thought: Thought | None = None
@@ -109,14 +120,14 @@ class DoudizhuMctsPlayer(Player):
         pondered, thought = int(stats.get("pondered", 0)), self.thought
         if pondered and thought is not None and thought.action is not None:
             thought.search.commit(thought.action)
-            thought.search.run(iterations=pondered)
+            search_on(thought.search, thought.evaluator, iterations=pondered)
         return self._decide(view, legal, Budget(math.inf), pondered, stats)
 
     def _decide(
         self, view: View, legal: ActionArray, budget: Budget, pondered: int, logged: Mapping[str, Any] | None
     ) -> Decision:
         """``logged``: the statistics of a decision that is made again."""
-        told = {"pondered": pondered} if pondered else {}
+        told: dict[str, Any] = {"pondered": pondered} if pondered else {}
         known = view.to_json()
         only = _without_search(view, legal, known["hand"])
         if only is not None:
@@ -131,17 +142,19 @@ class DoudizhuMctsPlayer(Player):
         if network is not None and self.options.utility == "win":
             thought.search.set_root_priors(network.values(view, legal))
         if logged is None:
-            self._run(thought.search, watch)
+            self._run(thought, watch)
         else:
-            _run_again(thought.search, watch, logged)
+            _run_again(thought, watch, logged)
         decision = _decision(view, legal, thought, watch)
+        if thought.evaluator is not None:
+            told = {**told, "evaluator": _named(thought.evaluator)}
         if network is not None:
             decision.model_sha256, decision.encoder_version = network.sha256, network.version
         thought.action = decision.action
         decision.stats = {**(decision.stats or {}), "reused_visits": reused, **told}
         if self.options.ponder and logged is None and watch.done > 0:
             thought.search.commit(decision.action)
-            self.pondering = Pondering(thought.search)
+            self.pondering = Pondering(thought.search, thought.evaluator)
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
@@ -162,7 +175,8 @@ class DoudizhuMctsPlayer(Player):
     def _think_of(self, view: View, known: dict[str, Any]) -> tuple[Thought, int]:
         """The search with its root at this view, and how many visits it brings along."""
         native = cast(NativeView, view)
-        options = self.options.of_search(view.game, view.phase)
+        evaluator = self.evaluator if self.options.evaluates(view.phase) else None
+        options = self.options.of_search(view.game, view.phase, evaluated=evaluator is not None)
         history: Sequence[tuple[int, str]] = known["history"]
         old = self.thought
         if (
@@ -179,34 +193,34 @@ class DoudizhuMctsPlayer(Player):
             self.thought = msgspec.structs.replace(old, told=len(history), action=None)
             return self.thought, reused
         seed = (self.table.seed + 0x9E3779B97F4A7C15 * view.seq) % 2**63
-        self.thought = Thought(search(view, seed, **options), options, seed, len(history))
+        self.thought = Thought(search(view, seed, **options), options, seed, len(history), evaluator)
         return self.thought, 0
 
     def _watch(self, ms: float) -> Stopwatch:
         return Stopwatch(ms, self.options.iterations or (DEFAULT_ITERATIONS if math.isinf(ms) else math.inf))
 
-    def _run(self, tree: Search, watch: Stopwatch) -> None:
+    def _run(self, thought: Thought, watch: Stopwatch) -> None:
         """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
+        tree = thought.search
         if self.options.belief > 0 and math.isinf(watch.ms):
             tree.believe(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
         while not watch.over():
             before = tree.iterations
-            left = watch.left_ms()
-            tree.run(
-                iterations=int(min(SLICE, watch.iterations - watch.done)), ms=left if math.isfinite(left) else None
-            )
+            slice_of = int(min(SLICE, watch.iterations - watch.done))
+            search_on(tree, thought.evaluator, iterations=slice_of, ms=watch.left_ms())
             watch.done += tree.iterations - before
             first, second = _most_visited(tree)
             if first - second > watch.left_iterations():
                 break
 
 
-def _run_again(tree: Search, watch: Stopwatch, logged: Mapping[str, Any]) -> None:
+def _run_again(thought: Thought, watch: Stopwatch, logged: Mapping[str, Any]) -> None:
     if logged.get("deals"):
-        tree.believe(logged["deals"])
-    if logged["iterations"]:
-        tree.run(iterations=logged["iterations"])
-    watch.done = logged["iterations"]
+        thought.search.believe(logged["deals"])
+    while watch.done < logged["iterations"]:  # in slices as then: batches of leaves end with them
+        slice_of = min(SLICE, logged["iterations"] - watch.done)
+        search_on(thought.search, thought.evaluator, iterations=slice_of)
+        watch.done += slice_of
 
 
 def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str] | None:
@@ -236,6 +250,11 @@ def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Dec
         model_sha256=network.sha256,
         encoder_version=network.version,
     )
+
+
+def _named(evaluator: Evaluator) -> str:
+    model = evaluator.model
+    return evaluator.name if model is None else f"{evaluator.name}:{model.version} {model.sha256}"
 
 
 def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:

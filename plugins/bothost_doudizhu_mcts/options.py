@@ -32,8 +32,13 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cnn: Literal["on", "off", "only"] = "off"
     """Whether the network's values of the legal moves begin the tree (where there is a network), or are all there is:
     then a move takes a millisecond or two. Bids are searched for in any case. Off: the search alone was no weaker."""
+    evaluator: str = "deep-mc"
+    """Address of a strategy that values the search's own choices, as in "deep-mc" or "deep-mc:level-2"; "": none. Not
+    asked about bids, nor where the network or ``points`` guide the search, nor with several ``threads``."""
+    mixing: float = 0.0
+    """Part of a position's value that a playout gives, where the evaluator gives the rest."""
     prior_visits: float = 20.0
-    """Visits that the network's value of a move counts for."""
+    """Visits that the value of a move counts for, the evaluator's or the network's."""
     utility: Literal["win", "points"] = "win"
     """What is searched for: to win the hand, or points (with bombs and spring). Bids are searched for points."""
     threads: int = 1
@@ -58,13 +63,21 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("widening must be within 0 and 1,000")
         if not 0.0 <= self.prior_visits <= 1e6:
             raise ValueError("prior_visits must be within 0 and 1,000,000")
+        if not 0.0 <= self.mixing <= 1.0:
+            raise ValueError("mixing must be within 0 and 1")
         if not 1 <= self.threads <= 64:
             raise ValueError("threads must be within 1 and 64")
 
-    def of_search(self, game: Game, phase: str) -> dict[str, Any]:
-        """Options of :func:`bothost.rules.search` for a decision of this phase."""
+    def evaluates(self, phase: str) -> bool:
+        """Whether an evaluator is asked in a decision of this phase."""
+        return phase == "play" and self.cnn == "off" and self.utility == "win" and self.threads == 1
+
+    def of_search(self, game: Game, phase: str, *, evaluated: bool = False) -> dict[str, Any]:
+        """Options of :func:`bothost.rules.search` for a decision of this phase; ``evaluated``: by an evaluator."""
         points = game.rules["scoring"] == "points" and (self.utility == "points" or phase == "bid")
         return {
+            "leaf": "evaluator" if evaluated else "rollout",
+            "mixing": self.mixing,
             "exploration": self.exploration,
             "playout": self.playout,
             "playout_noise": self.noise,

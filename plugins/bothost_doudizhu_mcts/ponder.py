@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from bothost import Evaluator
 from bothost.rules import Search
+from bothost_doudizhu_mcts.evaluated import search_on
 
 SLICE_MS = 4.0
 """Longest that a decision waits for pondering to end."""
@@ -18,8 +20,8 @@ class Pondering:
     The search is the thread's alone from the beginning to ``stop``.
     """
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
+    def __init__(self, search: Search, evaluator: Evaluator | None) -> None:
+        self._search, self._evaluator = search, evaluator
         self._begin = search.iterations
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ponder")
@@ -28,7 +30,7 @@ class Pondering:
     def _run(self) -> None:
         main = threading.main_thread()  # it is over when the interpreter ends, and waits for this thread
         while not self._stop.is_set() and main.is_alive() and self._done < MOST_ITERATIONS:
-            self._search.run(ms=SLICE_MS)
+            search_on(self._search, self._evaluator, iterations=MOST_ITERATIONS, ms=SLICE_MS)
 
     def stop(self) -> int:
         """End it and return how many iterations it did."""

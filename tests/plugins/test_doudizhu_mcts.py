@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,10 +14,10 @@ import numpy as np
 import pytest
 
 import bothost_doudizhu_mcts
-from bothost import Budget, Decision, Model, ModelError, Player, Table, rules
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, rules
 from bothost.plugins import Plugins
 from bothost.plugins.weights import model_sha256
-from bothost.rules import State, View, doudizhu
+from bothost.rules import ActionArray, FloatArray, State, View, doudizhu
 from bothost.training.publish import write_version
 from bothost_doudizhu_mcts.network import Network
 
@@ -159,6 +160,64 @@ def test_searches_that_a_clock_cut_short_are_replayed_from_their_statistics() ->
     thinker.close()
     assert searched > 0
     assert again.replay(view, view.legal(), {"reason": "told by somebody else"}) is None
+
+
+class Fond(Evaluator):
+    """Values one action above all others."""
+
+    name = "fond"
+    version = "1"
+    games = ("doudizhu",)
+
+    def __init__(self, action: int) -> None:
+        super().__init__(None)
+        self.action, self.asked = action, 0
+
+    def player(self, table: Table) -> Player:
+        raise NotImplementedError
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        self.asked += len(views)
+        return [np.where(actions == self.action, 0.9, -0.9).astype(np.float32) for actions in legal]
+
+
+def fond_of(action: int, game: rules.Game = GAME, **options: object) -> tuple[Fond, Player]:
+    strategy = PLUGINS.resolve("doudizhu-mcts", {**options, "evaluator": ""}).make()
+    evaluator = Fond(action)
+    strategy.use_evaluator("evaluator", evaluator)
+    return evaluator, strategy.player(Table(lobby="test", table="1", game=game, seat=0, seed=7))
+
+
+def test_the_evaluators_favourite_is_played_where_its_word_counts_for_much() -> None:
+    view = GAME.new_state(5).view(0)
+    for action in view.legal()[[0, -1]].tolist():
+        evaluator, thinker = fond_of(action, iterations=200, prior_visits=1000.0)
+        assert thinker.decide(view, view.legal(), NO_CLOCK).action == action
+        assert evaluator.asked > 1
+
+
+@pytest.mark.parametrize("options", [{"cnn": "on"}, {"threads": 2}, {"utility": "points"}])
+def test_an_evaluator_is_not_asked_where_something_else_guides_the_search(options: dict[str, object]) -> None:
+    view = GAME.new_state(5).view(0)
+    evaluator, thinker = fond_of(int(view.legal()[0]), iterations=100, **options)
+    assert "evaluator" not in (thinker.decide(view, view.legal(), NO_CLOCK).stats or {})
+    assert evaluator.asked == 0
+
+
+def test_nor_about_bids() -> None:
+    game = rules.game("doudizhu", preset="bidding")
+    view = game.new_state(1).view(0)
+    evaluator, thinker = fond_of(int(view.legal()[0]), game, iterations=100)
+    thinker.decide(view, view.legal(), NO_CLOCK)
+    assert evaluator.asked == 0
+
+
+def test_statistics_name_the_model_of_the_evaluator() -> None:
+    view = GAME.new_state(5).view(0)
+    stats = decide(view, iterations=100, evaluator="deep-mc:level-2").stats
+    model = PLUGINS.resolve("deep-mc:level-2").model
+    assert stats is not None and model is not None
+    assert stats["evaluator"] == f"deep-mc:{model.version} {model.sha256}"
 
 
 @pytest.mark.parametrize(("hand", "bid"), [("RB2222AAAAKKKQQQJ", "bid3"), ("334456677899TTJQK", "bid0")])

@@ -170,6 +170,68 @@ def rule_hand(seed, plies):
     return hand_of(doudizhu.rule_choice, seed, plies)
 
 
+EVALUATED = {**RULE, "leaf": "evaluator"}
+
+
+def fed(search, iterations, value=lambda view, action: 0.0, ms=None):
+    """Run the search, in bits of ``ms`` where it is given; returns the views that it asked about."""
+    asked, end = [], search.iterations + iterations
+    while search.iterations < end:
+        if not search.run(iterations=end - search.iterations, ms=ms):
+            asked += [view for view, _ in search.leaves]
+            values = [value(view, action) for view, legal in search.leaves for action in legal.tolist()]
+            search.feed(np.array(values, dtype=np.float32))
+    return asked
+
+
+def test_where_others_play_by_policy_an_evaluator_is_asked_about_own_choices_alone():
+    view = rule_hand(4, 9).view(0)
+    search = rules.search(view, seed=3, **EVALUATED)
+    asked = fed(search, 300)
+    assert {leaf.seat for leaf in asked} == {0}
+    assert all(len(leaf.legal()) > 1 for leaf in asked)
+    assert asked[0].to_bytes() == view.to_bytes()
+    assert len({leaf.to_bytes() for leaf in asked}) == len(asked) > 20  # each once: it sees the same in any deal
+    assert sum(visits for _, visits, _ in search.root_actions) == 299 == search.iterations - 1
+
+
+def test_what_an_evaluated_search_does_hangs_on_iterations_and_not_on_time():
+    view = rule_hand(4, 9).view(0)
+    whole, pieces = (rules.search(view, seed=3, **EVALUATED) for _ in range(2))
+    pieces.believe(50)  # weighing deals has a time of its own
+    fed(whole, 200)
+    fed(pieces, 200, ms=0.05)
+    assert whole.root_actions == pieces.root_actions
+
+
+def test_an_evaluator_that_sees_a_win_later_leads_the_search_there():
+    view = rule_hand(4, 9).view(0)
+    wanted = int(view.legal()[1])
+
+    def value(leaf, action):
+        history = leaf.to_json()["history"][len(view.to_json()["history"]) :]
+        return 0.9 if history and view.parse(history[0][1]) == wanted else -0.2
+
+    search = rules.search(view, seed=3, **{**EVALUATED, "widening": 0.0})
+    fed(search, 500, value)
+    visits = {action: n for action, n, _ in search.root_actions}
+    assert max(visits, key=visits.get) == wanted
+
+
+def test_playouts_are_mixed_into_an_evaluators_values_as_far_as_asked():
+    view = rule_hand(4, 0).view(0)  # no hand ends within the tree
+
+    def root(mixing):
+        search = rules.search(view, seed=3, prior_visits=0.0, mixing=mixing, **EVALUATED)
+        fed(search, 300, lambda leaf, action: 0.5)
+        return np.array([value for _, n, value in search.root_actions if n > 5])
+
+    assert root(0.0) == pytest.approx(0.5)
+    assert abs(root(1.0) - 0.5).max() > abs(root(0.5) - 0.5).max() > 0.05
+    with pytest.raises(ValueError, match="mixing must be within 0 and 1"):
+        rules.search(view, mixing=1.5)
+
+
 def test_a_search_by_the_games_own_policy_is_fixed_by_its_seed_too():
     view = rule_hand(4, 9).view(0)
 

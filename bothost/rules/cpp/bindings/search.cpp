@@ -50,6 +50,8 @@ search::Options options_of(const Json& json) {
       options.points_scale = value.number(key);
     } else if (key == "prior_visits") {
       options.prior_visits = value.number(key);
+    } else if (key == "mixing") {
+      options.mixing = value.number(key);
     } else if (key == "leaf_batch") {
       options.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
     } else if (key == "threads") {

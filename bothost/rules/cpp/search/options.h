@@ -51,6 +51,9 @@ struct Options {
   /// How many visits the evaluator's value of an action counts for in its mean (0: it only orders first
   /// visits).
   double prior_visits = 4.0;
+  /// Part of an evaluated leaf's value that a playout gives, the rest being the evaluator's (lambda in Silver
+  /// et al., "Mastering the game of Go with deep neural networks and tree search", 2016).
+  double mixing = 0.0;
   /// Leaves that wait for the evaluator at once; each is kept from being chosen again by a virtual loss.
   int leaf_batch = 8;
   /// Trees grown side by side from different seeds, one thread each, their root statistics added up. Rollouts

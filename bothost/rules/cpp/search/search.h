@@ -26,6 +26,7 @@ class Search {
       throw InvalidInput("a search option is out of range");
     if (options.leaf == Leaf::evaluator && options.threads != 1)
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
+    if (!(options.mixing >= 0 && options.mixing <= 1)) throw InvalidInput("mixing must be within 0 and 1");
     if (!(options.widening >= 0) || !(options.playout_noise >= 0 && options.playout_noise <= 1))
       throw InvalidInput("a search option is out of range");
     if ((options.playout == Playout::rule || options.others == Others::policy) && !HasPlayoutPolicy<G>)
@@ -52,8 +53,8 @@ class Search {
     if (values.size() != wanted)
       throw InvalidInput("feed() needs " + std::to_string(wanted) + " values, not " +
                          std::to_string(values.size()));
+    iterations_ += workers_.front()->waiting();
     workers_.front()->feed(leaves_, values);
-    iterations_ += leaves_.size();
     leaves_.clear();
   }
 
@@ -143,12 +144,13 @@ class Search {
   bool run_evaluated(const Until& until) {
     Worker<G>& worker = *workers_.front();
     const auto end = limit(until.iterations);
-    while (iterations_ + leaves_.size() < end && Clock::now() < until.deadline) {
-      const auto descent = worker.descend(leaves_);
-      if (descent == Worker<G>::Descent::backed_up) ++iterations_;
-      if (descent == Worker<G>::Descent::collision ||
-          leaves_.size() >= static_cast<std::size_t>(options_.leaf_batch))
-        break;
+    if (iterations_ < end) worker.believe(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
+    const auto most = static_cast<std::size_t>(options_.leaf_batch);
+    // A batch that was begun is filled, whatever the time: what is searched depends on iterations alone.
+    while (iterations_ + worker.waiting() < end && worker.waiting() < most) {
+      if (leaves_.empty() && Clock::now() >= until.deadline) break;
+      if (worker.descend(leaves_)) ++iterations_;
+      if (worker.waits_at_root()) break;
     }
     return leaves_.empty();
   }

@@ -29,6 +29,8 @@ template <class G>
 struct PendingLeaf {
   typename G::View view;
   ActionList legal;
+  /// Where the values belong; kNoNode where they are a value of the leaf alone.
+  NodeId node;
 };
 
 template <Game G>
@@ -60,8 +62,6 @@ class Worker {
   void set_root_priors(std::span<const float> values) {
     if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
     set_priors(tree_.root(), root_legal_, values);
-    for (const auto i : indices_)
-      tree_[tree_.root()].edges[i].preference = tree_[tree_.root()].edges[i].prior;
   }
 
   /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
@@ -103,7 +103,7 @@ class Worker {
     legal_ = root_legal_;
     matches(node, root_.seat());
     if (options_.widening > 0) prefer(node, [&] { return deal(0).state; });
-    const std::uint32_t first = committed_ == kNoAction ? choose(node) : committed_edge(node);
+    const std::uint32_t first = root_edge(node);
     auto [state, types] = deal(tree_[node].edges[first].visits);
     types_ = types;
     bool open = step(state, node, root_.seat(), first);
@@ -118,55 +118,72 @@ class Worker {
     backup(utilities(state));
   }
 
-  enum class Descent { backed_up, leaf, collision };
-
-  /// One iteration down to a terminal state (backed up at once), or to a leaf that is handed out.
-  Descent descend(std::vector<PendingLeaf<G>>& out) {
-    State state = root_.sample(rng_);
+  /// One iteration down to a terminal state, which is backed up at once (true), or to a leaf that waits: a
+  /// choice that the evaluator was not asked about. Seats that play by policy are passed by.
+  bool descend(std::vector<PendingLeaf<G>>& out) {
     path_.clear();
     NodeId node = tree_.root();
-    while (!state.terminal()) {
-      const Seat seat = path_.empty() ? root_.seat() : actor(state);
-      legal_.clear();
-      state.legal(seat, legal_);
-      const bool same = matches(node, seat);
-      if (!same || wants_values(node)) {
-        for (const auto& awaiting : awaiting_)
-          if (awaiting.node == node) return Descent::collision;
-        for (const auto& step : path_) ++edge(step).pending;
-        awaiting_.push_back({node, same, path_, sides(state), side_of<G>(state, seat)});
-        out.push_back({state.view(seat), legal_});
-        return Descent::leaf;
-      }
-      const auto choice = choose(node);
+    Seat seat = root_.seat();
+    legal_ = root_legal_;
+    matches(node, seat);
+    if (asks(node, seat)) {
+      Believed first = deal(0);
+      types_ = first.types;
+      hand_out(out, node, true, std::move(first.state), seat);
+      return false;
+    }
+    std::uint32_t choice = root_edge(node);
+    const Edge& first = tree_[node].edges[choice];
+    auto [state, types] = deal(first.visits + first.pending);
+    types_ = types;
+    while (true) {
       path_.push_back({node, tree_[node].edges[choice].action, seat});
       state.apply(seat, path_.back().action, NoEvents{});
+      if (state.terminal()) break;
       if (tree_[node].edges[choice].child == kNoNode) {
         const NodeId child = tree_.add();
         tree_[node].edges[choice].child = child;
       }
       node = tree_[node].edges[choice].child;
+      seat = actor(state);
+      legal_.clear();
+      state.legal(seat, legal_);
+      const bool same = matches(node, seat);
+      if (!same || asks(node, seat)) {
+        hand_out(out, node, same, std::move(state), seat);
+        return false;
+      }
+      choice = legal_.size() == 1 ? indices_.front() : select(node, state, seat);
     }
     backup(utilities(state));
-    return Descent::backed_up;
+    return true;
   }
+  /// Iterations that wait for values; several may wait for those of one leaf.
+  std::size_t waiting() const { return awaiting_.size(); }
+  /// Whether the root's own values are awaited, before which there is nothing to choose by.
+  bool waits_at_root() const { return !awaiting_.empty() && awaiting_.front().path.empty(); }
 
   /// Values for the leaves handed out since the last feed, in their order, each aligned with its legal
   /// actions.
   void feed(const std::vector<PendingLeaf<G>>& leaves, std::span<const float> values) {
+    std::vector<double> bests;
     std::size_t at = 0;
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      const auto& awaiting = awaiting_[i];
-      const auto own = values.subspan(at, leaves[i].legal.size());
+    for (const auto& leaf : leaves) {
+      const auto own = values.subspan(at, leaf.legal.size());
       at += own.size();
-      double best = -1.0;
-      for (const float value : own) best = std::max(best, clamped(value));
-      if (awaiting.same) set_priors(awaiting.node, leaves[i].legal, own);
+      bests.push_back(-1.0);
+      for (const float value : own) bests.back() = std::max(bests.back(), clamped(value));
+      if (leaf.node != kNoNode) set_priors(leaf.node, leaf.legal, own);
+    }
+    for (const auto& awaiting : awaiting_) {
+      const double best = bests[awaiting.leaf];
       path_ = awaiting.path;
       for (const auto& step : path_) --edge(step).pending;
       std::vector<double> utilities(awaiting.sides.size());
-      for (std::size_t seat = 0; seat < utilities.size(); ++seat)
-        utilities[seat] = awaiting.sides[seat] == awaiting.side ? best : -best;
+      for (std::size_t seat = 0; seat < utilities.size(); ++seat) {
+        const double value = awaiting.sides[seat] == awaiting.side ? best : -best;
+        utilities[seat] = value + options_.mixing * (awaiting.played[seat] - value);
+      }
       backup(utilities);
     }
     awaiting_.clear();
@@ -179,16 +196,43 @@ class Worker {
     Seat seat;
   };
   struct Awaiting {
-    NodeId node;
-    bool same;
+    std::size_t leaf;
     std::vector<Step> path;
     std::vector<int> sides;
     int side;
+    /// Utilities of a playout, where one is mixed in.
+    std::vector<double> played;
   };
 
   static Seat actor(const State& state) { return static_cast<Seat>(std::countr_zero(state.to_act())); }
   static double clamped(float value) {
     return std::isfinite(value) ? std::clamp<double>(value, -1.0, 1.0) : 0.0;
+  }
+
+  /// Whether the evaluator's values are wanted of the legal actions of this node, which was matched.
+  bool asks(NodeId node, Seat seat) const {
+    const bool by_policy = options_.others == Others::policy && seat != root_.seat();
+    return !by_policy && legal_.size() > 1 && wants_values(node);
+  }
+
+  /// Let this iteration wait for the values of a leaf. A seat sees the same at a node of its own in any deal.
+  void hand_out(std::vector<PendingLeaf<G>>& out, NodeId node, bool same, State state, Seat seat) {
+    for (const auto& step : path_) ++edge(step).pending;
+    std::size_t leaf = out.size();
+    if (same && seat == root_.seat())
+      leaf = static_cast<std::size_t>(
+          std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.node == node; }) -
+          out.begin());
+    if (leaf == out.size())
+      out.push_back({path_.empty() ? root_ : state.view(seat), legal_, same ? node : kNoNode});
+    const auto at_leaf = sides(state);
+    const int side = side_of<G>(state, seat);
+    std::vector<double> played(at_leaf.size());
+    if (options_.mixing > 0) {
+      finish(state);
+      played = utilities(state);
+    }
+    awaiting_.push_back({leaf, path_, at_leaf, side, std::move(played)});
   }
 
   /// Index of the edge by which the descent goes on; the node's edges were matched.
@@ -224,7 +268,9 @@ class Worker {
     return G::playout_action(state, seat, rng_, options_.playout_noise);
   }
 
-  std::uint32_t committed_edge(NodeId node) const {
+  /// The edge of the root, which was matched, by which an iteration begins.
+  std::uint32_t root_edge(NodeId node) {
+    if (committed_ == kNoAction) return choose(node);
     for (const auto i : indices_)
       if (tree_[node].edges[i].action == committed_) return i;
     throw InvalidInput("the committed action is not legal at the root");
@@ -368,7 +414,8 @@ class Worker {
     }
   }
 
-  /// An action's prior is the mean over the determinizations that were evaluated with it.
+  /// An action's prior is the mean over the determinizations that were evaluated with it, and orders
+  /// widening.
   void set_priors(NodeId node, const ActionList& legal, std::span<const float> values) {
     tree_[node].match(legal, indices_);
     for (std::size_t k = 0; k < indices_.size(); ++k) {
@@ -376,6 +423,7 @@ class Worker {
       ++e.evaluations;
       e.prior += static_cast<float>((clamped(values[k]) - e.prior) / e.evaluations);
       e.has_prior = true;
+      e.preference = e.prior;
     }
   }
 
