@@ -9,7 +9,7 @@
 
 It plays whole hands through the same calls as the host makes, and asks: are all decisions legal and well-formed, do
 equal seeds give equal decisions, do they come inside the budget, does a rebuilt view work as well, are views left
-alone, does ``quick`` hold, is everything let go at the end?
+alone, are an evaluator's values within their range, does ``quick`` hold, is everything let go at the end?
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ def _check_game(resolved: Resolved, game: Game, hands: int, seed: int, run: Run)
         ("deterministic", laws.is_deterministic, min(hands, 20)),
         ("tables apart", laws.keeps_tables_apart, min(hands, 8)),
         ("decide_many", laws.batches, min(hands, 8)),
+        ("evaluates", laws.evaluates, min(hands, 4)),
         ("lets go", laws.lets_go, min(hands, 20)),
     )
     printed = _Counter()

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Player, Request, Strategy, Table
+from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
 
@@ -309,6 +309,41 @@ def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
         run.call("close", request.player.close)
     run.call("Strategy.close", strategy.close)
     return f"{len(requests)} requests"
+
+
+def evaluates(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+    """An evaluator values every legal action, within [-1, 1], whatever it is asked about besides."""
+    strategy = make(run, resolved)
+    if not isinstance(strategy, Evaluator):
+        return "no evaluator"
+    views = []
+    for hand in range(hands):
+        state, pick = game.new_state(seed + hand), random.Random(seed + hand)
+        for _ in range(LONGEST_HAND):
+            if state.terminal:
+                break
+            seat = pick.choice(state.to_act)
+            if pick.random() < 0.2:
+                views.append(state.view(seat))
+            state.apply(seat, int(pick.choice(state.legal(seat).tolist())))
+    legal = [view.legal() for view in views]
+    together = run.call("action_values", strategy.action_values, views, legal)
+    if len(together) != len(views):
+        message = f"action_values returned {len(together)} arrays for {len(views)} views"
+        raise Broken(message, "return one array per view, in order")
+    for view, actions, values in zip(views, legal, together, strict=True):
+        found = np.asarray(values, np.float64)
+        if found.shape != actions.shape:
+            message = f"action_values gave {found.shape} values for {len(actions)} legal actions"
+            raise Broken(message, "align them with legal")
+        if not (np.abs(found) <= 1.0).all():
+            raise Broken("action_values gave values outside [-1, 1]", "clip them, and look for NaN")
+        alone = run.call("action_values", strategy.action_values, [view], [actions])
+        if not np.allclose(alone[0], found, atol=1e-4):
+            message = "the values of a view hang on what they are asked about with"
+            raise Broken(message, "let the rows of a batch not see each other")
+    run.call("Strategy.close", strategy.close)
+    return f"{len(views)} views"
 
 
 def lets_go(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:

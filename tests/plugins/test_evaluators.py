@@ -14,8 +14,9 @@ import pytest
 from bothost import Budget, Decision, Evaluator, Player, Strategy, Table, hookimpl, rules
 from bothost.errors import ConfigError
 from bothost.host.process import ProcessLimits, ProcessStrategy
-from bothost.plugins import Plugins
+from bothost.plugins import Plugins, Resolved
 from bothost.rules import ActionArray, FloatArray, View
+from bothost.testing.strategy_laws import Broken, Run, evaluates
 
 
 class Consulting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +111,45 @@ def test_another_model_of_the_evaluator_is_another_player(plugins: Plugins) -> N
     )
     assert one == same != other
     assert one[0] == other[0]
+
+
+class Skewed(LastIsBest):
+    """Values all actions alike, and wrongly in one way or another."""
+
+    def __init__(self, fault: str, model: None) -> None:
+        super().__init__(None)
+        self.fault = fault
+
+    def player(self, table: Table) -> Player:
+        return Follower(None)
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        if self.fault == "misaligned":
+            return [np.zeros(len(actions) + 1, np.float32) for actions in legal]
+        value = {"nan": np.nan, "large": 2.0, "batch": 1.0 / len(views)}[self.fault]
+        values = [np.full(len(actions), value, np.float32) for actions in legal]
+        return values
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("misaligned", "legal actions"),
+        ("nan", "outside"),
+        ("large", "outside"),
+        ("batch", "asked about with"),
+    ],
+)
+def test_the_conformance_kit_tells_an_evaluators_faults(fault: str, words: str) -> None:
+    resolved = Resolved("skewed", Skewed, fault)
+    with pytest.raises(Broken, match=words):
+        evaluates(resolved, rules.game("claims"), 2, 0, Run(1000.0))
+
+
+def test_evaluators_conform() -> None:
+    for name, game in (("deep-mc", "doudizhu"), ("last-is-best", "claims")):
+        resolved = Plugins.load(modules=[MODULE]).resolve(name)
+        assert evaluates(resolved, rules.game(game), 2, 0, Run(1000.0)).endswith("views")
 
 
 @pytest.mark.parametrize(
