@@ -13,7 +13,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play. Search goes on until the time is over or the iterations are done, whichever comes first."""
 
     iterations: int = 0
-    """Most iterations of a decision; 0: as many as the time allows, and 4,000 where there is no clock."""
+    """Most iterations of a decision; 0: as many as the time allows, and 1,000 where there is no clock."""
     max_ms: float = 2000.0
     """Most time for a decision, whatever the table's clock allows, in ms."""
     exploration: float = 0.6
@@ -98,5 +98,5 @@ MAX_NODES = 1 << 18
 """Nodes of a tree: about 100 MB at most."""
 DEALS_PER_ITERATION = 0.3
 """Most deals that are weighed without a clock: one takes as long as several playouts."""
-DEFAULT_ITERATIONS = 4000
+DEFAULT_ITERATIONS = 1000
 """Of a decision without a clock."""

@@ -35,7 +35,7 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """What grows from step to step: iterations (the same on a busy machine), or milliseconds by the clock."""
     ladder_deals: int | None = None
     """Deals of each step; None: 200 in full, else 10."""
-    iterations: tuple[int, ...] = (1250, 3000, 25000, 150000)
+    iterations: tuple[int, ...] = (400, 1200, 5000, 25000)
     """The ladder's steps: about what 20, 50, 200 and 1,000 ms of processor time are, in the mean of the moves that are
     searched."""
     times_ms: tuple[float, ...] = (20.0, 50.0, 200.0, 1000.0)
@@ -95,8 +95,9 @@ class DoudizhuReproduction(Reproduction):
 
     def _contestants(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The rows of the table: name and options."""
-        yield "search alone, rule playouts", {"cnn": "off"}
-        yield "search alone, random playouts", {"cnn": "off", "playout": "random", "others": "tree", "belief": 0}
+        yield "search by an evaluator's values", {}
+        yield "search alone, rule playouts", {"evaluator": ""}
+        yield "search alone, random playouts", {"evaluator": "", "playout": "random", "others": "tree", "belief": 0}
         if self.options.models and has_model():
             yield "network alone", {"cnn": "only"}
             yield "network and search", {"cnn": "on"}
@@ -121,7 +122,7 @@ class DoudizhuReproduction(Reproduction):
         for less, more in pairwise(steps):
             report(0, f"{more:g} against {less:g}")
             key = "max_ms" if by_time else "iterations"
-            sides = tuple(Contestant(NAME, {"cnn": "off", key: step}) for step in (more, less))
+            sides = tuple(Contestant(NAME, {key: step}) for step in (more, less))
             ms = CLOCK_MS if by_time else None
             played = run.play("doudizhu", sides, deals=deals, seed=run.seed + 1, ms=ms)
             out.append({"more": more, "less": less, **played})
