@@ -16,6 +16,10 @@ constexpr std::size_t kTogether = kRows;
 /// their sums of 32 bits are added to those of 64.
 constexpr std::size_t kBlock = 1024;
 
+/// A class of a smaller probability is left out, where it is not the label: to count for 1e-5 of a loss it
+/// takes a pair term below -57. Numbers so small that processors take long for them do not come up then.
+constexpr float kNothing = 1e-30f;
+
 /// Cache lines of a sample that are asked for before it is looked at.
 constexpr std::size_t kAhead = 4;
 
@@ -139,24 +143,33 @@ class Scorer {
         row.emplace_back(rank_of_[static_cast<std::size_t>(s_.features.items[at])],
                          nested() ? kept_[at] : 0.0f);
       std::sort(row.begin(), row.end());
-      want(row, s_.legal[order[n]]);
-      pack(order[n], row);
+      choose(order[n]);
+      want(row);
+      pack(row);
       if (n % kBlock == kBlock - 1 || n + 1 == order.size()) block_ends_.push_back(packed_.size());
     }
     packed_.resize(packed_.size() + kLanes);
   }
 
-  /// Append a sample, whose features have these ranks.
-  void pack(std::size_t s, const std::vector<std::pair<std::uint16_t, float>>& row) {
+  /// The classes of a sample that count, with their probabilities, and the place of the label among them.
+  void choose(std::size_t s) {
     const auto legal = s_.legal[s];
-    const auto label = std::lower_bound(legal.begin(), legal.end(), s_.labels[s]);
+    const float* const p = &probabilities_[at_offset(s_.legal, s)];
+    chosen_.clear();
+    for (std::size_t q = 0; q < legal.size(); ++q) {
+      if (legal[q] == s_.labels[s]) label_ = static_cast<std::int32_t>(chosen_.size());
+      if (legal[q] == s_.labels[s] || p[q] >= kNothing) chosen_.emplace_back(legal[q], p[q]);
+    }
+  }
+
+  /// Append the sample whose classes were chosen, and whose features have these ranks.
+  void pack(const std::vector<std::pair<std::uint16_t, float>>& row) {
     const std::size_t start = packed_.size();
     packed_.push_back(0);
-    packed_.push_back(static_cast<std::int32_t>(legal.size()));
-    packed_.push_back(static_cast<std::int32_t>(label - legal.begin()));
-    packed_.insert(packed_.end(), legal.begin(), legal.end());
-    const float* const p = &probabilities_[at_offset(s_.legal, s)];
-    for (std::size_t q = 0; q < legal.size(); ++q) packed_.push_back(std::bit_cast<std::int32_t>(p[q]));
+    packed_.push_back(static_cast<std::int32_t>(chosen_.size()));
+    packed_.push_back(label_);
+    for (const auto& [cls, p] : chosen_) packed_.push_back(cls);
+    for (const auto& [cls, p] : chosen_) packed_.push_back(std::bit_cast<std::int32_t>(p));
     packed_[start] = static_cast<std::int32_t>(pack_blocks(start, row));
     if (nested())
       for (const auto& [rank, kept] : row) packed_.push_back(std::bit_cast<std::int32_t>(kept));
@@ -182,11 +195,11 @@ class Scorer {
   /// Words of a set of classes.
   std::size_t words() const { return (classes_ + 63) / 64; }
 
-  /// Mark these classes as legal somewhere where each of these features is set.
-  void want(const std::vector<std::pair<std::uint16_t, float>>& row, std::span<const std::int32_t> legal) {
+  /// Mark the classes that were chosen as wanted where each of these features is set.
+  void want(const std::vector<std::pair<std::uint16_t, float>>& row) {
     std::vector<std::uint64_t>& set = set_;
     set.assign(words(), 0);
-    for (const auto r : legal) set[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
+    for (const auto& [r, p] : chosen_) set[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
     for (const auto& [rank, kept] : row)
       for (std::size_t word = 0; word < words(); ++word) wanted_[rank * words() + word] |= set[word];
   }
@@ -390,6 +403,8 @@ class Scorer {
   std::vector<std::int32_t> feature_of_;
   std::vector<std::uint16_t> rank_of_;
   std::vector<const float*> rows_;
+  std::vector<std::pair<std::int32_t, float>> chosen_;
+  std::int32_t label_ = 0;
   std::vector<float> probabilities_, factors_, kept_, by_feature_, exponentials_, mixed_, scaled_;
   std::vector<double> alone_;
   /// For each rank a set of classes, as bits; and one more, to work with.
