@@ -406,6 +406,13 @@ class SqliteWriter:
     def insert(self, inserts: Sequence[tuple[str, Sequence[Sequence[Any]]]], turn: int) -> tuple[int, str, int]:
         """``INSERT`` statements and their rows, in one transaction; see ``sqlite::Writer::insert``."""
 
+def pack_rows(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> bytes:
+    """Rows as PostgreSQL's binary COPY takes them, without its header and trailer.
+
+    ``types`` of the columns: int2, int4, int8, float8, text or bytea. Raises TypeError, OverflowError, ValueError or
+    UnicodeEncodeError for what does not belong into its column.
+    """
+
 def linear_loss(
     weights: FloatArray,
     bias: FloatArray,

@@ -370,20 +370,37 @@ class DecisionLog:
                 self._loop.call_soon_threadsafe(function, *args)
 
 
+class _Rows(Sequence[Any]):
+    """Records of one table as rows. They are converted when they are taken: the database works on those before then."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return list(map(_astuple, self._records[index]))
+        return _astuple(self._records[index])
+
+
 def chunks_of(records: Iterable[Record]) -> list[Chunk]:
     """Records as rows, grouped by table, each table's in order of submission. Raises TypeError for anything else."""
-    groups: dict[type[Record], list[tuple[Any, ...]]] = {}
+    groups: dict[type[Record], list[Record]] = {}
     for record in records:
         kind = type(record)
-        rows = groups.get(kind)
-        if rows is None:
-            rows = groups[kind] = []
-        rows.append(_astuple(record))
+        group = groups.get(kind)
+        if group is None:
+            group = groups[kind] = []
+        group.append(record)
     if not groups.keys() <= _NAME_OF.keys():
         raise TypeError(
             f"no records of the log: {', '.join(sorted(k.__name__ for k in groups.keys() - _NAME_OF.keys()))}"
         )
-    return [(name, COLUMNS[name], groups[kind]) for kind, name in _NAME_OF.items() if kind in groups]
+    return [(name, COLUMNS[name], _Rows(groups[kind])) for kind, name in _NAME_OF.items() if kind in groups]
 
 
 def _say(level: str, event: str, **fields: Any) -> None:

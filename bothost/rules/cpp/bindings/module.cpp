@@ -58,6 +58,7 @@ NB_MODULE(_native, m) {
   bind_action_values(m);
   bind_fm(m);
   bind_sqlite(m);
+  bind_postgres(m);
 
   m.def(
       "games",
