@@ -68,7 +68,8 @@ class NativeInserter:
         _raise(*self._open().execute(statement))
 
     def insert(self, chunks: Iterable[Chunk]) -> int:
-        pairs = [(self._statement(table, columns), rows) for table, columns, rows in chunks]
+        # [:] makes a list of what converts its rows as they are taken: they must live until they are written.
+        pairs = [(self._statement(table, columns), rows[:]) for table, columns, rows in chunks]
         patient = sum(len(rows) for _, rows in pairs) <= PATIENT_ROWS
         return _raise(*self._open().insert(pairs, self._rows_per_turn if patient else 0))
 
