@@ -2,9 +2,8 @@
 
 Three trainings by the same PPO a seed: the flat space and the phases for equally many seconds of one core's time, and
 the phases once more for as many updates as the flat space came to. Updates of both kinds are made of equally many hands
-and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them, and advantages
-fade over a hand as fast in either kind. Both networks are computed natively. After each part of a budget the two meet,
-and either meets the rule player.
+and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them. Both networks
+are computed natively. After each part of a budget the two meet, and either meets the rule player.
 """
 
 from __future__ import annotations
@@ -46,11 +45,6 @@ PARTS = (0.25, 0.5, 0.75, 1.0)
 """Of the budget, after which they meet."""
 SAME_TIME, SAME_HANDS = "equal CPU time", "equal hands and steps"
 SHORT = "phases-as-many-updates"
-FLAT_HORIZON, PHASES_HORIZON = 40, 128
-"""Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
-FLAT_LAMBDA = 0.95
-"""Of generalized advantages, per decision; that of the phases gives a hand's decisions together the same weight."""
-PHASES_LAMBDA = FLAT_LAMBDA ** (FLAT_HORIZON / PHASES_HORIZON)
 STUDENT_T = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantile of Student's t by degrees of freedom, up to 9; beyond, the normal distribution's is close enough."""
 
@@ -82,7 +76,7 @@ class Kind(msgspec.Struct, frozen=True):
     actions: int
     task: Task
     horizon: int
-    gae_lambda: float
+    """Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
     minibatch: int
     """Samples per gradient step: eight steps an epoch."""
 
@@ -94,14 +88,11 @@ class Kind(msgspec.Struct, frozen=True):
 def kinds(environments: int) -> dict[str, Kind]:
     """Both spaces of actions, with updates of about equally many hands."""
 
-    def kind(game_: Any, actions: int, horizon: int, gae_lambda: float) -> Kind:
+    def kind(game_: Any, actions: int, horizon: int) -> Kind:
         task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE)
-        return Kind(actions, task, horizon, gae_lambda, environments * horizon // 8)
+        return Kind(actions, task, horizon, environments * horizon // 8)
 
-    return {
-        "phases": kind(game("pairing"), ACTIONS, PHASES_HORIZON, PHASES_LAMBDA),
-        "flat": kind(FlatPairing(), COMPOSITES, FLAT_HORIZON, FLAT_LAMBDA),
-    }
+    return {"phases": kind(game("pairing"), ACTIONS, 128), "flat": kind(FlatPairing(), COMPOSITES, 40)}
 
 
 def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:
@@ -156,7 +147,7 @@ class Pair:
             environments=self._options.environments,
             horizon=wanted.horizon,
             checkpoint_every=5,
-            ppo=PpoOptions(minibatch=wanted.minibatch, gae_lambda=wanted.gae_lambda),
+            ppo=PpoOptions(minibatch=wanted.minibatch),
         )
         run = checkpoint.take_up(out, seed=self.seed, minutes=minutes)
         progress = loop.train(
