@@ -216,9 +216,13 @@ class FmCloneTrainer(Trainer):
 
 
 def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
-    """The game and the players (none: all who agreed) of a model's lineage; None where it does not say them."""
+    """The game and the players (none: all who agreed) of a model's lineage; None where it does not say them.
+
+    Of a model that was imported the lineage holds that of its training.
+    """
     try:
-        read = [(str(each["game"]), tuple(map(str, each["players"]))) for each in lineage["log"]["read"]]
+        log = lineage.get("training", lineage)["log"]
+        read = [(str(each["game"]), tuple(map(str, each["players"]))) for each in log["read"]]
     except (KeyError, TypeError):
         return None
     # A player's clone may begin from a crowd that was read too.

@@ -299,6 +299,7 @@ def test_a_challenger_gains_on_held_out_hands_where_it_foretells_the_player_bett
     assert len(gains) == 15 and all(-1 <= gain <= 1 for gain in gains)
     assert np.mean(gains) > 0
     np.testing.assert_allclose(list(trainer.gains(Log(), lineage, crowd, ada)), np.negative(gains))
+    assert len(list(trainer.gains(Log(), {"kind": "import", "training": lineage}, ada, crowd))) == 15
     assert trainer.gains(Log(), {}, ada, crowd) is None
     lineage = {"log": {"read": [{"game": "othello", "players": ["ada"]}]}}
     assert trainer.gains(Log(), lineage, ada, crowd) is None  # it is no clone at that game
