@@ -21,6 +21,7 @@ from bothost.host.models import ModelWatch
 from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins
+from bothost.rules import _native
 from bothost.store import DecisionLog, Store
 from bothost.store.leases import Leases
 from bothost.store.registry import Registry
@@ -119,6 +120,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on the fastest event loop that is installed."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
+    _native.take_short_turns()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
 

@@ -385,6 +385,9 @@ class FactorizationMachine:
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
+def take_short_turns() -> None:
+    """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
+
 @final
 class SqliteReader:
     """See :mod:`bothost.export.columns`. Raises RuntimeError where the database fails, ValueError for its values."""
@@ -403,7 +406,7 @@ class SqliteWriter:
 
     def __init__(self, addresses: dict[str, int], file: str) -> None: ...
     def execute(self, statement: str) -> tuple[int, str, int]: ...
-    def insert(self, inserts: Sequence[tuple[str, Sequence[Sequence[Any]]]], turn: int) -> tuple[int, str, int]:
+    def insert(self, inserts: Sequence[tuple[str, Sequence[Sequence[Any]]]], background: bool) -> tuple[int, str, int]:
         """``INSERT`` statements and their rows, in one transaction; see ``sqlite::Writer::insert``."""
 
 def pack_rows(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> bytes:

@@ -45,8 +45,8 @@ def make_sink(settings: StoreSettings) -> Sink:
     if url.get_backend_name() == "sqlite":
         from bothost.store.sqlite_sink import SqliteSink
 
-        nobody_waits = settings.durability == "async"
-        return SqliteSink(Path(url.database or ""), synchronous=settings.synchronous, give_way=nobody_waits)
+        background = settings.durability == "async"
+        return SqliteSink(Path(url.database or ""), synchronous=settings.synchronous, background=background)
     from bothost.store.postgres import PostgresSink
 
     return PostgresSink(settings)

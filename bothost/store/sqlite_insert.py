@@ -19,11 +19,6 @@ from bothost.store.engine import bind_as_they_are
 from bothost.store.sinks import Chunk
 from bothost.store.sqlite_library import sqlite_functions
 
-ROWS_PER_TURN = 8
-"""Rows, of some 10 µs each, after which a writer that gives way offers its core to the other threads. The kernel by
-itself lets a thread compute until its next tick, up to 4 ms, while the event loop waits for the core."""
-PATIENT_ROWS = 1000
-"""A writer that has more rows to write does not give way: it would fall behind."""
 ROWS_PER_STEP = 64
 """Most rows of one ``INSERT`` of the sqlite3 module."""
 
@@ -45,23 +40,26 @@ class Inserter(Protocol):
     def close(self) -> None: ...
 
 
-def inserter_of(path: Path, connection: sqlite3.Connection, *, give_way: bool) -> Inserter:
-    """The fastest that there is; ``connection`` is used where nothing is faster than the sqlite3 module."""
+def inserter_of(path: Path, connection: sqlite3.Connection, *, background: bool) -> Inserter:
+    """The fastest that there is; ``connection`` is used where nothing is faster than the sqlite3 module.
+
+    ``background``: what happens without the GIL happens at the lowest priority, for nobody waits for the rows.
+    """
     functions = sqlite_functions()
     if functions is None:
         return DriverInserter(connection)
-    return NativeInserter(path, functions, rows_per_turn=ROWS_PER_TURN if give_way else 0)
+    return NativeInserter(path, functions, background=background)
 
 
 class NativeInserter:
     """Through SQLite's C interface, on a connection of its own."""
 
-    def __init__(self, path: Path, functions: dict[str, int], *, rows_per_turn: int = 0) -> None:
+    def __init__(self, path: Path, functions: dict[str, int], *, background: bool = False) -> None:
         try:
             self._native: _native.SqliteWriter | None = _native.SqliteWriter(functions, str(path.resolve()))
         except RuntimeError as error:
             raise sqlite3.OperationalError(str(error)) from error
-        self._rows_per_turn = rows_per_turn
+        self._background = background
         self._statements: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def execute(self, statement: str, /) -> None:
@@ -70,8 +68,7 @@ class NativeInserter:
     def insert(self, chunks: Iterable[Chunk]) -> int:
         # [:] makes a list of what converts its rows as they are taken: they must live until they are written.
         pairs = [(self._statement(table, columns), rows[:]) for table, columns, rows in chunks]
-        patient = sum(len(rows) for _, rows in pairs) <= PATIENT_ROWS
-        return _raise(*self._open().insert(pairs, self._rows_per_turn if patient else 0))
+        return _raise(*self._open().insert(pairs, self._background))
 
     def close(self) -> None:
         self._native = None

@@ -24,11 +24,11 @@ _CREATE = "Create it with: bothost db upgrade"
 class SqliteSink:
     """A SQLite file."""
 
-    def __init__(self, path: Path, *, synchronous: str = "normal", give_way: bool = False) -> None:
-        """``give_way``: let other threads of the process go first, for nobody waits for the rows."""
+    def __init__(self, path: Path, *, synchronous: str = "normal", background: bool = False) -> None:
+        """``background``: nobody waits for the rows; see ``inserter_of``."""
         self._path = path
         self._synchronous = synchronous
-        self._give_way = give_way
+        self._background = background
         self._connection: sqlite3.Connection | None = None
         """For all but the rows."""
         self._inserter: Inserter | None = None
@@ -49,7 +49,7 @@ class SqliteSink:
             set_up_sqlite(connection, synchronous=self._synchronous, busy_ms=1000)
             schema.check(_revision(connection), str(self._path))
             connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
-            inserter = inserter_of(self._path, connection, give_way=self._give_way)
+            inserter = inserter_of(self._path, connection, background=self._background)
             set_up_sqlite(inserter, synchronous=self._synchronous, busy_ms=1000)
             inserter.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
         except sqlite3.Error as error:

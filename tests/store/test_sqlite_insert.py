@@ -1,11 +1,13 @@
 """Inserts natively and through the sqlite3 module: the same rows, the same errors, few turns of the GIL."""
 
+import os
 import random
 import sqlite3
 import sys
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +15,11 @@ from bothost.store.sqlite_insert import DriverInserter, NativeInserter
 from bothost.store.sqlite_library import sqlite_functions
 
 COLUMNS = ("id", "whole", "part", "text", "data")
-native = pytest.param(
-    "native", marks=pytest.mark.skipif(sqlite_functions() is None, reason="SQLite does not show its functions")
-)
+
+
+def native(name):
+    hidden = sqlite_functions() is None
+    return pytest.param(name, marks=pytest.mark.skipif(hidden, reason="SQLite does not show its functions"))
 
 
 @pytest.fixture
@@ -30,10 +34,10 @@ def path(tmp_path):
     return tmp_path / "x.db"
 
 
-@pytest.fixture(params=[native, "driver"])
+@pytest.fixture(params=[native("native"), native("background"), "driver"])
 def inserter(request, path):
-    if request.param == "native":
-        made = NativeInserter(path, sqlite_functions(), rows_per_turn=3)
+    if request.param != "driver":
+        made = NativeInserter(path, sqlite_functions(), background=request.param == "background")
     else:
         made = DriverInserter(sqlite3.connect(path, isolation_level=None, check_same_thread=False))
     yield made
@@ -148,3 +152,24 @@ def test_a_closed_connection_and_a_file_that_is_not_there_are_errors(tmp_path, p
         inserter.execute("PRAGMA user_version")
     with pytest.raises(sqlite3.OperationalError):
         NativeInserter(tmp_path / "nothing.db", functions)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux alone")
+@pytest.mark.skipif(sqlite_functions() is None, reason="SQLite does not show its functions")
+def test_only_the_thread_in_the_background_gives_way(path):
+    """Whoever packs the rows holds the GIL, for which the event loop may wait."""
+    before = niceness()
+    inserter = NativeInserter(path, sqlite_functions(), background=True)
+    inserter.insert([chunk((1, None, None, None, None))])
+    started = {thread: nice for thread, nice in niceness().items() if thread not in before}
+    assert list(started.values()) == [19]
+    assert niceness()[threading.get_native_id()] == before[threading.get_native_id()]
+    inserter.close()
+    assert not started.keys() & niceness().keys()
+
+
+def niceness():
+    """Of each thread of this process."""
+    return {
+        int(task.name): os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in Path("/proc/self/task").iterdir()
+    }

@@ -11,6 +11,7 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/registry.h"
+#include "core/turns.h"
 #include "othello/board.h"
 #include "search/any_search.h"
 
@@ -60,6 +61,8 @@ NB_MODULE(_native, m) {
   bind_sqlite(m);
   bind_postgres(m);
 
+  m.def("take_short_turns", &take_short_turns,
+        "Let the calling thread run soon when it wakes up, for a short time each; see core/turns.h.");
   m.def(
       "games",
       [](bool testing) {

@@ -178,10 +178,10 @@ class Writer {
     return told([&] { return writer_.execute(statement); });
   }
 
-  nb::tuple insert(const nb::list& pairs, int turn) {
+  nb::tuple insert(const nb::list& pairs, bool background) {
     std::vector<sqlite::Insert> inserts;
     for (const nb::handle pair : pairs) inserts.push_back(insert_of(pair));
-    return told([&] { return writer_.insert(inserts, turn); });
+    return told([&] { return writer_.insert(inserts, background); });
   }
 
  private:
@@ -210,7 +210,7 @@ void bind_sqlite(nb::module_& m) {
   nb::class_<Writer>(m, "SqliteWriter", nb::is_final())
       .def(nb::init<const nb::dict&, const std::string&>(), nb::arg("addresses"), nb::arg("file"))
       .def("execute", &Writer::execute, nb::arg("statement"))
-      .def("insert", &Writer::insert, nb::arg("inserts"), nb::arg("turn"));
+      .def("insert", &Writer::insert, nb::arg("inserts"), nb::arg("background"));
 }
 
 }  // namespace bothost::python

@@ -1,37 +1,14 @@
 #include "sqlite/writer.h"
 
-#include <sched.h>
-#include <sys/resource.h>
 #ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/resource.h>
 #endif
 
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 
 namespace bothost::sqlite {
-namespace {
-
-/// Lets the scheduler count the calling thread's turns in its shortest unit: otherwise each turn that it
-/// gives away costs it some 3 ms in which only the others run. Linux before 6.12 has one length for all, and
-/// leaves it.
-void take_short_turns() {
-#ifdef SYS_sched_setattr
-  struct Attributes {  // sched_setattr(2), its first version
-    std::uint32_t size = sizeof(Attributes), policy = SCHED_OTHER;
-    std::uint64_t flags = 0;
-    std::int32_t nice = getpriority(PRIO_PROCESS, 0);  // on Linux the thread's
-    std::uint32_t priority = 0;
-    std::uint64_t runtime_ns = 100'000, deadline_ns = 0, period_ns = 0;
-  } wanted;
-  static_assert(sizeof wanted == 48);
-  syscall(SYS_sched_setattr, 0, &wanted, 0);
-#endif
-}
-
-}  // namespace
-
 Writer::Writer(const Library& library, const std::string& file) : library_(library) {
   if (library_.open_v2(file.c_str(), &database_, kOpenReadWrite | kOpenNoMutex, nullptr) != kOk) {
     const std::string why = database_ ? library_.errmsg(database_) : "out of memory";
@@ -41,8 +18,45 @@ Writer::Writer(const Library& library, const std::string& file) : library_(libra
 }
 
 Writer::~Writer() {
+  if (thread_.joinable()) {
+    {
+      const std::scoped_lock lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
   prepared_.clear();
   library_.close_v2(database_);
+}
+
+Written Writer::insert(std::span<const Insert> inserts, bool background) {
+  if (!background) return transact(inserts);
+  if (!thread_.joinable()) thread_ = std::thread(&Writer::serve, this);
+  std::unique_lock lock(mutex_);
+  job_ = inserts;
+  done_.reset();
+  has_job_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return done_.has_value(); });
+  return *std::exchange(done_, std::nullopt);
+}
+
+void Writer::serve() {
+#ifdef __linux__
+  setpriority(PRIO_PROCESS, 0, 19);  // the calling thread's
+#endif
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return has_job_ || closing_; });
+    if (!has_job_) return;
+    has_job_ = false;
+    lock.unlock();
+    Written written = transact(job_);
+    lock.lock();
+    done_ = std::move(written);
+    changed_.notify_all();
+  }
 }
 
 Written Writer::execute(const std::string& statement) {
@@ -53,15 +67,10 @@ Written Writer::execute(const std::string& statement) {
   return ended(run, status);
 }
 
-Written Writer::insert(std::span<const Insert> inserts, int turn) {
+Written Writer::transact(std::span<const Insert> inserts) {
   Written out = execute("BEGIN IMMEDIATE");
   if (out.error != kOk) return out;
   const auto before = static_cast<std::uint32_t>(library_.total_changes(database_));
-  turn_ = rows_left_ = turn;
-  if (turn) {
-    thread_local const bool once = (take_short_turns(), true);
-    static_cast<void>(once);
-  }
   for (std::size_t i = 0; i < inserts.size() && out.error == kOk; ++i) out = rows_of(inserts[i]);
   // A counter that wraps around.
   const auto after = static_cast<std::uint32_t>(library_.total_changes(database_));
@@ -97,10 +106,6 @@ Written Writer::rows_of(const Insert& insert) {
       status = bind(statement, static_cast<int>(i) + 1, insert.values[at + i]);
     if (status != kOk) return failed();
     if (Written out = ended(statement, library_.step(statement)); out.error != kOk) return out;
-    if (turn_ && !--rows_left_) {
-      rows_left_ = turn_;
-      sched_yield();
-    }
   }
   return {};
 }

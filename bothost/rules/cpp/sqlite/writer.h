@@ -1,10 +1,14 @@
 // Rows into a database, a transaction at a time.
 #pragma once
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sqlite/library.h"
@@ -49,13 +53,17 @@ class Writer {
   /// Runs a statement without parameters to its end.
   [[nodiscard]] Written execute(const std::string& statement);
 
-  /// All inserts in one transaction. After every `turn` rows the core is offered to other threads, 0: never:
-  /// the kernel may let a thread run for milliseconds while others wait for its core.
-  [[nodiscard]] Written insert(std::span<const Insert> inserts, int turn);
+  /// All inserts in one transaction. In the `background` a thread of the lowest priority writes them while
+  /// this one waits: threads that compute, or serve connections, go first. It never holds what such a thread
+  /// could wait for, as the caller may (Python's lock), which for that reason must not have a low priority
+  /// itself.
+  [[nodiscard]] Written insert(std::span<const Insert> inserts, bool background);
 
  private:
   using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
+  void serve();
+  [[nodiscard]] Written transact(std::span<const Insert> inserts);
   /// nullptr when it cannot be prepared.
   [[nodiscard]] sqlite3_stmt* prepared(const std::string& statement);
   [[nodiscard]] Written rows_of(const Insert& insert);
@@ -67,7 +75,13 @@ class Writer {
   const Library library_;
   sqlite3* database_ = nullptr;
   std::map<std::string, Statement> prepared_;
-  int turn_ = 0, rows_left_ = 0;
+
+  std::thread thread_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::span<const Insert> job_;
+  std::optional<Written> done_;
+  bool has_job_ = false, closing_ = false;
 };
 
 }  // namespace bothost::sqlite
