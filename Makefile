@@ -54,8 +54,8 @@ format: install  ## rewrite the sources in the project's style
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
 
-sanitize: install  ## the rules tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	tests/sanitize.sh -m 'not long' tests/rules
+sanitize: install  ## the native core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	tests/sanitize.sh
 
 clean:  ## remove what was built
 	rm -rf $(VENV) build
