@@ -50,7 +50,7 @@ TINY = {
         "sizes.bidder_head=[16]",
     ],
     "fm-clone": ["game=othello"],
-    "doudizhu-mcts": ["epochs=1.0", "positions=16", "held_out=0.3", "checkpoint_every=1000"],
+    "doudizhu-mcts": ["epochs=1.0", "positions=16", "held_out=0.3", "checkpoint_every=20"],
     "mahjong-ppo": ["iterations=2", "hands=2", "checkpoint_every=1", "ppo.epochs=1", "ppo.minibatch=64"],
 }
 
@@ -102,14 +102,14 @@ def test_deep_mc_in_many_processes_of_a_cluster_and_of_this_machine(log, tmp_pat
     ("name", "address", "game", "hands", "words"),
     [
         ("fm-clone", "styled-othello", "othello", 6, ["--player", "ada"]),
-        ("doudizhu-mcts", "rule-doudizhu", "doudizhu", 9, ["--fresh"]),
+        ("doudizhu-mcts", "doudizhu-mcts", "doudizhu", 9, ["--fresh"]),
         ("mahjong-ppo", "mahjong-ppo", "mahjong", 6, []),
     ],
 )
 def test_every_other_training_is_one_task_of_a_cluster(
     log, tmp_path, run_ray_script, name, address, game, hands, words
 ):
-    log(address, game, hands)
+    log(address, game, hands, **({"iterations": 20, "belief": 20, "cnn": "off"} if name == "doudizhu-mcts" else {}))
     run_ray_script(
         SCRIPT,
         f"""
