@@ -13,14 +13,19 @@ namespace bothost {
 
 void take_short_turns() {
 #if defined(__linux__) && defined(SYS_sched_setattr)
+  const int nice = getpriority(PRIO_PROCESS, 0);  // on Linux the thread's
+  // Whoever chose a policy, or lets it go first, has decided; and the flag below would take that from its
+  // threads.
+  if (sched_getscheduler(0) != SCHED_OTHER || nice < 0) return;
   constexpr std::uint64_t kResetOnFork = 1;  // threads and processes that it starts are as others
   struct Attributes {                        // sched_setattr(2), its first version
     std::uint32_t size = sizeof(Attributes), policy = SCHED_OTHER;
     std::uint64_t flags = kResetOnFork;
-    std::int32_t nice = getpriority(PRIO_PROCESS, 0);  // on Linux the thread's
+    std::int32_t nice = 0;
     std::uint32_t priority = 0;
     std::uint64_t runtime_ns = 100'000, deadline_ns = 0, period_ns = 0;
   } wanted;
+  wanted.nice = nice;
   static_assert(sizeof wanted == 48);
   syscall(SYS_sched_setattr, 0, &wanted, 0);
 #endif
