@@ -39,7 +39,7 @@ SCRIPT = """
     """
 TINY = {
     "deep-mc": [
-        "iterations=8",
+        "iterations=12",
         "checkpoint_every=1",
         "hands=24",
         "minibatch=128",
@@ -75,18 +75,20 @@ def model(folder):
 
 
 @pytest.mark.timeout(600)
-def test_deep_mc_in_many_processes_of_a_cluster_and_of_this_machine(log, tmp_path, run_ray_script):
-    """The training is an actor, and so is its worker; it is killed, and goes on to the very same model."""
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_a_training_that_is_killed_on_a_cluster_ends_as_one_of_this_machine(log, tmp_path, run_ray_script, workers):
+    """The training is an actor, and so is its worker; of this machine the worker is a process."""
     log("deep-mc:level-1", "doudizhu", 6)
     run_ray_script(
         SCRIPT,
         f"""
         if __name__ == "__main__":
-            options = {[*TINY["deep-mc"], "workers=1"]!r}
+            options = {[*TINY["deep-mc"], f"workers={workers}"]!r}
             cluster = on_a_cluster()
             killing = threading.Thread(target=kill_the_training, args=("cluster",))
             killing.start()
-            retrain("deep-mc", "cluster", [*options, "runner=ray"], "--fresh", "--ray", cluster.address)
+            runner = {["runner=ray"] if workers else []!r}
+            retrain("deep-mc", "cluster", [*options, *runner], "--fresh", "--ray", cluster.address)
             killing.join()
             cluster.shutdown()
             retrain("deep-mc", "here", options, "--fresh")
