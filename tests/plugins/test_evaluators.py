@@ -13,9 +13,11 @@ import pytest
 
 from bothost import Budget, Decision, Evaluator, Player, Strategy, Table, hookimpl, rules
 from bothost.errors import ConfigError
+from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits, ProcessStrategy
-from bothost.plugins import Plugins, Resolved
+from bothost.plugins import Plugins, Resolved, weights
 from bothost.rules import ActionArray, FloatArray, View
+from bothost.tables.router import Router
 from bothost.testing.strategy_laws import Broken, Run, evaluates
 
 
@@ -150,6 +152,21 @@ def test_evaluators_conform() -> None:
     for name, game in (("deep-mc", "doudizhu"), ("last-is-best", "claims")):
         resolved = Plugins.load(modules=[MODULE]).resolve(name)
         assert evaluates(resolved, rules.game(game), 2, 0, Run(1000.0)).endswith("views")
+
+
+def test_a_host_takes_up_what_the_evaluators_alias_comes_to_stand_for() -> None:
+    strategy = Plugins.load().strategies["deep-mc"]
+    known = weights.manifest(strategy)
+    assert known is not None
+    one, other, *_ = sorted(known.versions)
+    stands = {("deep-mc", "champion"): one}
+    registry = Plugins.load(aliases=lambda name, alias: stands.get((name, alias)))
+    plans = Plans(Router([], registry.strategies.__contains__), registry, quarantine_after=3, quarantine_s=60.0)
+    plans.fresh_s = 0.0
+    first = plans.load("doudizhu-mcts", {})
+    assert plans.load("doudizhu-mcts", {}) is first
+    stands["deep-mc", "champion"] = other
+    assert plans.load("doudizhu-mcts", {}).resolved.pinned != first.resolved.pinned
 
 
 @pytest.mark.parametrize(
