@@ -100,7 +100,8 @@ def shown_commands() -> list[tuple[str, str]]:
         if not path.exists():
             continue
         for block in re.findall(r"^```(?:sh|bash|console)?\n(.*?)^```", path.read_text(), flags=re.M | re.S):
-            found += [(path.name, line) for line in re.findall(r"^(?:\$ )?(bothost [a-z].*)$", block, flags=re.M)]
+            whole = block.replace("\\\n", " ")
+            found += [(path.name, line) for line in re.findall(r"^(?:\$ )?(bothost [a-z].*)$", whole, flags=re.M)]
         for line in re.findall(r"`(bothost [a-z][^`\n]*)`", path.read_text()):
             found.append((path.name, line))
     return found
