@@ -19,6 +19,8 @@ from bothost.store.engine import bind_as_they_are
 from bothost.store.sinks import Chunk
 from bothost.store.sqlite_library import sqlite_functions
 
+PATIENT_ROWS = 1000
+"""A writer in the background that has more rows to write at once has fallen behind, and writes these as others do."""
 ROWS_PER_STEP = 64
 """Most rows of one ``INSERT`` of the sqlite3 module."""
 
@@ -68,7 +70,8 @@ class NativeInserter:
     def insert(self, chunks: Iterable[Chunk]) -> int:
         # [:] makes a list of what converts its rows as they are taken: they must live until they are written.
         pairs = [(self._statement(table, columns), rows[:]) for table, columns, rows in chunks]
-        return _raise(*self._open().insert(pairs, self._background))
+        patient = self._background and sum(len(rows) for _, rows in pairs) <= PATIENT_ROWS
+        return _raise(*self._open().insert(pairs, patient))
 
     def close(self) -> None:
         self._native = None
