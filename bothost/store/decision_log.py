@@ -6,7 +6,7 @@ frame, and one callback on the returned future for everything that waits for it:
 submitted since the writer last came for rows.
 
 While the database is away the rows go to the spool (:mod:`bothost.store.spool`), which counts as durable, and back
-from there in order once it is there again.
+from there in order once it is there again (:mod:`bothost.store.writer`).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-import structlog
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store.models import COLUMNS, TABLE_OF
 from bothost.store.records import Record
-from bothost.store.sinks import BadRow, Chunk, Sink, make_sink
-from bothost.store.spool import Spool, SpoolDamaged, frames_of
+from bothost.store.sinks import Chunk, Sink, make_sink
+from bothost.store.spool import Spool
+from bothost.store.writer import Writer, say
 
 QUEUE_ROWS = 20_000
 PACE_S = 0.004
@@ -36,19 +36,10 @@ PACE_S = 0.004
 the turns of the GIL that a commit costs, more than its rows."""
 BUSY_ROWS = 16
 """After a commit of fewer rows the next one begins at once."""
-LOCK_WAIT_MS = 250
-"""How long a commit waits for another process's write lock before its rows go to the spool."""
-REPLAY_WAIT_MS = 20
-"""The same while rows are replayed, for meanwhile new ones wait."""
-RETRY_S = (0.05, 2.0)
-"""First and longest pause between attempts to reach a database that is away."""
 RECOVER_S = 60.0
 """How long ``open`` waits for rows that an earlier process left in the spool to reach the database."""
-CLOSE_PATIENCE_S = 5.0
-"""How long ``aclose`` tries where neither the database nor the spool takes rows."""
 
 _NAME_OF = {kind: str(table.name) for kind, table in TABLE_OF.items()}
-_log = structlog.get_logger("bothost.store")
 _astuple = msgspec.structs.astuple
 
 
@@ -91,8 +82,7 @@ class DecisionLog:
     """Writes records durably, in order of submission, for one event loop. Make it with :meth:`open`."""
 
     def __init__(self, sink: Sink, spool: Spool, *, queue_rows: int = QUEUE_ROWS) -> None:
-        self._sink = sink
-        self._spool = spool
+        self._writer = Writer(sink, spool)
         self._queue_rows = queue_rows
         self._loop: asyncio.AbstractEventLoop | None = None
         self._mutex = threading.Lock()
@@ -100,13 +90,8 @@ class DecisionLog:
         self._idle = False
         self._closing = False
         self._writing = 0
+        self._given_up = 0
         self._wake = threading.Semaphore(0)
-        # Everything below belongs to the writer thread.
-        self._away = spool.rows > 0  # what an earlier process left comes first
-        self._retry_s = RETRY_S[0]
-        self._retry_at = 0.0
-        self._rows = self._commits = self._duplicates = self._rejected = self._outages = 0
-        self._recovered = threading.Event()
         self._thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
         self._thread.start()
 
@@ -126,7 +111,7 @@ class DecisionLog:
             raise StoreUnavailable(f"spool {folder}: {error}", advice="Check host.data_dir.") from error
         log = cls(sink, spool, queue_rows=queue_rows)
         # A restarted host asks the database for its live hands: what was spooled must be there.
-        log._recovered.wait(RECOVER_S)
+        log._writer.recovered.wait(RECOVER_S)
         return log
 
     def submit(self, records: Sequence[Record]) -> asyncio.Future[None]:
@@ -163,14 +148,15 @@ class DecisionLog:
 
     @property
     def stats(self) -> LogStats:
+        writer = self._writer
         return LogStats(
-            rows=self._rows,
-            commits=self._commits,
+            rows=writer.rows,
+            commits=writer.commits,
             queue_depth=len(self._filling.records) + self._writing,
-            spool_depth=self._spool.rows,
-            duplicates=self._duplicates,
-            rejected=self._rejected,
-            outages=self._outages,
+            spool_depth=writer.waiting,
+            duplicates=writer.duplicates,
+            rejected=writer.rejected,
+            outages=writer.outages,
         )
 
     async def aclose(self) -> None:
@@ -184,10 +170,9 @@ class DecisionLog:
             self._idle = False
         self._wake.release()
         self._thread.join()
-        self._sink.close()
-        self._spool.close()
-        if self._writing:
-            raise StoreUnavailable(f"{self._writing} rows could be written neither to the database nor to the spool")
+        self._writer.close()
+        if self._given_up:
+            raise StoreUnavailable(f"{self._given_up} rows could be written neither to the database nor to the spool")
 
     def _begin(self, batch: _Batch) -> Durable:
         if self._closing:
@@ -202,36 +187,32 @@ class DecisionLog:
     def _run(self) -> None:
         resting_until = -math.inf
         while True:
-            if not self._away:
-                self._recovered.set()
             if (wait := resting_until - time.monotonic()) > 0.0:
                 time.sleep(wait)
             batch = self._take()
             if batch is not None:
                 if len(batch.records) >= BUSY_ROWS:
                     resting_until = time.monotonic() + PACE_S
-                failure = self._try(self._make_durable, batch)
-                self._tell(batch, failure)
-            if self._away and time.monotonic() >= self._retry_at:
-                self._try(self._replay_segment)
-            if batch is None and self._closing and not self._filling.records:
-                self._retry_at = 0.0  # a last attempt
-                while self._away and self._retry_at <= 0.0:
-                    self._try(self._replay_segment)
+                self._tell(batch, self._try(batch))
+            elif self._closing and not self._filling.records:
                 return
 
-    def _try(self, step: Callable[..., None], *args: Any) -> Exception | None:
-        """Do a step; a failure that nobody foresaw is logged and returned, for the thread must live."""
+    def _try(self, batch: _Batch) -> Exception | None:
+        """Make the rows durable; a failure is logged and returned, for the thread must live."""
+        rows = len(batch.records)
         try:
-            step(*args)
+            if not self._writer.write(chunks_of(batch.records), lambda: self._closing):
+                self._given_up += rows
+                raise StoreUnavailable("the log was closed before these rows could be written")
         except Exception as error:
-            _say("error", "log_step_failed", step=step.__name__, error=f"{type(error).__name__}: {error}")
-            self._pause()
+            say("error", "rows_lost", rows=rows, error=f"{type(error).__name__}: {error}")
             return error
+        finally:
+            self._writing = 0
         return None
 
     def _take(self) -> _Batch | None:
-        """The filled batch; waits for one, but while the spool waits for its database no longer than to its retry."""
+        """The filled batch; None after waiting for one, and when there will be no more."""
         with self._mutex:
             batch = self._filling
             if batch.records:
@@ -243,126 +224,15 @@ class DecisionLog:
             if self._closing:
                 return None
             self._idle = True
-        timeout = max(0.0, self._retry_at - time.monotonic()) if self._away else None
-        if not self._wake.acquire(timeout=timeout):
-            with self._mutex:
-                self._idle = False
-            self._wake.acquire(blocking=False)  # whoever submitted in between has released it
+        self._wake.acquire()
         return None
 
-    def _make_durable(self, batch: _Batch) -> None:
-        """Write to the database, or while that is away to the spool; while both fail, wait."""
-        chunks = chunks_of(batch.records)
-        give_up = time.monotonic() + CLOSE_PATIENCE_S
-        while True:
-            if not self._away:
-                try:
-                    return self._commit(chunks, LOCK_WAIT_MS)
-                except Exception as error:  # whatever it is, the rows must not go down with it
-                    self._lost(error)
-            try:
-                return self._keep(chunks)
-            except OSError as error:
-                _say("error", "spool_failed", error=str(error), rows=len(batch.records))
-            if self._closing and time.monotonic() > give_up:
-                return None
-            time.sleep(RETRY_S[0])
-            give_up = give_up if self._closing else time.monotonic() + CLOSE_PATIENCE_S
-            self._away = self._spool.rows > 0
-
-    def _commit(self, chunks: list[Chunk], wait_ms: int) -> None:
-        try:
-            new = self._sink.write(chunks, wait_ms=wait_ms)
-        except BadRow as error:
-            self._commit_apart(chunks, wait_ms, error)
-            return
-        total = sum(len(rows) for _, _, rows in chunks)
-        self._rows += new
-        self._duplicates += total - new
-        self._commits += 1
-        self._writing = 0
-
-    def _commit_apart(self, chunks: list[Chunk], wait_ms: int, error: BadRow) -> None:
-        """One row of these is bad: write halves until it stands alone, and keep it as text."""
-        rows = [(table, columns, row) for table, columns, many in chunks for row in many]
-        if len(rows) == 1:
-            self._reject(rows[0][0], rows[0][2], error)
-            self._writing = 0
-            return
-        half = len(rows) // 2
-        for part in (rows[:half], rows[half:]):
-            self._commit([(table, columns, [row]) for table, columns, row in part], wait_ms)
-
-    def _keep(self, chunks: list[Chunk]) -> None:
-        groups = {table: rows for table, _, rows in chunks}
-        try:
-            self._spool.append(groups)
-        except (TypeError, ValueError, OverflowError) as error:
-            # Not even msgpack takes it: keep what it takes, row by row.
-            for table, rows in groups.items():
-                for row in rows:
-                    try:
-                        self._spool.append({table: [row]})
-                    except (TypeError, ValueError, OverflowError):
-                        self._reject(table, row, error)
-        self._writing = 0
-
-    def _reject(self, table: str, row: Sequence[Any], error: Exception) -> None:
-        _say("error", "row_rejected", table=table, error=str(error))
-        self._spool.keep_rejected([f"{table} {error}: {row!r}"])
-        self._rejected += 1
-
-    def _replay_segment(self) -> None:
-        """Move the oldest segment of the spool into the database; with none left, the database is back."""
-        path = self._spool.oldest()
-        if path is None:
-            self._away = False
-            self._retry_s = RETRY_S[0]
-            _say("info", "database_back", rows=self._rows)
-            return
-        chunks: list[Chunk] = []
-        damage: SpoolDamaged | None = None
-        try:
-            chunks.extend(frames_of(path))
-        except SpoolDamaged as error:
-            damage = error
-        total = sum(len(rows) for _, _, rows in chunks)
-        writing = self._writing
-        try:
-            self._commit(chunks, REPLAY_WAIT_MS)
-        except StoreError:
-            self._pause()
-            return
-        finally:
-            self._writing = writing
-        if damage is None:
-            self._spool.drop(path, total)
-        else:
-            _say("error", "spool_damaged", error=str(damage), kept=str(path.with_suffix(".damaged")))
-            self._spool.set_aside(path, total)
-
-    def _lost(self, error: Exception) -> None:
-        self._away = True
-        self._outages += 1
-        _say("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
-        self._pause()
-
-    def _pause(self) -> None:
-        self._retry_at = time.monotonic() + self._retry_s
-        self._retry_s = min(self._retry_s * 2, RETRY_S[1])
-
     def _tell(self, batch: _Batch, failure: Exception | None) -> None:
-        durable = batch.durable
-        if durable is None:
-            return
-        if failure is not None:
-            self._writing = 0
-            self._call(durable.set_exception, failure)
-        elif self._writing:
-            error = StoreUnavailable("the log was closed before these rows could be written")
-            self._call(durable.set_exception, error)
-        else:
-            self._call(durable.set_result, None)
+        if batch.durable is not None:
+            if failure is not None:
+                self._call(batch.durable.set_exception, failure)
+            else:
+                self._call(batch.durable.set_result, None)
 
     def _call(self, function: Any, *args: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -401,12 +271,6 @@ def chunks_of(records: Iterable[Record]) -> list[Chunk]:
             f"no records of the log: {', '.join(sorted(k.__name__ for k in groups.keys() - _NAME_OF.keys()))}"
         )
     return [(name, COLUMNS[name], _Rows(groups[kind])) for kind, name in _NAME_OF.items() if kind in groups]
-
-
-def _say(level: str, event: str, **fields: Any) -> None:
-    """Log; but a log that fails (a closed pipe, a full disk) must not stop the writer."""
-    with contextlib.suppress(Exception):
-        getattr(_log, level)(event, **fields)
 
 
 def _file_name(host: str) -> str:

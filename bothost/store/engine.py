@@ -94,15 +94,16 @@ def bind_as_they_are() -> None:
     sqlite3.register_adapter(type(None), nothing.get)
 
 
-def make_engine(settings: StoreSettings, *, create: bool = False) -> sa.Engine:
+def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: float | None = None) -> sa.Engine:
     """An engine for small reads and writes and for migrations.
 
     A SQLite file that does not exist is refused unless ``create``: an empty database would look like lost data.
+    ``answer_s``: a server that does not answer for so long is away; None waits for ever.
     Raises ConfigError and StoreUnavailable.
     """
     url = full_url(settings)
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_pre_ping=True)
+        return _server_engine(url, answer_s)
     path = Path(url.database or "")
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +122,16 @@ def make_engine(settings: StoreSettings, *, create: bool = False) -> sa.Engine:
     sa.event.listen(engine, "connect", on_connect)
     sa.event.listen(engine, "begin", on_begin)
     return engine
+
+
+def _server_engine(url: URL, answer_s: float | None) -> sa.Engine:
+    from bothost.store import postgres_connection
+
+    if answer_s is None:
+        options = {"connect_timeout": postgres_connection.CONNECT_TIMEOUT_S}
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=options)
+    dsn = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return sa.create_engine(url, pool_pre_ping=True, creator=lambda: postgres_connection.connect(dsn, answer_s))
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from bothost.rules import _native
 from bothost.store import partitions, schema
 from bothost.store.engine import full_url, shown
 from bothost.store.models import COLUMNS, Key, metadata
+from bothost.store.postgres_connection import Impatient, connect
 from bothost.store.sinks import BadRow, Chunk
 
 _log = structlog.get_logger("bothost.store")
@@ -39,7 +40,8 @@ HEADER, TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 """Of binary COPY: signature, flags and length of an extension; and what stands in place of another row."""
 ROWS_PER_PIECE = 128
 """Rows that are packed at once: the GIL is held for a tenth of a millisecond, and the server has work meanwhile."""
-CONNECT_TIMEOUT_S = 3
+ANSWER_S = 60.0
+"""How long the server may take to answer where nobody says otherwise, and to make partitions."""
 PARTITIONS_S = 6 * 3600.0
 """How often the partitions of the coming months are looked after."""
 
@@ -51,14 +53,14 @@ class PostgresSink:
         self._shown = shown(settings.url)
         self._dsn = full_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
         self._synchronous = settings.synchronous
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: Impatient | None = None
         self._wait_ms = -1
         self._careful = False
         self._partitions_at = 0.0
 
     def connect(self) -> None:
         try:
-            connection = psycopg.connect(self._dsn, connect_timeout=CONNECT_TIMEOUT_S, autocommit=True)
+            connection = connect(self._dsn, ANSWER_S, autocommit=True)
         except psycopg.Error as error:
             raise StoreUnavailable(f"database {self._shown}: {error}") from error
         try:
@@ -88,14 +90,16 @@ class PostgresSink:
         except psycopg.Error as error:
             _log.warning("partitions_not_made", error=str(error), advice="bothost db upgrade makes them, too")
 
-    def write(self, chunks: Iterable[Chunk], *, wait_ms: int) -> int:
+    def write(self, chunks: Iterable[Chunk], *, wait_ms: int, answer_s: float = ANSWER_S) -> int:
         chunks = list(chunks)
         if self._connection is None:
             self.connect()
         connection = self._connection
         assert connection is not None
+        connection.most_s = ANSWER_S
         if time.monotonic() >= self._partitions_at:
             self._make_partitions(connection)
+        connection.most_s = answer_s
         try:
             if wait_ms != self._wait_ms:
                 connection.execute(f"SET lock_timeout = {max(1, wait_ms):d}".encode())

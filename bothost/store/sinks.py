@@ -28,11 +28,11 @@ class Sink(Protocol):
         """Connect and check the schema. Raises StoreUnavailable, SchemaOutdated."""
         ...
 
-    def write(self, chunks: Iterable[Chunk], *, wait_ms: int) -> int:
+    def write(self, chunks: Iterable[Chunk], *, wait_ms: int, answer_s: float = 60.0) -> int:
         """Insert the rows in one transaction and return how many were new; connects where needed.
 
-        Waits at most ``wait_ms`` for a lock. Raises StoreUnavailable or SchemaOutdated (try again later: nothing of
-        the write was kept, or all of it) and BadRow (do not).
+        Waits at most ``wait_ms`` for a lock, and ``answer_s`` for each answer of a server. Raises StoreUnavailable or
+        SchemaOutdated (try again later: nothing of the write was kept, or all of it) and BadRow (do not).
         """
         ...
 

@@ -62,7 +62,7 @@ class SqliteSink:
         self._checkpointer = Checkpointer(self._path)
         self._wait_ms = 1000
 
-    def write(self, chunks: Iterable[Chunk], *, wait_ms: int) -> int:
+    def write(self, chunks: Iterable[Chunk], *, wait_ms: int, answer_s: float = 60.0) -> int:
         if self._connection is None:
             self.connect()
         connection, inserter, checkpointer = self._connection, self._inserter, self._checkpointer

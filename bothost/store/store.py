@@ -30,10 +30,13 @@ class Store:
         self.engine = engine
 
     @classmethod
-    def open(cls, settings: StoreSettings) -> Self:
-        """Raises ConfigError, StoreUnavailable and SchemaOutdated."""
+    def open(cls, settings: StoreSettings, *, answer_s: float | None = None) -> Self:
+        """``answer_s``: how long a server may take to answer; None: for ever.
+
+        Raises ConfigError, StoreUnavailable and SchemaOutdated.
+        """
         schema.check_database(settings)
-        return cls(settings, make_engine(settings))
+        return cls(settings, make_engine(settings, answer_s=answer_s))
 
     def close(self) -> None:
         self.engine.dispose()

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from bothost.config import StoreSettings
-from bothost.errors import StoreError
+from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, decision_log, schema
 from bothost.store.engine import sqlite_path
 from bothost.store.models import COLUMNS
+from bothost.store.spool import Spool
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
 
 RNG = random.Random(7)
@@ -138,6 +140,53 @@ async def test_rows_submitted_under_a_lock_are_spooled_and_replayed_in_order(set
     assert len(ids_of(settings)) == 401
 
 
+class Unreachable:
+    """A database that takes its time to be unreachable, until ``back``."""
+
+    def __init__(self):
+        self.rows, self.asked, self.back = [], threading.Event(), threading.Event()
+
+    def write(self, chunks, *, wait_ms, answer_s):
+        if not self.rows:
+            self.rows.append("the first write fails at once")
+            raise StoreUnavailable("gone")
+        self.asked.set()
+        assert self.back.wait(30)
+        self.rows += [row for _, _, rows in chunks for row in rows]
+        return sum(len(rows) for _, _, rows in chunks)
+
+    def close(self):
+        pass
+
+
+async def test_nobody_waits_while_a_database_is_looked_for(tmp_path):
+    """A server out of reach takes seconds to be found so, again and again: rows are durable in the spool meanwhile."""
+    sink = Unreachable()
+    log = DecisionLog(sink, Spool(tmp_path / "spool", COLUMNS))
+    records = some_decisions(40)
+    await log.submit(records[:10])
+    assert await asyncio.to_thread(sink.asked.wait, 30)
+    for record in records[10:]:
+        await log.submit([record])
+    assert log.stats.spool_depth == 40 and not sink.back.is_set()
+    sink.back.set()
+    await until(lambda: log.stats.spool_depth == 0)
+    await log.aclose()
+    assert [row[0] for row in sink.rows[1:]] == [record.id for record in records]
+
+
+async def test_a_log_that_ends_while_a_database_is_looked_for_keeps_its_rows(tmp_path):
+    sink = Unreachable()
+    log = DecisionLog(sink, Spool(tmp_path / "spool", COLUMNS))
+    log.submit(some_decisions(10))
+    assert await asyncio.to_thread(sink.asked.wait, 30)
+    log.submit(some_decisions(5))
+    closing = asyncio.create_task(log.aclose())
+    sink.back.set()
+    await asyncio.wait_for(closing, 30)
+    assert len(sink.rows) == 1 + 15
+
+
 async def test_a_database_that_was_deleted_is_noticed_before_anything_is_acknowledged(settings, log):
     before, after = some_decisions(5), some_decisions(5)
     await log.submit(before)
@@ -156,7 +205,7 @@ async def test_a_full_disk_loses_nothing(settings, log):
     records = some_decisions(300)
     with closing(sqlite3.connect(path)) as db:
         pages = db.execute("PRAGMA page_count").fetchone()[0]
-    limit = log._sink._inserter
+    limit = log._writer._sink._inserter
     limit.execute(f"PRAGMA max_page_count = {pages + 4}")
     await log.submit(records)
     assert log.stats.spool_depth == 300

@@ -1,7 +1,10 @@
 """The decision log on PostgreSQL: the same promises as on SQLite."""
 
 import asyncio
+import contextlib
+import os
 import random
+import signal
 from collections import Counter
 
 import psycopg
@@ -9,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from bothost.store import DecisionLog, DecisionRecord, Store, schema
+from bothost.errors import StoreUnavailable
+from bothost.store import DecisionLog, DecisionRecord, Store, schema, writer
 from bothost.store.engine import make_engine
 from bothost.store.models import COLUMNS, decisions, metadata
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
@@ -105,6 +109,41 @@ async def test_a_lost_connection_costs_nothing(postgres_settings, postgres_url, 
     await log.submit(after)
     found = Counter(record.id for record in logged(postgres_settings))
     assert found == Counter(record.id for record in before + during + after)
+
+
+@contextlib.contextmanager
+def frozen(backend: int):
+    """A server process that does not answer, while its connection stands."""
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(backend, signal.SIGCONT)
+
+
+async def test_a_server_that_is_silent_counts_as_away(postgres_settings, log, monkeypatch):
+    """Frozen, its disk hanging, its network gone: TCP would wait for a quarter of an hour, and the moves with it."""
+    monkeypatch.setattr(writer, "ANSWER_S", 0.2)
+    before, during = some_decisions(3), some_decisions(30)
+    await log.submit(before)
+    with frozen(log._writer._sink._connection.info.backend_pid):
+        async with asyncio.timeout(20):
+            await log.submit(during)
+        assert log.stats.outages == 1
+        await until(lambda: log.stats.spool_depth == 0)
+    found = Counter(record.id for record in logged(postgres_settings))
+    assert found == Counter(record.id for record in before + during)
+
+
+def test_a_host_does_not_wait_for_ever_for_what_it_asks(postgres_settings):
+    with Store.open(postgres_settings, answer_s=0.2) as store:
+        with store.begin() as connection:
+            backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        with frozen(backend):
+            store.remember("home", "ada", {"a": 1})  # on another connection: this one is found dead
+        with pytest.raises(StoreUnavailable, match=r"no answer within 0\.2 s"), store.begin() as connection:
+            connection.exec_driver_sql("SELECT pg_sleep(30)")
+        assert store.memo("home", "ada") == {"a": 1}
 
 
 def test_a_store_reads_and_remembers(postgres_settings):

@@ -1,0 +1,223 @@
+"""Makes rows durable: in the database, or in the spool while that is away, and from there back, in order.
+
+The caller's thread writes to the database until a write fails. From then on the database belongs to a second thread,
+which tries to reach it and moves the spool into it, however long that takes, while the caller's rows are durable in
+the spool at once. When nothing is left there the database goes back to the caller's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from bothost.errors import StoreError
+from bothost.store.sinks import BadRow, Chunk, Sink
+from bothost.store.spool import Spool, SpoolDamaged, frames_of
+
+LOCK_WAIT_MS = 250
+"""How long a commit waits for another process's write lock before its rows go to the spool."""
+ANSWER_S = 2.0
+"""How long a commit waits for a server that says nothing; then the same happens, for moves wait with it."""
+REPLAY_ANSWER_S = 20.0
+"""The same while rows are replayed, and nobody waits for them."""
+RETRY_S = (0.05, 2.0)
+"""First and longest pause between attempts to reach a database that is away, or a spool that cannot be written."""
+CLOSE_PATIENCE_S = 5.0
+"""How long rows are held, once the log closes, that neither the database nor the spool takes."""
+
+_log = structlog.get_logger("bothost.store")
+
+
+class Writer:
+    """Owns the sink and the spool. ``write`` is for one thread."""
+
+    def __init__(self, sink: Sink, spool: Spool) -> None:
+        self._sink = sink
+        self._spool = spool
+        self._mutex = threading.RLock()  # guards the spool, and that ``_away`` ends
+        self._away = spool.rows > 0  # what an earlier process left comes first
+        self._replay = threading.Event()
+        """Set while there is something for the second thread: the database is away, or all ends."""
+        self._ending = threading.Event()
+        self.recovered = threading.Event()
+        """Whether all rows that an earlier process left in the spool are in the database."""
+        self._retry_s = RETRY_S[0]
+        self._retry_at = 0.0
+        self.rows = self.commits = self.duplicates = self.rejected = self.outages = 0
+        self._thread = threading.Thread(target=self._run, name="decision-replay", daemon=True)
+        if self._away:
+            self._replay.set()
+        else:
+            self.recovered.set()
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Rows in the spool."""
+        return self._spool.rows
+
+    def write(self, chunks: list[Chunk], closing: Callable[[], bool]) -> bool:
+        """Return when the rows are durable: while neither database nor spool takes them, wait.
+
+        False: they were given up, ``CLOSE_PATIENCE_S`` after ``closing`` began.
+        """
+        pause_s = RETRY_S[0]
+        closes_at: float | None = None
+        while True:
+            try:
+                if self._written(chunks):
+                    return True
+            except OSError as error:
+                say("error", "spool_failed", error=str(error), rows=sum(len(rows) for _, _, rows in chunks))
+            if closing():
+                closes_at = closes_at or time.monotonic() + CLOSE_PATIENCE_S
+                if time.monotonic() > closes_at:
+                    return False
+                pause_s = RETRY_S[0]
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, RETRY_S[1] / 2)
+
+    def close(self) -> None:
+        """A last attempt to empty the spool, then let go of everything."""
+        self._ending.set()
+        self._replay.set()
+        self._thread.join()
+        self._sink.close()
+        self._spool.close()
+
+    # ------------------------------------------------------------------------------------------ the caller's thread
+
+    def _written(self, chunks: list[Chunk]) -> bool:
+        """To the database, or to the spool. False: the database is back, try again. Raises OSError."""
+        if not self._away:
+            try:
+                self._commit(chunks, ANSWER_S)
+                self._retry_s = RETRY_S[0]
+                return True
+            except Exception as error:  # whatever it is, the rows must not go down with it
+                self._lost(error)
+        with self._mutex:
+            if self._away:
+                self._keep(chunks)
+                return True
+        return False
+
+    def _lost(self, error: Exception) -> None:
+        self._away = True
+        self.outages += 1
+        say("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
+        self._pause()
+        self._replay.set()
+
+    def _keep(self, chunks: list[Chunk]) -> None:
+        groups = {table: rows for table, _, rows in chunks}
+        try:
+            self._spool.append(groups)
+        except (TypeError, ValueError, OverflowError) as error:
+            # Not even msgpack takes it: keep what it takes, row by row.
+            for table, rows in groups.items():
+                for row in rows:
+                    try:
+                        self._spool.append({table: [row]})
+                    except (TypeError, ValueError, OverflowError):
+                        self._reject(table, row, error)
+
+    # ------------------------------------------------------------------------------------- whoever has the database
+
+    def _commit(self, chunks: list[Chunk], answer_s: float) -> None:
+        try:
+            new = self._sink.write(chunks, wait_ms=LOCK_WAIT_MS, answer_s=answer_s)
+        except BadRow as error:
+            self._commit_apart(chunks, answer_s, error)
+            return
+        total = sum(len(rows) for _, _, rows in chunks)
+        self.rows += new
+        self.duplicates += total - new
+        self.commits += 1
+
+    def _commit_apart(self, chunks: list[Chunk], answer_s: float, error: BadRow) -> None:
+        """One row of these is bad: write halves until it stands alone, and keep it as text."""
+        rows = [(table, columns, row) for table, columns, many in chunks for row in many]
+        if len(rows) == 1:
+            self._reject(rows[0][0], rows[0][2], error)
+            return
+        half = len(rows) // 2
+        for part in (rows[:half], rows[half:]):
+            self._commit([(table, columns, [row]) for table, columns, row in part], answer_s)
+
+    def _reject(self, table: str, row: Sequence[Any], error: Exception) -> None:
+        say("error", "row_rejected", table=table, error=str(error))
+        with self._mutex:
+            self._spool.keep_rejected([f"{table} {error}: {row!r}"])
+            self.rejected += 1
+
+    # ------------------------------------------------------------------------------------------- the second thread
+
+    def _run(self) -> None:
+        while True:
+            self._replay.wait()
+            if self._ending.is_set():
+                break
+            if (wait := self._retry_at - time.monotonic()) > 0.0:
+                self._ending.wait(wait)
+            else:
+                self._try()
+        while self._away and self._try():
+            continue
+
+    def _try(self) -> bool:
+        """Replay a segment; False where that failed. What nobody foresaw is logged, for the thread must live."""
+        try:
+            return self._replay_segment()
+        except Exception as error:
+            say("error", "replay_failed", error=f"{type(error).__name__}: {error}")
+            self._pause()
+            return False
+
+    def _replay_segment(self) -> bool:
+        """Move the oldest segment of the spool into the database; with none left, the database is back."""
+        with self._mutex:
+            path = self._spool.oldest()
+            if path is None:
+                self._replay.clear()
+                if self._ending.is_set():
+                    self._replay.set()
+                self._away = False
+                self.recovered.set()
+        if path is None:
+            say("info", "database_back", rows=self.rows)
+            return True
+        chunks: list[Chunk] = []
+        damage: SpoolDamaged | None = None
+        try:
+            chunks.extend(frames_of(path))
+        except SpoolDamaged as error:
+            damage = error
+        total = sum(len(rows) for _, _, rows in chunks)
+        try:
+            self._commit(chunks, CLOSE_PATIENCE_S if self._ending.is_set() else REPLAY_ANSWER_S)
+        except StoreError:
+            self._pause()
+            return False
+        with self._mutex:
+            if damage is None:
+                self._spool.drop(path, total)
+            else:
+                say("error", "spool_damaged", error=str(damage), kept=str(path.with_suffix(".damaged")))
+                self._spool.set_aside(path, total)
+        return True
+
+    def _pause(self) -> None:
+        self._retry_at = time.monotonic() + self._retry_s
+        self._retry_s = min(self._retry_s * 2, RETRY_S[1])
+
+
+def say(level: str, event: str, **fields: Any) -> None:
+    """Log; but a log that fails (a closed pipe, a full disk) must not stop the writer."""
+    with contextlib.suppress(Exception):
+        getattr(_log, level)(event, **fields)
