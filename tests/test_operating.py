@@ -5,9 +5,10 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import tomllib
 from pathlib import Path
 
-from bothost import config, errors
+from bothost import cli, config, errors
 from bothost.tables import hand, session
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +30,28 @@ def test_the_unit_drains_longer_than_the_host_and_does_not_restart_what_cannot_w
     assert service["ExecStart"].endswith("/bothost run") and service["User"] != "root"
 
 
+def test_the_unit_leaves_a_drained_host_down_and_never_gives_up_on_a_crashing_one() -> None:
+    """`bothost drain` ends with 0; a database may be away for a night."""
+    parsed = unit()
+    assert parsed["Service"]["Restart"] == "on-failure"
+    assert parsed["Unit"]["StartLimitIntervalSec"] == "0"
+
+
+def test_the_unit_has_the_guide_s_paths_and_signals() -> None:
+    service = unit()["Service"]
+    assert service["KillSignal"] == "SIGTERM" and service["KillMode"] == "mixed"
+    assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert service["ProtectSystem"] == "strict"
+    for line in (
+        f'data_dir = "/var/lib/{service["StateDirectory"]}"',
+        f"/var/log/{service['LogsDirectory']}/",
+        service["ExecStart"].removesuffix("/bin/bothost run"),
+        service["Environment"].removeprefix("BOTHOST_CONFIG="),
+        service["EnvironmentFile"].removeprefix("-"),
+    ):
+        assert line in GUIDE, line
+
+
 def dockerfile() -> list[str]:
     text = (ROOT / "deploy" / "docker" / "Dockerfile").read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -44,6 +67,42 @@ def test_the_image_is_built_in_stages_from_what_is_there_and_runs_without_privil
     last = lines[max(i for i, line in enumerate(lines) if line.startswith("FROM ")) :]
     assert "USER bothost" in last and "VOLUME /var/lib/bothost" in last
     assert last.index("USER bothost") < next(i for i, line in enumerate(last) if line.startswith("ENTRYPOINT"))
+
+
+def instruction(name: str) -> list[str]:
+    """The arguments of every instruction of that name in the last stage."""
+    lines = dockerfile()
+    last = lines[max(i for i, line in enumerate(lines) if line.startswith("FROM ")) :]
+    return [line.removeprefix(name).strip() for line in last if line.startswith(name + " ")]
+
+
+def test_the_image_s_python_and_extras_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    images = {line.split()[1] for line in dockerfile() if line.startswith("FROM ")}
+    (image,) = images  # what is compiled in one stage runs in the other
+    found = re.fullmatch(r"python:(\d+)\.(\d+)-slim", image)
+    least = re.fullmatch(r">=(\d+)\.(\d+)", project["requires-python"])
+    assert found and least and tuple(map(int, found.groups())) >= tuple(map(int, least.groups()))
+    (extras,) = [line.removeprefix("ARG EXTRAS=") for line in dockerfile() if line.startswith("ARG EXTRAS=")]
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    ignored = set((ROOT / ".dockerignore").read_text().split())
+    for line in dockerfile():
+        if line.startswith("COPY ") and "--from=" not in line:
+            assert ignored.isdisjoint(line.split()[1:-1])
+
+
+def test_the_image_runs_commands_that_exist_and_drains_when_it_is_stopped() -> None:
+    from typer.testing import CliRunner
+
+    (entry,), (command,), (health,) = map(instruction, ("ENTRYPOINT", "CMD", "HEALTHCHECK"))
+    assert json.loads(entry) == ["bothost"] and json.loads(command) == ["run"]
+    probe = json.loads(health.partition("CMD ")[2])
+    assert probe[0] == "bothost" and "--check" in probe, "that a host answers does not mean that it is well"
+    assert CliRunner().invoke(cli.app, [*probe[1:], "--help"]).exit_code == 0
+    assert instruction("STOPSIGNAL") == ["SIGTERM"]
+    assert instruction("VOLUME") == instruction("WORKDIR") == ["/var/lib/bothost"]
+    stop = re.search(r"--stop-timeout (\d+)", GUIDE)
+    assert stop and int(stop[1]) > config.HostSettings().drain_timeout_s
 
 
 def test_alerts_and_dashboard_ask_for_the_same_metrics_and_the_guide_has_each_alert() -> None:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from bothost import config
 from bothost.cli import options, output
 
 
-def command(config_file: options.Config = None, json: options.Json = False) -> None:
+def command(
+    config_file: options.Config = None,
+    json: options.Json = False,
+    check: Annotated[bool, typer.Option("--check", help="End with exit code 1 when something is wrong.")] = False,
+) -> None:
     """Ask the host that runs with this configuration's data_dir."""
     from bothost.host.control import ask
 
     status = ask(host_settings(config_file).data_dir, "status")
     output.emit(status, json, as_text(status))
+    if check and not is_well(status):
+        raise typer.Exit(1)
+
+
+def is_well(status: dict[str, Any]) -> bool:
+    """What ``/healthz`` says; of several workers, whether all answer and are well."""
+    if "workers" in status:
+        return all(worker["status"] is not None and is_well(worker["status"]) for worker in status["workers"])
+    return not status["health"]
 
 
 def host_settings(config_file: Path | None) -> config.HostSettings:
@@ -37,14 +52,14 @@ def as_text(status: dict[str, Any]) -> str:
         ("hands", f"{status['hands']} ({status['aborted']} aborted)"),
         ("fallbacks", ", ".join(f"{n} {reason}" for reason, n in sorted(status["fallbacks"].items())) or "none"),
         ("log", "{rows} rows, {queue} queued, {spool} in the spool".format(**status["log"])),
-        *(("problem", problem) for problem in status["health"]),
+        *(("problem", output.printable(problem)) for problem in status["health"]),
         ("memory", "unknown" if status["rss_bytes"] is None else f"{status['rss_bytes'] / 2**20:.0f} MiB"),
         ("latency", ", ".join(_latency(name, stage) for name, stage in status["stages"].items())),
     ]
     accounts = [
         (
             f"{a['lobby']}/{a['account']}",
-            "connected" if a["connected"] else f"not connected: {a['problem'] or 'connecting'}",
+            "connected" if a["connected"] else f"not connected: {output.printable(a['problem']) or 'connecting'}",
             f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots, {a['reconnects']} reconnects",
         )
         for a in status["accounts"]
