@@ -54,13 +54,16 @@ def now_us() -> int:
 class Log(Protocol):
     """What the recorder needs of ``bothost.store.DecisionLog``."""
 
+    @property
+    def full(self) -> bool: ...
     def submit(self, records: Sequence[Record]) -> asyncio.Future[None]: ...
 
 
 class Recorder:
     """The one writer of a host. Rows are collected; decisions are submitted once per turn of the event loop.
 
-    ``before_send``: answers wait until their rows are durable; otherwise they leave at once.
+    ``before_send``: answers wait until their rows are durable; otherwise they leave at once, but for those that find
+    the log's queue full: no table may go on faster than rows are written for ever.
     """
 
     def __init__(self, log: Log, *, host: str, config_hash: str, before_send: bool) -> None:
@@ -275,7 +278,7 @@ class Recorder:
         if self._closed:
             return
         answers, self._answers = self._answers, []
-        if answers and not self._before_send:
+        if answers and not self._before_send and not self._log.full:
             self._leave(answers)
             if not self._later:
                 self._later = True

@@ -208,7 +208,8 @@ class WebSocket(asyncio.Protocol):
             else:
                 self._parts, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
         elif opcode is Opcode.CONT:
-            self._parts.append(bytes(frame.data))
+            if frame.data:  # the protocol limits their bytes, not their number
+                self._parts.append(bytes(frame.data))
             if frame.fin:
                 parts, self._parts = self._parts, []
                 self._message(b"".join(parts), self._text)

@@ -1,6 +1,7 @@
 """Rows that wait for others are not forgotten at the end."""
 
 import asyncio
+from types import SimpleNamespace
 
 from bothost.host.recorder import LINGER_S, Recorder
 from bothost.store import EventsRecord
@@ -8,7 +9,7 @@ from bothost.store import EventsRecord
 
 class Log:
     def __init__(self):
-        self.rows, self.closed = [], False
+        self.rows, self.closed, self.full = [], False, False
 
     def submit(self, records):
         assert not self.closed
@@ -28,3 +29,27 @@ async def test_what_waits_is_submitted_at_the_end_and_what_comes_later_raises_no
     recorder.flush()
     await asyncio.sleep(3 * LINGER_S)
     assert log.rows == [first] and troubles == []
+
+
+async def test_moves_that_need_not_wait_do_wait_while_the_log_is_full():
+    """Else live tables would fill the memory with rows while neither database nor spool takes any."""
+    log, sent = Log(), []
+    durable = asyncio.get_running_loop().create_future()
+    log.submit = lambda records: log.rows.extend(records) or durable
+    recorder = Recorder(log, host="test", config_hash="0", before_send=False)
+    recorder.send = sent.extend
+    answers = [SimpleNamespace(state="logged", steps=()) for _ in range(3)]
+    recorder.answer(answers[0])
+    await asyncio.sleep(0)
+    assert sent == answers[:1]
+    log.full = True
+    recorder._add(EventsRecord(b"g" * 16, 0, 0, "pass"))
+    recorder.answer(answers[1])
+    await asyncio.sleep(3 * LINGER_S)
+    assert sent == answers[:1] and len(log.rows) == 1
+    durable.set_result(None)
+    log.full = False
+    recorder.answer(answers[2])
+    await asyncio.sleep(0.01)
+    assert sent == answers
+    recorder.close()

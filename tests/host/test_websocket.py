@@ -250,6 +250,14 @@ def test_frames_arrive_whole_wherever_the_network_cuts_them(conversation, cuts):
     assert [answer.opcode for answer in answers] == [Opcode.PONG] * pings
 
 
+async def test_fragments_without_end_and_without_content_take_no_memory():
+    socket = WebSocket("ws://lobby/", (), 1 << 17, lambda data: None, lambda code, reason: None)
+    socket._frame(Frame(Opcode.TEXT, b"begun", fin=False))
+    for _ in range(1000):
+        socket._frame(Frame(Opcode.CONT, b"", fin=False))
+    assert socket._parts == [b"begun"]
+
+
 @pytest.mark.parametrize("cuts", [[], range(1000)], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize(
     ("bad", "code"),
