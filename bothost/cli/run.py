@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,8 @@ def command(
 
     SIGHUP takes up a changed configuration for new tables.
     """
+    # Until the host listens to it: a reload that comes early must not end what is starting.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     file = config.find(config_file)
     settings = options.settings(file)
     if worker is not None:

@@ -96,7 +96,7 @@ class Control:
 
 
 def ask(data_dir: Path, command: str, timeout_s: float = 5.0) -> Json:
-    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none."""
+    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none, or it does not answer."""
     path = socket_path(data_dir)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -107,7 +107,10 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0) -> Json:
                 line = answer.readline()
     except OSError as error:
         raise UsageError(f"no host runs in {data_dir} ({error})", advice="Start one with: bothost run") from error
-    result: Json = msgspec.json.decode(line)
+    try:
+        result = msgspec.json.decode(line, type=Json)
+    except msgspec.DecodeError as error:  # it ended meanwhile
+        raise UsageError(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
     if "error" in result:
         raise UsageError(str(result["error"]))
     return result

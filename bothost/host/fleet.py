@@ -84,7 +84,12 @@ class Worker:
         self.starts += 1
         began = time.monotonic()
         # a process group of its own: Ctrl-C reaches the parent alone, which forwards it once
-        self._process = await asyncio.create_subprocess_exec(*self._command, start_new_session=True)
+        try:
+            self._process = await asyncio.create_subprocess_exec(*self._command, start_new_session=True)
+        except OSError as error:  # no memory, no process left: that passes
+            _log.error("worker_not_started", worker=self.number, error=str(error))
+            self.code = os.EX_OSERR
+            return self._backoff.next(0.5)
         self.code = await self._process.wait()
         if time.monotonic() - began >= STEADY_S:
             self._backoff.reset()

@@ -31,6 +31,9 @@ T = TypeVar("T")
 GC_THRESHOLDS = (20_000, 20, 100)
 """Tables and decisions die by reference count. The collector looks for cycles of plugins, less often than by default,
 which took a quarter of the time of a busy host."""
+ANSWER_S = 10.0
+"""How long a database server may take to answer what a running host asks before it counts as away."""
+STARTING = {"error": "the host is still starting: ask again in a moment"}
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the others from running Python: the event loop waits no longer for a worker's turn."""
 
@@ -53,15 +56,14 @@ async def opened(
     loop = asyncio.get_running_loop()
     settings.host.data_dir.mkdir(parents=True, exist_ok=True)
     host: Host | None = None
+    identity = Identity.of(settings.host.data_dir, settings.host.name)  # first: who has it owns the socket, too
     control = Control(
         socket_path(settings.host.data_dir),
-        {"status": lambda: host.status() if host else {}, "drain": lambda: _drain(host)},
+        {"status": lambda: host.status() if host else STARTING, "drain": lambda: _drain(host) if host else STARTING},
     )
-    await control.start()
-    identity: Identity | None = None
     try:
-        identity = Identity.of(settings.host.data_dir, settings.host.name)
-        with await asyncio.to_thread(Store.open, settings.store) as store:
+        await control.start()
+        with await asyncio.to_thread(Store.open, settings.store, answer_s=ANSWER_S) as store:
             log = await asyncio.to_thread(
                 DecisionLog.open, settings.store, settings.host.name, settings.host.data_dir / "spool"
             )
@@ -86,8 +88,7 @@ async def opened(
                         yield host
     finally:
         await control.aclose()
-        if identity is not None:
-            identity.close()
+        identity.close()
 
 
 def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
@@ -98,9 +99,8 @@ def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
     return serving(host, host.settings.metrics)
 
 
-def _drain(host: Host | None) -> dict[str, Any]:
-    if host is not None:
-        host.drain()
+def _drain(host: Host) -> dict[str, Any]:
+    host.drain()
     return {"draining": True}
 
 

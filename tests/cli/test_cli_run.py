@@ -10,6 +10,10 @@ import time
 
 import pytest
 
+from bothost import cli
+from bothost.cli import run as run_command
+from bothost.cli.status import is_well
+
 CONFIG = """
 [host]
 data_dir = "var"
@@ -129,6 +133,23 @@ def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
         for process in (host, lobby):
             process.kill()
             process.communicate()
+
+
+def test_a_reload_that_comes_before_the_host_listens_does_not_end_it(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGHUP)
+    monkeypatch.setattr(run_command.config, "find", lambda file: os.kill(os.getpid(), signal.SIGHUP) or file)
+    try:
+        assert cli.main(["run", "--config", str(tmp_path / "nowhere.toml")]) == 78
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_check_of_a_status_fails_where_health_does():
+    well, ill = {"health": []}, {"health": ["no account is connected"]}
+    assert is_well(well) and not is_well(ill)
+    assert is_well({"workers": [{"status": well}, {"status": well}]})
+    assert not is_well({"workers": [{"status": well}, {"status": ill}]})
+    assert not is_well({"workers": [{"status": well}, {"status": None}]})
 
 
 @pytest.mark.parametrize("command", ["status", "drain"])

@@ -1,12 +1,18 @@
 """The control socket."""
 
 import asyncio
+import socket
 import stat
+import threading
 
 import pytest
 
-from bothost.errors import UsageError
+from bothost.errors import StoreUnavailable, UsageError
+from bothost.host import launch
 from bothost.host.control import Control, HostRunning, ask, socket_path
+from bothost.host.leases import Identity
+from bothost.plugins import Plugins
+from bothost.testing.hosting import Hosting
 
 
 async def test_commands_are_answered_and_unknown_ones_told(tmp_path):
@@ -39,6 +45,54 @@ def test_without_a_host_the_command_line_says_how_to_start_one(tmp_path):
     with pytest.raises(UsageError) as caught:
         ask(tmp_path, "status")
     assert "bothost run" in caught.value.advice
+
+
+async def test_a_host_that_is_refused_leaves_the_others_socket_alone(tmp_path):
+    kit = Hosting(tmp_path)
+    other = Identity.of(tmp_path, "other")
+    path = socket_path(tmp_path)
+    path.touch()  # it is about to listen
+    with pytest.raises(HostRunning):
+        async with launch.opened(kit.settings(), Plugins.load(entry_points=False)):
+            pass
+    assert path.exists()
+    other.close()
+
+
+async def test_a_host_that_is_starting_says_so(tmp_path, monkeypatch):
+    """Nothing is told to drain that then goes on."""
+    kit, opening, go_on = Hosting(tmp_path), threading.Event(), threading.Event()
+
+    def slow(*_args, **_options):
+        opening.set()
+        assert go_on.wait(30)
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(launch.Store, "open", slow)
+
+    async def start():
+        async with launch.opened(kit.settings(), Plugins.load(entry_points=False)):
+            pass
+
+    starting = asyncio.create_task(start())
+    assert await asyncio.to_thread(opening.wait, 30)
+    for command in ("status", "drain"):
+        with pytest.raises(UsageError, match="starting"):
+            await asyncio.to_thread(ask, tmp_path, command)
+    go_on.set()
+    with pytest.raises(StoreUnavailable):
+        await starting
+
+
+def test_a_host_that_ends_before_it_answers_is_one_error(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(socket_path(tmp_path)))
+        listening.listen()
+        ending = threading.Thread(target=lambda: listening.accept()[0].close())
+        ending.start()
+        with pytest.raises(UsageError):
+            ask(tmp_path, "status")
+        ending.join()
 
 
 def test_a_long_path_has_a_short_socket(tmp_path):

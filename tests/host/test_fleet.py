@@ -101,6 +101,22 @@ if not mark.exists():
     assert parent.workers[0].starts == 2
 
 
+async def test_a_worker_that_cannot_be_started_is_tried_again_and_costs_no_other(tmp_path, monkeypatch):
+    """No memory, no process left: it passes."""
+    starts, start = [], asyncio.create_subprocess_exec
+
+    async def scarce(*command, **options):
+        starts.append(command)
+        if len(starts) == 1:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return await start(*command, **options)
+
+    monkeypatch.setattr(fleet.asyncio, "create_subprocess_exec", scarce)
+    parent = fleet.Fleet(config.load(configuration(tmp_path)), 2, scripted("raise SystemExit(0)"))
+    assert await asyncio.wait_for(parent.run(), 20) == 0
+    assert len(starts) == 3
+
+
 def test_exit_codes_of_signals_are_those_of_a_shell():
     assert [fleet.exit_code(code) for code in (None, 0, 78, -9)] == [0, 0, 78, 137]
 
