@@ -183,6 +183,7 @@ class Account:
         self._unconfirmed.discard(event.table)
         session = self.sessions.get(event.table)
         if session is not None:
+            self.slots.seat(event.table, event.seek)  # a seek that is answered with a table that we have is over
             session.feed(event, now)
             return
         asked = event.seek is not None and event.seek in self.slots.reserved
@@ -435,13 +436,18 @@ class Account:
         self._memo = memo
         self._house.remember(self, memo)
 
+    @property
+    def problem(self) -> str:
+        """Why there is no connection, "" where that is not known, or there is one."""
+        return f"{self.waiting} holds its lease" if self.waiting else self.last_problem
+
     def status(self) -> Json:
         """For ``bothost status``."""
         return {
             "lobby": self.lobby.name,
             "account": self.name,
             "connected": self.connection.connected,
-            "problem": f"{self.waiting} holds its lease" if self.waiting else self.last_problem,
+            "problem": self.problem,
             "reconnects": self.connection.reconnects,
             "tables": len(self.sessions),
             "seeks": len(self.slots.reserved),

@@ -207,7 +207,7 @@ class Connection:
 
     def _connect_late(self) -> None:
         """Neither logged in nor refused: an open socket is not a session."""
-        self._drop_sockets(tell=f"not logged in within {self.settings.connect_s:g} s")
+        self._cut(f"not logged in within {self.settings.connect_s:g} s")
 
     def _stop_guard(self) -> None:
         if self._guard is not None:
@@ -223,12 +223,21 @@ class Connection:
         self._heard, self._pongs = False, pongs
         self._silent = 0 if alive else self._silent + 1
         if self._silent >= 2:
-            self._drop_sockets(tell="no sign of life")
+            self._cut("no sign of life")
         elif app:
             self.feed(Ping())
         else:
             for socket in self._sockets.values():
                 socket.ping()
+
+    def _cut(self, reason: str) -> None:
+        """Drop a session that is none. The adapter hears of it; where that does not make it say that it is
+        disconnected, it is all the same: nobody else would ever connect again."""
+        self._drop_sockets(tell=reason)
+        if not self.ended and self._again is None and self.adapter.capabilities.transport == "websocket":
+            lost = Disconnected(reason)
+            self._on_disconnected(lost)
+            self._owner.event(lost, time.monotonic())
 
     def close(self) -> None:
         """Log out; no further attempts."""

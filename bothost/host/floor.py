@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import structlog
 
+from bothost.errors import StoreUnavailable
 from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.hooks import HookThread
 from bothost.host.latency import Latency
+from bothost.host.limits import Backoff
 from bothost.host.plans import Plans
 from bothost.host.recorder import Recorder, new_id, now_us
 from bothost.host.worker import Result
@@ -248,15 +250,28 @@ class Floor:
 
     async def _look_up(self) -> None:
         """Hands that may be in the log from an earlier process go on under their ids; those of one turn of the event
-        loop are looked up together, for a restarted host resumes all of its tables at once."""
+        loop are looked up together, for a restarted host resumes all of its tables at once.
+
+        Without the log we cannot know what was answered: better no answer than a second opinion. So these hands wait
+        while the database is away, and no others.
+        """
         await asyncio.sleep(0)
         sought, self._sought = self._sought, []
-        try:
-            found = await asyncio.to_thread(self._find, [Sought(s.key, hand.name, hand.seat) for s, hand in sought])
-        except Exception as error:
-            # Without the log we cannot know what was answered: better no answer than a second opinion.
-            _log.exception("lookup_failed", hands=len(sought))
-            self.fatal(error)
+        backoff = Backoff(0.2, 2.0)
+        while sought:
+            try:
+                found = await asyncio.to_thread(self._find, [Sought(s.key, hand.name, hand.seat) for s, hand in sought])
+                break
+            except StoreUnavailable as error:
+                if not backoff.attempts:
+                    _log.error("lookup_waits", hands=len(sought), error=str(error), advice=error.advice)
+                await asyncio.sleep(backoff.next(0.1))
+                sought = [(session, hand) for session, hand in sought if session.hand is hand]
+            except Exception as error:
+                _log.exception("lookup_failed", hands=len(sought))
+                self.fatal(error)
+                return
+        else:
             return
         for (session, hand), known in zip(sought, found, strict=True):
             if session.hand is hand:

@@ -76,7 +76,7 @@ def health(host: Host) -> Json:
     problems = []
     connected = sum(account.connection.connected for account in host.accounts)
     if not connected and not host.draining:
-        reasons = {account.last_problem for account in host.accounts if account.last_problem}
+        reasons = {problem for account in host.accounts if (problem := account.problem)}
         problems.append("no account is connected" + (f": {'; '.join(sorted(reasons))}" if reasons else ""))
     waiting_s = host.floor.recorder.waiting_s(time.monotonic())
     if waiting_s > STUCK_S:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +20,7 @@ from bothost.host.connection import ConnectionSettings
 from bothost.host.floor import Floor, Found, Sought
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
+from bothost.host.memos import MemoWriter
 from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
@@ -93,7 +94,7 @@ class Host:
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
         self._connection = connection or ConnectionSettings(frame_bytes=settings.limits.frame_bytes)
         self._patience = patience or Patience()
-        self._writer = concurrent.futures.ThreadPoolExecutor(1, "memory")
+        self._memos = MemoWriter(memory.remember)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         """Done when the strategies' processes are up; until then live tables go on, but no new ones are asked for."""
@@ -249,28 +250,29 @@ class Host:
             self.drain()
 
     async def _shut_down(self) -> None:
-        """Send what is decided, write what happened, let go of everything."""
-        await self._settle()
-        if self._warming is not None:
-            self._warming.cancel()
-        for account in self.accounts:
-            account.connection.close()
-        self.floor.close()
-        await self.floor.workers.aclose()
-        for account in self.accounts:
-            for session in account.sessions.values():
-                if session.hand is not None:
-                    self.floor.recorder.flush_events(session.hand)
-        self.floor.recorder.flush()
-        await asyncio.sleep(0.05)  # goodbyes leave
-        for account in self.accounts:
-            await account.connection.aclose()
-        if self._leases is not None:
-            await self._leases.aclose()
-        await asyncio.to_thread(self._writer.shutdown)
-        self.floor.recorder.close()
-        await self.log.aclose()
-        await asyncio.to_thread(self.floor.hooks.close)
+        """Send what is decided, write what happened, let go of everything; whatever fails, the rows are written."""
+        async with contextlib.AsyncExitStack() as last:  # in reverse order
+            last.push_async_callback(asyncio.to_thread, self.floor.hooks.close)
+            last.push_async_callback(self.log.aclose)
+            last.callback(self.floor.recorder.close)
+            last.push_async_callback(asyncio.to_thread, self._memos.close)
+            if self._leases is not None:
+                last.push_async_callback(self._leases.aclose)
+            for account in self.accounts:
+                last.push_async_callback(account.connection.aclose)
+            await self._settle()
+            if self._warming is not None:
+                self._warming.cancel()
+            for account in self.accounts:
+                account.connection.close()
+            self.floor.close()
+            await self.floor.workers.aclose()
+            for account in self.accounts:
+                for session in account.sessions.values():
+                    if session.hand is not None:
+                        self.floor.recorder.flush_events(session.hand)
+            self.floor.recorder.flush()
+            await asyncio.sleep(0.05)  # goodbyes leave
 
     async def _settle(self, most_s: float = 2.0) -> None:
         """Moves that are decided already are still sent."""
@@ -292,11 +294,19 @@ class Host:
         if self._error is not None:
             raise self._error
         refused = [account for account in self.accounts if account.refused is not None]
-        if refused and not any(account.ever_connected for account in self.accounts):
+        lost = [account for account in self.accounts if account.refused is not None or account.superseded]
+        all_lost = not self.draining and not self._quit and len(lost) == len(self.accounts)
+        if refused and (all_lost or not any(account.ever_connected for account in self.accounts)):
             names = ", ".join(f"{account.lobby.name}/{account.name}" for account in refused)
             raise AuthError(
                 f"login refused: {names}: {refused[0].last_problem}",
                 advice="Check the account's token; bothost config lint names the variable that it is read from.",
+            )
+        if lost and all_lost:
+            names = ", ".join(f"{account.lobby.name}/{account.name}" for account in lost)
+            raise AuthError(
+                f"somebody else logged in: {names}: {lost[0].last_problem}",
+                advice="Find out who; hosts that share a database never log in twice.",
             )
 
     def _check_reachable(self) -> None:
@@ -368,13 +378,7 @@ class Host:
         return list(self._games.values())
 
     def remember(self, account: Account, memo: Json) -> None:
-        self._writer.submit(self._remember, *account.lease, memo)
-
-    def _remember(self, lobby: str, account: str, memo: Json) -> None:
-        try:
-            self._memory.remember(lobby, account, memo)
-        except Exception:
-            _log.exception("memo_lost", lobby=lobby, account=account)
+        self._memos.remember(account.lease, memo)
 
     def account_changed(self, account: Account) -> None:
         self._changed.set()

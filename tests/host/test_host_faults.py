@@ -3,14 +3,15 @@
 import asyncio
 import contextlib
 
+import msgspec
 import pytest
 
-from bothost.errors import AuthError, LobbyUnreachable
+from bothost.errors import AuthError, LobbyUnreachable, StoreUnavailable
 from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobby_server import ServerSettings, serve
-from bothost.messages import Authenticate, Connected
+from bothost.messages import Authenticate, AuthFailed, Connected, Seated, SocketClosed, SocketFailed
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fault_lobby import FaultLobby, Faults
 
@@ -124,6 +125,8 @@ async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit
             await asyncio.sleep(0.5)
             assert {frame.conn for frame in server.frames} == connections == {1, 2}
         assert host.accounts[0].superseded
+        with pytest.raises(AuthError, match="somebody else logged in: home/ada"):  # no clean end: nobody wanted it
+            running.result()
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -184,6 +187,95 @@ async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resum
             await kit.until(lambda: again.floor.tally.hands >= 3)
     assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
     assert server.lobby.hands_played >= 1
+
+
+async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit):
+    """Without the log nobody knows what was answered: better no answer than a second opinion, and no host lost."""
+    async with kit.lobby(grant_ms=60_000):
+        host = kit.host(kit.settings(min_move_ms=30.0))
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        host.interrupt()
+        host.interrupt()
+        await asyncio.wait_for(running, 5)
+        assert kit.count("games") - kit.count("game_ends") >= 1
+        async with kit.running(kit.settings()) as again:
+            find, asked = again.floor._find, []
+
+            def away(sought):
+                asked.append(sought)
+                if len(asked) < 4:
+                    raise StoreUnavailable("the database is away")
+                return find(sought)
+
+            again.floor._find = away
+            await kit.until(lambda: again.floor.tally.hands >= 3)
+    assert len(asked) >= 4
+    assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
+    assert kit.count("decisions") == kit.count("(SELECT DISTINCT game_id, seat, request_id FROM decisions)")
+
+
+class Deaf(EmbeddedLobby):
+    """An adapter that never understands that its connection is gone."""
+
+    name = "deaf"
+
+    def feed(self, item):
+        return [] if isinstance(item, SocketClosed | SocketFailed) else super().feed(item)
+
+
+async def test_a_session_that_died_is_left_even_when_the_adapter_does_not_notice(kit):
+    async with FaultLobby(TOKENS, faults=Faults(silence_after=3), robots=True, grant_ms=60_000) as server:
+        kit.url = server.url
+        settings = kit.settings(accounts=1)
+        lobby = msgspec.structs.replace(settings.lobbies[0], adapter="deaf")
+        settings = msgspec.structs.replace(settings, lobbies=(lobby,))
+        async with kit.running(settings, kit.module("deaf", bothost_lobbies=lambda: [Deaf])) as host:
+            await kit.until(lambda: server.struck and host.floor.tally.hands >= 2)
+            assert host.accounts[0].connection.reconnects >= 1
+
+
+async def test_a_seek_that_is_answered_with_a_table_that_we_have_leaks_no_slot(kit):
+    async with faulty(kit, Faults(), accounts=1, tables=2, grant_ms=60_000) as (_, host):
+        await kit.until(lambda: host.accounts and host.accounts[0].slots.reserved)
+        (account,) = host.accounts
+        first, second = account.slots.reserved
+        for seek in (first, second):
+            account._seated(Seated("t", "doudizhu", {}, None, seek=seek), 0.0)
+        assert account.slots.held == {"t"} and second not in account.slots.reserved
+        account.close_table("t", "over")
+        assert host.capacity.used == account.slots.used
+
+
+async def test_rows_are_written_even_when_something_fails_on_the_way_out(kit, monkeypatch):
+    async with kit.lobby(grant_ms=60_000):
+        host = kit.host(kit.settings())
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.hands >= 1)
+
+        async def fail():
+            raise RuntimeError("a bug on the way out")
+
+        monkeypatch.setattr(host.floor.workers, "aclose", fail)
+        host.interrupt()
+        with pytest.raises(RuntimeError, match="on the way out"):
+            await asyncio.wait_for(running, 20)
+    assert host.log.stats.queue_depth == 0 and not host.log._thread.is_alive()
+    assert kit.count("decisions") == host.floor.tally.decisions
+
+
+async def test_an_account_that_is_refused_later_is_no_clean_end_either(kit):
+    """A token that is revoked: systemd must not take the end for a wish."""
+    async with FaultLobby(TOKENS, robots=True, grant_ms=60_000) as server:
+        kit.url = server.url
+        host = kit.host(kit.settings(accounts=1))
+        running = asyncio.create_task(host.run())
+        await kit.until(lambda: host.floor.tally.decisions >= 3)
+        host.accounts[0].connection.feed(SocketClosed(1, 1006))
+        host.accounts[0].event(AuthFailed("revoked"), 0.0)
+        host.accounts[0].connection._on_refused(AuthFailed("revoked"))
+        with pytest.raises(AuthError, match="revoked"):
+            await asyncio.wait_for(running, 10)
 
 
 async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):

@@ -80,6 +80,7 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
                 assert connected(first) & connected(second) == set()
             assert connected(first) == set()
             assert "second holds its lease" in first.status()["accounts"][0]["problem"]
+            assert "second holds its lease" in first.status()["health"][0]
             second.drain()
             await kit.until(lambda: len(connected(first)) == 3)
             assert connected(second) == set()
