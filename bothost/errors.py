@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+ANY_FAILURE = (Exception, SystemExit)
+"""What foreign code may raise: ``exit()`` in a plugin must end neither a thread that others share nor the host."""
+
 
 class BothostError(Exception):
     """Base of all. ``str(e)`` says what happened; ``e.advice`` says what to do, or is empty."""

@@ -68,7 +68,7 @@ FAULTS = {
     "connection that breaks without a close frame": (LOBBY, BREAKS),
     "oversize message": (LOBBY, BREAKS),
     "server crash and restart": (LOBBY, "test_a_lobby_restarted_mid_game_aborts_its_tables_and_play_goes_on"),
-    "rate cut without a word": (LOBBY, "test_a_rate_cut_costs_a_connection_and_no_move"),
+    "rate cut without a close frame": (LOBBY, "test_a_rate_cut_costs_a_connection_and_no_move"),
     "zombie first socket": (LOBBY, "test_a_zombie_first_socket_is_noticed_and_left"),
     "stale game-over": (LOBBY, "test_the_end_of_a_table_of_another_evening_is_ignored"),
     "double log-in": (LOBBY, "test_after_a_double_log_in_the_host_does_not_fight_for_the_account"),
@@ -84,6 +84,21 @@ FAULTS = {
     ),
     "SIGKILL at any moment": ("host/test_kill.py", "test_twenty_kills_lose_no_move_and_double_none"),
     "a database that is away": ("store/test_postgres.py", "test_a_lost_connection_costs_nothing"),
+    "a database server that is silent": ("store/test_postgres.py", "test_a_server_that_is_silent_counts_as_away"),
+    "a database that takes long to be found away": (
+        "store/test_decision_log.py",
+        "test_nobody_waits_while_a_database_is_looked_for",
+    ),
+    "a database that is away while hands go on": (
+        LOBBY,
+        "test_hands_that_go_on_wait_for_a_database_that_is_away",
+    ),
+    "a full disk": ("store/test_decision_log.py", "test_a_full_disk_loses_nothing"),
+    "a damaged spool": ("store/test_decision_log.py", "test_a_damaged_spool_is_set_aside_and_the_rest_replayed"),
+    "an adapter that does not notice its dead connection": (
+        LOBBY,
+        "test_a_session_that_died_is_left_even_when_the_adapter_does_not_notice",
+    ),
     "everything at once": (
         "testing/test_bench_chaos.py",
         "test_half_a_minute_of_chaos_loses_and_doubles_nothing",
@@ -94,6 +109,7 @@ FAULTS = {
     ),
     "plugin hangs": (PLUGIN, "test_a_strategy_that_hangs_costs_its_tables_a_fallback_and_its_thread"),
     "plugin crashes": (PLUGIN, FAILS),
+    "plugin calls exit()": (PLUGIN, FAILS),
     "plugin plays illegal moves": (PLUGIN, FAILS),
     "plugin is slow": (PLUGIN, "test_a_slow_inline_strategy_gets_a_thread_of_its_own"),
     "plugin segfaults": (PROCESS, "test_a_segfault_costs_one_decision"),

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings
+from bothost.errors import ANY_FAILURE
 from bothost.host.connection import Connection, ConnectionSettings
 from bothost.host.floor import Floor
 from bothost.host.limits import Backoff
@@ -198,7 +199,7 @@ class Account:
             return
         try:
             game = self._house.make_game(event.game, event.rules)
-        except Exception as error:
+        except ANY_FAILURE as error:
             self.slots.release(event.table)
             self._decline_seat(event, f"game {event.game}: {error}")
             return

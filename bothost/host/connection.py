@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import structlog
 
+from bothost.errors import ANY_FAILURE
 from bothost.host.latency import Latency
 from bothost.host.limits import Backoff, TokenBucket
 from bothost.host.websocket import OpenFailed, WebSocket
@@ -143,7 +144,7 @@ class Connection:
         """Give the adapter an input and do what it wants."""
         try:
             outputs = self.adapter.feed(item)
-        except Exception:
+        except ANY_FAILURE:
             self._adapter_failed(item)
             return
         now = time.monotonic()

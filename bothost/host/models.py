@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bothost.errors import BothostError, ModelError, StoreUnavailable
+from bothost.errors import ANY_FAILURE, BothostError, ModelError, StoreUnavailable
 from bothost.host.canary import Judge
 from bothost.host.plans import Loaded
 from bothost.host.shadow import Shadow
@@ -150,7 +150,7 @@ class ModelWatch:
                 if not self._away:
                     _log.warning("models_not_followed", error=str(error))
                 self._away = True
-            except Exception:  # whatever it is, the host plays on with what it has
+            except ANY_FAILURE:  # whatever it is, the host plays on with what it has
                 _log.exception("models_not_followed")
             await asyncio.sleep(self._look_s)
 
@@ -220,7 +220,7 @@ class ModelWatch:
             return loaded
         except StoreUnavailable:
             raise
-        except Exception as error:
+        except ANY_FAILURE as error:
             sha = self.shelf.resolve(*_split(address))
             key = (address, repr(options), sha.sha256 if isinstance(sha, Model) else "")
             if time.monotonic() - self._refused.get(key, -AGAIN_S) >= AGAIN_S:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from bothost.errors import BothostError
+from bothost.errors import ANY_FAILURE, BothostError
 from bothost.plugins import Plugins, Resolved
 from bothost.rules.game import Game
 from bothost.strategy import Execution
@@ -166,7 +166,7 @@ class Plans:
     def _plays(loaded: Loaded, game: Game) -> bool:
         try:
             return loaded.resolved.strategy.supports(game)
-        except Exception:  # a bug in the plugin
+        except ANY_FAILURE:  # a bug in the plugin
             return False
 
     def _try(self, address: str, options: Mapping[str, Any], game: Game) -> Loaded | None:
@@ -177,7 +177,7 @@ class Plans:
             self._tell(address, f"it does not play {game.name} by these rules", "change the route")
         except BothostError as error:
             self._tell(address, str(error), error.advice)
-        except Exception as error:
+        except ANY_FAILURE as error:
             self._tell(address, repr(error), "this is a bug in the plugin")
         return None
 

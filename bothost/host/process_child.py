@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from bothost import rules
+from bothost.errors import ANY_FAILURE
 from bothost.host.process_messages import LENGTH, Answer, Ask, Begin, Forget, Making, decode_request, frame
 from bothost.plugins import Plugins, made
 from bothost.rules.game import Game
@@ -66,7 +67,7 @@ class Child:
         """Make the strategy; return why that failed."""
         try:
             self._make(message)
-        except Exception as error:
+        except ANY_FAILURE as error:
             return f"{type(error).__name__}: {error}"[:2000]
         return None
 
@@ -87,7 +88,7 @@ class Child:
             if type(decision) is not Decision:
                 raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
             return Answer(plain(decision))
-        except Exception as error:
+        except ANY_FAILURE as error:
             return Answer(None, f"{type(error).__name__}: {error}"[:2000])
 
     def _player(self, ask: Ask) -> tuple[Player, Game]:

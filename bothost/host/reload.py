@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Secret, Settings, config_hash
-from bothost.errors import BothostError
+from bothost.errors import ANY_FAILURE, BothostError
 from bothost.tables.router import Router
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def take_up(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
     except BothostError as error:
         _log.error("config_not_reloaded", error=str(error), advice=error.advice)
         return False
-    except Exception as error:  # a plugin's bug must not end the host
+    except ANY_FAILURE as error:  # a plugin's bug must not end the host
         _log.error("config_not_reloaded", error=repr(error), advice="this is a bug in bothost or a plugin")
         return False
     for strategy in loaded:

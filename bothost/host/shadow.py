@@ -7,6 +7,7 @@ into a bounded queue, from which one thread takes them; where it cannot keep up,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from bothost.errors import ANY_FAILURE
 from bothost.host.plans import Loaded
 from bothost.host.recorder import Recorder
 from bothost.rules.game import View
@@ -87,8 +89,9 @@ class Shadow:
         """End the thread; a position that is being decided is finished, if it takes no longer than a second."""
         self._by_name.clear()
         if self._thread is not None:
-            while not self._queue.empty():
-                self._queue.get_nowait()
+            with contextlib.suppress(queue.Empty):  # the thread takes some, too
+                while True:
+                    self._queue.get_nowait()
             self._queue.put(None)
             self._thread.join(1.0)
 
@@ -100,18 +103,21 @@ class Shadow:
         while (position := self._queue.get()) is not None:
             try:
                 self._decide(position, instances, players)
-            except Exception as error:
+                self._tidy(instances, players)
+            except ANY_FAILURE as error:
                 self.failed += 1
                 if self.failed & (self.failed - 1) == 0:  # the first, the second, the fourth, …
                     _log.warning(
                         "shadow_failed", strategy=position.loaded.address, error=repr(error), times=self.failed
                     )
-            while len(players) > PLAYERS:
-                players.popitem(last=False)[1].close()
-            for gone in [loaded for loaded in instances if loaded not in self._by_name.values()]:
-                for key in [key for key in players if key[0] is gone]:
-                    players.pop(key).close()
-                instances.pop(gone).close()
+
+    def _tidy(self, instances: dict[Loaded, Strategy], players: OrderedDict[tuple[Loaded, bytes, int], Player]) -> None:
+        while len(players) > PLAYERS:
+            players.popitem(last=False)[1].close()
+        for gone in [loaded for loaded in instances if loaded not in self._by_name.values()]:
+            for key in [key for key in players if key[0] is gone]:
+                players.pop(key).close()
+            instances.pop(gone).close()
 
     def _decide(
         self,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from bothost.errors import ANY_FAILURE
 from bothost.host.plans import Loaded
 from bothost.host.process import ProcessLate
 from bothost.strategy import Budget, Decision, Player, Request, Strategy
@@ -150,14 +151,14 @@ class Worker:
         for strategy in self.instances.values():
             try:
                 strategy.close()
-            except Exception:
+            except ANY_FAILURE:
                 _log.exception("strategy_close_failed", strategy=type(strategy).__name__)
 
     def _close(self, players: list[Player | Strategy]) -> None:
         for player in players:
             try:
                 player.close()
-            except Exception:
+            except ANY_FAILURE:
                 _log.exception("player_close_failed", player=type(player).__name__)
 
     def _play(self, loaded: Loaded, tasks: list[Task]) -> None:
@@ -169,7 +170,7 @@ class Worker:
             instance: Strategy | None = None
             try:
                 instance = self._instance(loaded)
-            except Exception as error:
+            except ANY_FAILURE as error:
                 self._finish([Result(*task, None, "error", "strategy", error) for task in tasks])
             if instance is not None and type(instance).decide_many is Strategy.decide_many:
                 self._one_by_one(loaded, instance, tasks)
@@ -216,7 +217,7 @@ class Worker:
             decisions = instance.decide_many(requests)
             if len(decisions) != len(live):
                 raise ValueError(f"decide_many gave {len(decisions)} decisions for {len(live)} requests")
-        except Exception as error:
+        except ANY_FAILURE as error:
             _log.warning("decide_many_failed", strategy=loaded.address, error=repr(error))
             self._one_by_one(loaded, instance, live)
             return
@@ -239,7 +240,7 @@ class Worker:
                 decision = hand.player.quick(job.view, job.legal)
                 if type(decision) is Decision and decision.action in job.legal:
                     return Result(job, ticket, decision, None, "quick")
-            except Exception as error:
+            except ANY_FAILURE as error:
                 _log.warning("quick_failed", strategy=hand.plan.strategy.address, error=repr(error))
         fallback = hand.plan.fallback
         if fallback is None:
@@ -252,7 +253,7 @@ class Worker:
             decision = hand.rescuer.decide(job.view, job.legal, Budget(job.window.rescue, 0.0))
             if type(decision) is not Decision:
                 raise _not_a_decision(decision)
-        except Exception as error:
+        except ANY_FAILURE as error:
             return Result(job, ticket, None, "error", "fallback", error)
         return Result(job, ticket, decision, None, "fallback")
 
@@ -285,7 +286,7 @@ def _decided(instance: Strategy, job: Job, ticket: int) -> Result:
             raise _not_a_decision(decision)
     except ProcessLate as error:
         return Result(job, ticket, None, "late", "strategy", error)
-    except Exception as error:
+    except ANY_FAILURE as error:
         return Result(job, ticket, None, "error", "strategy", error)
     return Result(job, ticket, decision, None, "strategy")
 

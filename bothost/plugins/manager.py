@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pluggy
 
-from bothost.errors import PluginError, UsageError
+from bothost.errors import ANY_FAILURE, PluginError, UsageError
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
 from bothost.plugins.discover import Failure, Found, failure
@@ -78,7 +78,7 @@ class Plugins:
         for impl in getattr(self.manager.hook, name).get_hookimpls():
             try:
                 impl.function(*(arguments[argument] for argument in impl.argnames))
-            except Exception as error:
+            except ANY_FAILURE as error:
                 log(failure(self.sources[impl.plugin_name], error, during=name))
 
     @cached_property

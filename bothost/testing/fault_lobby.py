@@ -50,7 +50,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """The server restarts: every connection breaks, every table is gone."""
     restart_down_s: float = 0.2
     rate_cut: float | None = None
-    """More messages than this within one second: the socket is closed with 1008, without a word before."""
+    """More messages than this within one second: the connection breaks, without a word and without a close frame."""
     zombies: bool = False
     """A second connection of an account takes over, and the first is neither told nor closed."""
     stale_game_over: bool = False
@@ -80,7 +80,7 @@ class FaultLobby(FakeLobby):
         """What the lobby hears, after the faults that a move sets off."""
         if self._too_fast(line):
             self.struck.append("rate_cut")
-            line.queue.put_nowait((1008, "rate"))
+            line.abort()
             return ()
         if '"type":"act"' in data:
             self.moves += 1

@@ -86,6 +86,16 @@ class Crash(_Misbehaving):
         raise RuntimeError("misbehaving as announced")
 
 
+class Exits(_Misbehaving):
+    """Calls ``exit()`` in ``decide``, in the thread that all inline strategies share."""
+
+    name = "misbehaving-exit"
+    execution: ClassVar[Execution] = "inline"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        sys.exit(3)
+
+
 class CrashOnPlayer(_Misbehaving):
     """Raises when it is asked for a player."""
 

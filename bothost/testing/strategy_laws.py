@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
+from bothost.errors import ANY_FAILURE
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
 
@@ -72,7 +73,7 @@ class Run:
         self.calling, self.call_started = what, time.monotonic()
         try:
             return function(*arguments)
-        except Exception as error:
+        except ANY_FAILURE as error:
             frames = traceback.extract_tb(error.__traceback__)
             where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
             message = f"{what} raised {type(error).__name__}: {error}{where if len(frames) > 1 else ''}"

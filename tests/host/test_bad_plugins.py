@@ -40,6 +40,7 @@ def never_missed_a_deadline(kit):
     ("bad", "reason"),
     [
         ("crash", "error"),
+        ("exit", "error"),
         ("player", "error"),
         ("init", "error"),
         ("illegal", "illegal"),

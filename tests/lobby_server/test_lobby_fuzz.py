@@ -120,6 +120,7 @@ def fuzz(count, seed):
         now += rng.random() * 0.05
         core.tick(now)
         check(core)
+        assert len(core.tables) + len(core.waiting.tables) <= 50 and len(core.timers) < 1000
     for conn in (1, 2, 3):
         core.received(conn, wire.encode(wire.Ping()), now)
         assert wire.encode(wire.Pong()) in [o.data for o in core.take() if isinstance(o, Send)]

@@ -28,6 +28,7 @@ FAULTS = {
     "hang": ("legal", "has not returned after"),
     "slow": ("inside its budget", "came late"),
     "crash": ("legal", "decide raised RuntimeError"),
+    "exit": ("legal", "decide raised SystemExit"),
     "player": ("legal", "player raised"),
     "init": ("legal", "the constructor raised"),
     "close": ("legal", "close raised"),

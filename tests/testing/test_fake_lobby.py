@@ -200,7 +200,7 @@ async def test_a_rate_cut_comes_without_a_word():
         await ada.expect(m.Connected)
         for _ in range(40):
             ada.do(m.Ping())
-        assert "1008" in (await ada.expect(m.Disconnected)).reason
+        assert "1006" in (await ada.expect(m.Disconnected)).reason, "no close frame"
 
 
 async def test_a_broken_connection_is_told():
