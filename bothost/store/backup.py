@@ -65,6 +65,10 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
 
     try:
         with closing(_open(source)) as live, closing(sqlite3.connect(partial)) as copy:
+            # One state of the database from the first page to the last: else SQLite would begin again whenever others
+            # have written between two steps, and beside a busy host never end.
+            live.execute("BEGIN")
+            live.execute("SELECT count(*) FROM sqlite_master").fetchone()
             live.backup(copy, pages=PAGES_PER_STEP, progress=on_step, sleep=0.001)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
         with partial.open("rb+") as file:
@@ -80,7 +84,7 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=rw", uri=True, timeout=10)
+    return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=rw", uri=True, timeout=10, isolation_level=None)
 
 
 def _file(settings: StoreSettings) -> Path:

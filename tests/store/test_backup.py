@@ -9,8 +9,9 @@ import pytest
 
 from bothost.config import StoreSettings
 from bothost.errors import SchemaOutdated, StoreError, StoreUnavailable
-from bothost.store import DecisionLog, schema
+from bothost.store import DecisionLog, backup, schema
 from bothost.store.backup import back_up, restore
+from bothost.store.engine import sqlite_path
 from bothost.testing.sample_rows import sample_hand
 
 
@@ -36,6 +37,26 @@ async def test_a_backup_of_a_database_in_use_holds_what_was_committed_before(set
     restore(again, tmp_path / "copy.db")
     schema.check_database(again)
     assert counted(tmp_path / "again.db") == counted(tmp_path / "copy.db")
+
+
+async def test_a_backup_ends_however_often_others_write(settings, tmp_path, monkeypatch):
+    """SQLite begins a copy again when another process has written between two of its steps: a busy host always has."""
+    rng, steps = random.Random(2), []
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    for _ in range(10):
+        await log.submit(sample_hand(rng, decisions=10))
+    monkeypatch.setattr(backup, "PAGES_PER_STEP", 8)
+    with closing(sqlite3.connect(sqlite_path(settings.url), isolation_level=None)) as other:
+
+        def write(_done, total):
+            steps.append(total)
+            if len(steps) < 200:
+                other.execute("INSERT INTO memos VALUES ('home', ?, '{}', 0)", (f"player-{len(steps)}",))
+
+        back_up(settings, tmp_path / "copy.db", progress=write)
+    await log.aclose()
+    assert len(steps) <= steps[0] // 8 + 2
+    assert counted(tmp_path / "copy.db") == 100
 
 
 def test_nothing_is_overwritten(settings, tmp_path):
