@@ -21,6 +21,13 @@ _Buffers = tuple[
 def games(testing: bool = False) -> list[str]: ...
 def presets(name: str) -> list[str]: ...
 def make_game(name: str, options: Json) -> Game: ...
+def othello_afterstates(
+    feature_offsets: npt.NDArray[np.int64],
+    features: npt.NDArray[np.int32],
+    legal_offsets: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int32],
+    /,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
 def othello_choose(
     view: View, depth: SupportsIndex = 6, solve_from: SupportsIndex = 12, nodes: SupportsIndex = 120000
 ) -> tuple[int, float, int, bool, int]: ...
@@ -240,6 +247,13 @@ def doudizhu_partition(cards: str, shortest: bool) -> list[int]: ...
 def doudizhu_landlord_win_probability(cards: str) -> float: ...
 def doudizhu_rule_choice(view: View) -> tuple[int, str]: ...
 def doudizhu_log_likelihood(view: View, deal: State) -> float: ...
+def doudizhu_afterstates(
+    feature_offsets: npt.NDArray[np.int64],
+    features: npt.NDArray[np.int32],
+    legal_offsets: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int32],
+    /,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
 def doudizhu_rhcp_choice(view: View) -> tuple[int, str]: ...
 def doudizhu_habits() -> list[str]: ...
 def pairing_rule_choice(view: View, deny: float, keep: float, promise: float, force_from: float) -> tuple[int, str]: ...
@@ -419,11 +433,28 @@ def pack_rows(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> bytes:
 def linear_loss(
     weights: FloatArray,
     bias: FloatArray,
+    alternatives: FloatArray,
     feature_offsets: npt.NDArray[np.int64],
     features: npt.NDArray[np.int32],
     legal_offsets: npt.NDArray[np.int64],
     legal: npt.NDArray[np.int32],
+    alternative_offsets: npt.NDArray[np.int64],
+    alternative_features: npt.NDArray[np.int32],
     labels: npt.NDArray[np.int32],
     /,
-) -> tuple[float, FloatArray, FloatArray]:
-    """See :mod:`bothost.training.logistic`. Sum of the cross-entropies, and its gradient by weights (flat) and bias."""
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """See :mod:`bothost.training.logistic`. Sum of the cross-entropies, and its gradient by weights, bias and
+    alternatives, flat."""
+
+def linear_probabilities(
+    weights: FloatArray,
+    bias: FloatArray,
+    alternatives: FloatArray,
+    feature_offsets: npt.NDArray[np.int64],
+    features: npt.NDArray[np.int32],
+    legal_offsets: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int32],
+    alternative_offsets: npt.NDArray[np.int64],
+    alternative_features: npt.NDArray[np.int32],
+    /,
+) -> FloatArray: ...

@@ -105,6 +105,24 @@ def abstract_names() -> tuple[str, ...]:
     return tuple(_native.doudizhu_abstract_names())
 
 
+NUM_AFTERSTATE_FEATURES = 346
+"""Of ``afterstates``: the abstract moves 1 … 308 that the rest can make; cards left, 0 … 20; plays that empty the rest,
+0 … 15; and whether nobody else can hold a higher move of the kind and length (bombs aside)."""
+
+
+def afterstates(
+    features: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+    moves: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Features of the hands that abstract moves leave, a row for each move of each position.
+
+    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: of each position those of
+    the block ``move_types`` that are set; ``moves``: abstract moves, 0 … 308. Of kickers those go along without
+    which the rest is worth most (``hand_value``). Raises ValueError for other rows.
+    """
+    return _native.doudizhu_afterstates(*features, *moves)
+
+
 def fewest_plays(cards: str) -> int:
     """The least number of plays that empty the hand under RLCard's kicker rules. At most 20 cards."""
     return _native.doudizhu_fewest_plays(cards)

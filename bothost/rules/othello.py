@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from bothost.rules import _native
 from bothost.rules._native import othello_perft as perft
 from bothost.rules.game import View
 
-__all__ = ["WEIGHTS", "Found", "choose", "judge", "perft"]
+__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "Found", "afterstates", "choose", "judge", "perft"]
 
 WEIGHTS = {
     "mobility": 900,
@@ -21,6 +24,23 @@ WEIGHTS = {
     "greed": 0,
 }
 """What the native player judges positions by, in hundredths of a disc; ``cpp/othello/search.h`` says what each does."""
+
+
+NUM_AFTERSTATE_FEATURES = 217
+"""Of ``afterstates``: for each square a1, b1 … h8 own, enemy, empty, as the mover sees it; then the number of the other
+side's replies, 0 … 24 and more."""
+
+
+def afterstates(
+    features: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+    moves: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Features of the boards that moves lead to, a row for each move of each position.
+
+    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: of each position those of
+    the block ``squares`` that are set; ``moves``: squares 0 … 63, and 64 for the pass. Raises ValueError for others.
+    """
+    return _native.othello_afterstates(*features, *moves)
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,16 @@ class SparseRows:
 
     def take(self, rows: npt.NDArray[np.integer]) -> SparseRows:
         """These rows, in this order."""
-        starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
+        lengths = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        at = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return SparseRows(offsets, self.items[at])
+        return SparseRows(offsets, self.items[self.places(rows)])
+
+    def places(self, rows: npt.NDArray[np.integer]) -> OffsetArray:
+        """Where the items of these rows are, one row after the other."""
+        starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
+        ends = np.cumsum(lengths)
+        return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
 
     def dense(self, width: int) -> FloatArray:
         """float32, shape (rows, width): 1 where an index is set, 0 elsewhere."""
@@ -68,13 +73,22 @@ class Samples:
     legal: SparseRows
     labels: IntArray
     """int32, shape (samples,): each one of the sample's legal classes."""
+    alternatives: SparseRows | None = None
+    """Features of each legal class itself, a row for each of ``legal.items``. Linear models may have weights for them;
+    factorization machines leave them out."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Samples:
         """These samples, in this order."""
-        return Samples(self.features.take(rows), self.legal.take(rows), self.labels[rows])
+        own = self.alternatives
+        return Samples(
+            self.features.take(rows),
+            self.legal.take(rows),
+            self.labels[rows],
+            None if own is None else own.take(self.legal.places(rows)),
+        )
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ and how long it trains on left-out hands of the same player; what is reported is
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -46,28 +47,51 @@ class Learner:
     predict: Callable[[Any], Predict]
 
 
-def grown(encoding: Encoding, options: GrowOptions, most: int) -> Learner:
-    """Features that grow, and one linear layer; what begins from a crowd keeps the crowd's features."""
+def grown(
+    encoding: Encoding,
+    options: GrowOptions,
+    most: int,
+    *,
+    afterstates: bool = True,
+    known: dict[bytes, Combinations] | None = None,
+) -> Learner:
+    """Features that grow, and one linear layer; what begins from a crowd keeps the crowd's features.
+
+    ``afterstates``: the layer sees what each class leads to, too; False: as in the source. ``known``: what has grown on
+    which samples, kept for methods that differ in the layer alone.
+    """
+    grown_on = {} if known is None else known
+    leaves = len(encoding.leaves) if afterstates else 0
 
     def learn(decisions: Decisions, begin: tuple[Combinations, Linear] | None, seed: int) -> Any:
         if begin is None:
             some = decisions.where(np.arange(len(decisions)) < most)
-            combinations = grow_on(some.samples, encoding, options, seed)
-            start = Linear.zeros(len(combinations), len(encoding.classes))
+            key = _digest(some.samples, seed)
+            if key not in grown_on:
+                grown_on[key] = grow_on(some.samples, encoding, options, seed)
+            combinations = grown_on[key]
+            start = Linear.zeros(len(combinations), len(encoding.classes), leaves)
         else:
             combinations, start = begin
-        samples = decisions.samples
-        seen = Samples(combinations.extend(samples.features), samples.legal, samples.labels)
+        seen = replace(decisions.samples, features=combinations.extend(decisions.samples.features))
         penalties = CROWD_PENALTIES if begin is None and len(decisions) > most / 2 else PLAYER_PENALTIES
         return combinations, adapt(decisions.with_samples(seen), start, encoding.groups, penalties)[0]
 
     def predict(learnt: tuple[Combinations, Linear]) -> Predict:
         combinations, linear = learnt
         return lambda samples: _rows(
-            samples, linear.probabilities(combinations.extend(samples.features), samples.legal)
+            samples, linear.probabilities(combinations.extend(samples.features), samples.legal, samples.alternatives)
         )
 
-    return Learner("grown FM + linear", learn, predict)
+    return Learner("grown FM + linear" if afterstates else "the same without afterstates", learn, predict)
+
+
+def _digest(samples: Samples, seed: int) -> bytes:
+    parts = samples.features.offsets, samples.features.items, samples.legal.items, samples.labels
+    digest = hashlib.blake2b(str(seed).encode())
+    for part in parts:
+        digest.update(part.tobytes())
+    return digest.digest()
 
 
 def grow_on(samples: Samples, encoding: Encoding, options: GrowOptions, seed: int) -> Combinations:

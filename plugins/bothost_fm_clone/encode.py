@@ -22,6 +22,21 @@ features     count name
 **Othello**, the native block ``squares``, 192 features: ``own d3``, ``enemy d3``, ``empty d3`` for each of the 64
 squares; the classes are the 64 squares and the pass.
 
+Beside these features of the position a legal class has some of its own, of the **afterstate** that it leads to: the
+same sight of what the mover would have then. They go into the last layer only, with weights that classes share, and are
+an option: the source has none.
+
+============ ===== =======================================================================================
+Dou Dizhu    count name
+============ ===== =======================================================================================
+0 - 307      308   ``leaves 333*``: the rest of the hand can make this move (kickers gone as ``complete`` tells)
+308 - 328    21    ``leaves 4 cards``
+329 - 344    16    ``leaves 2 plays``: so many empty the rest
+345          1     ``is highest``: nobody else can hold a higher move of its kind and length
+============ ===== =======================================================================================
+
+At Othello: ``leaves own d3`` … of the 64 squares after the turning, and ``leaves 5 replies``, 0 to 24.
+
 Live play and training call the same functions here.
 """
 
@@ -35,7 +50,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost import ModelError
-from bothost.rules import ActionArray, Game, View, doudizhu
+from bothost.rules import ActionArray, Game, View, doudizhu, othello
+from bothost.training.factorization import SparseRows
 
 VERSION = 1
 """Version of all that is described above; models of another are refused."""
@@ -58,6 +74,8 @@ class Encoding:
     """int32, shape (classes,): what kind of move each class is, from 0 on."""
     class_of: IntArray
     """int32, shape (actions,): of each action its class, -1 where there is none."""
+    leaves: tuple[str, ...]
+    """Names of the features of an afterstate."""
 
     def encode(self, view: View) -> IntArray:
         """Indices of the features that are set, ascending."""
@@ -71,6 +89,11 @@ class Encoding:
         found = np.unique(self.class_of[legal])
         known: IntArray = found[found >= 0]
         return known
+
+    def afterstates(self, features: SparseRows, legal: SparseRows) -> SparseRows:
+        """Features of what each legal class leads to, a row for each of ``legal.items``."""
+        native = doudizhu.afterstates if self.game == "doudizhu" else othello.afterstates
+        return SparseRows(*native((features.offsets, features.items), (legal.offsets, legal.items)))
 
     def decides(self, view: View) -> bool:
         """Whether a clone decides here. It does not bid: that is another matter than moves."""
@@ -118,7 +141,10 @@ def _doudizhu() -> Encoding:
         features += [f"{who} passed on {move} with two cards" for move in _ranks(2, 13)]
         features += [f"{who} passed on {move} with three cards" for move in _ranks(3, 13)]
     groups = np.array([order.index(kind) for kind in kinds], np.int32)
-    return Encoding("doudizhu", tuple(features), tuple(moves), groups, class_of)
+    leaves = [f"leaves {move}" for move in moves[1:]]
+    leaves += [f"leaves {n} card{'s' * (n != 1)}" for n in range(21)]
+    leaves += [f"leaves {n} play{'s' * (n != 1)}" for n in range(16)]
+    return Encoding("doudizhu", tuple(features), tuple(moves), groups, class_of, (*leaves, "is highest"))
 
 
 def _ranks(copies: int, count: int) -> Sequence[str]:
@@ -132,7 +158,10 @@ def _othello() -> Encoding:
     orbits = [tuple(sorted(min(x, 7 - x) for x in divmod(square, 8))) for square in range(64)]
     order = sorted(set(orbits))
     groups = np.array([*(order.index(orbit) for orbit in orbits), len(order)], np.int32)
-    return Encoding("othello", tuple(features), (*squares, "pass"), groups, np.arange(65, dtype=np.int32))
+    leaves = [f"leaves {name}" for name in features] + [f"leaves {n} repl{'ies' if n != 1 else 'y'}" for n in range(25)]
+    return Encoding(
+        "othello", tuple(features), (*squares, "pass"), groups, np.arange(65, dtype=np.int32), tuple(leaves)
+    )
 
 
 def complete(view: View, actions: ActionArray) -> int:

@@ -19,12 +19,13 @@ from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost.training.logistic import Linear, Penalties, fit, fits
 from bothost_fm_clone.samples import Decisions
 
-CROWD_PENALTIES = (10.0, 30.0, 100.0)
+CROWD_PENALTIES = (10.0, 30.0, 100.0, 300.0)
 PLAYER_PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
 """What is tried, from the largest on, as long as it serves what is left out. With the largest a player's layer is that
 of the crowd, but for how sure it is of itself."""
-SHARED = 1.0
-"""Penalty on what a kind of move shares, as a part of that on what is of each class alone."""
+SHARED, COMMON = 0.3, 0.03
+"""Penalties on what a kind of move shares, and on what all moves share of the weights of afterstates, as parts of that
+on what is of each class alone: the fewer numbers, the sooner a few hands tell them."""
 SCALE = 10.0
 """Penalty on how far the crowd's layer is scaled down; a few hands outweigh it."""
 PATIENCE = 2
@@ -111,11 +112,13 @@ def _some(decisions: Decisions) -> Samples:
 
 
 def _losses(model: Linear, samples: Samples) -> npt.NDArray[np.float64]:
-    return per_decision(_laid_out(model.probabilities(samples.features, samples.legal), samples), samples)[1]
+    return per_decision(
+        _laid_out(model.probabilities(samples.features, samples.legal, samples.alternatives), samples), samples
+    )[1]
 
 
 def _penalties(own: float) -> Penalties:
-    return Penalties(own, own * SHARED, SCALE)
+    return Penalties(own, own * SHARED, SCALE, own * COMMON)
 
 
 def _laid_out(probabilities: FloatArray, samples: Samples) -> SparseRows:

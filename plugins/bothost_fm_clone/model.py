@@ -33,6 +33,8 @@ class Clone:
     def probabilities(self, features: IntArray, legal: IntArray) -> FloatArray:
         """float32, shape of ``legal``, of a position with these base features."""
         scores = self.linear.bias[legal] + self._rows(features)[:, legal].sum(axis=0)
+        if len(self.linear.alternatives):
+            scores += np.einsum("ri,ir->r", self._leaves(features, legal), self.linear.alternatives[:, legal])
         odds = np.exp(scores - scores.max())
         out: FloatArray = (odds / odds.sum()).astype(np.float32)
         return out
@@ -40,26 +42,36 @@ class Clone:
     def probabilities_of(self, samples: Samples) -> SparseRows:
         """Of many samples of base features, float32, laid out as their legal classes."""
         features = self.combinations.extend(samples.features)
-        return SparseRows(samples.legal.offsets, self.linear.probabilities(features, samples.legal))  # type: ignore[arg-type]
+        odds = self.linear.probabilities(features, samples.legal, samples.alternatives)
+        return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
 
     def reasons(self, features: IntArray, legal: IntArray, chosen: int, count: int = 5) -> list[dict[str, object]]:
         """What spoke for a class or against it: the weightiest features that are set, by name.
 
         A weight is the feature's for the class less its mean over the legal classes, by their probabilities: how it
-        moves the choice.
+        moves the choice. Of an afterstate's feature that other classes would have and this one has not, the name begins
+        with "not".
         """
+        odds, at = self.probabilities(features, legal), int(np.searchsorted(legal, chosen))
         found = self.combinations.evaluate(features)
         over = self.linear.weights[found][:, legal]
-        weights = over[:, int(np.searchsorted(legal, chosen))] - over @ self.probabilities(features, legal)
+        names = [self.combinations.names(int(index), self.encoding.features) for index in found]
+        if len(self.linear.alternatives):
+            own = self._leaves(features, legal)
+            over = np.concatenate([over, own.T * self.linear.alternatives[:, legal]])
+            names += [[name if has else f"not {name}"] for name, has in zip(self.encoding.leaves, own[at], strict=True)]
+        weights = over[:, at] - over @ odds
         order = np.argsort(-np.abs(weights), kind="stable")[:count]
         return [
-            {
-                "features": self.combinations.names(int(found[place]), self.encoding.features),
-                "weight": round(float(weights[place]), 3),
-            }
+            {"features": names[place], "weight": round(float(weights[place]), 3)}
             for place in order
             if weights[place] != 0.0
         ]
+
+    def _leaves(self, features: IntArray, legal: IntArray) -> FloatArray:
+        """float32, shape (legal, features of an afterstate): 1 where one is set."""
+        rows = self.encoding.afterstates(SparseRows.of([features]), SparseRows.of([legal]))
+        return rows.dense(len(self.encoding.leaves))
 
     def _rows(self, features: IntArray) -> FloatArray:
         rows: FloatArray = self.linear.weights[self.combinations.evaluate(features)]
@@ -68,8 +80,10 @@ class Clone:
     @cached_property
     def rounded(self) -> Clone:
         """The same with the weights as a file holds them, in 16 bits."""
-        weights = self.linear.weights.astype(np.float16).astype(np.float32)
-        return Clone(self.encoding, self.combinations, Linear(weights, self.linear.bias))
+        weights, own = (
+            values.astype(np.float16).astype(np.float32) for values in (self.linear.weights, self.linear.alternatives)
+        )
+        return Clone(self.encoding, self.combinations, Linear(weights, self.linear.bias, own))
 
     def save(self, path: Path) -> None:
         """Write the file."""
@@ -78,6 +92,8 @@ class Clone:
             "weights": self.linear.weights.astype(np.float16),
             "bias": self.linear.bias.astype(np.float32),
         }
+        if len(self.linear.alternatives):
+            tensors["afterstates"] = self.linear.alternatives.astype(np.float16)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
         path.write_bytes(_in_order(safetensors.numpy.save(tensors, metadata)))
 
@@ -104,23 +120,27 @@ def load(path: Path, game: str) -> Clone:
         with safetensors.safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in ("pairs", "weights", "bias")}
+            none: npt.NDArray[Any] = np.zeros((0, len(own.classes)), np.float16)
+            after = file.get_tensor("afterstates") if "afterstates" in file.keys() else none  # noqa: SIM118
         told = metadata.get("game"), metadata.get("encoder_version")
         if told != (game, str(VERSION)):
             raise ValueError(f"it is of {told[0]}, encoder version {told[1]}, not of {game}, version {VERSION}")
-        return _checked(own, tensors["pairs"], tensors["weights"], tensors["bias"])
+        return _checked(own, tensors["pairs"], tensors["weights"], tensors["bias"], after)
     except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
 
 
-def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArray) -> Clone:
-    if pairs.dtype != np.int32 or weights.dtype != np.float16 or bias.dtype != np.float32:
+def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArray, after: FloatArray) -> Clone:
+    if pairs.dtype != np.int32 or weights.dtype != np.float16 or bias.dtype != np.float32 or after.dtype != np.float16:
         raise ValueError("its tensors have other types")
     combinations = Combinations(len(own.features), pairs)
     if weights.shape != (len(combinations), len(own.classes)) or bias.shape != (len(own.classes),):
         raise ValueError(f"its weights are {weights.shape}, not {(len(combinations), len(own.classes))}")
-    if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+    if after.shape not in ((0, len(own.classes)), (len(own.leaves), len(own.classes))):
+        raise ValueError(f"its weights of afterstates are {after.shape}, not {(len(own.leaves), len(own.classes))}")
+    if not all(np.isfinite(values).all() for values in (weights, bias, after)):
         raise ValueError("its weights are not all finite")
-    return Clone(own, combinations, Linear(weights.astype(np.float32), bias))
+    return Clone(own, combinations, Linear(weights.astype(np.float32), bias, after.astype(np.float32)))
 
 
 def games_of(files: Sequence[str]) -> list[str]:

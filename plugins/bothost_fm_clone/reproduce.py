@@ -23,6 +23,7 @@ import numpy as np
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.errors import UsageError
 from bothost_fm_clone import compare
+from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.compare import Learner
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import per_decision, score
@@ -160,8 +161,10 @@ class Study:
     def methods(self) -> list[Learner]:
         """The clone's own way first."""
         most = 60_000 if self._run.full else 8_000
+        known: dict[bytes, Combinations] = {}
         return [
-            compare.grown(self._own, self._size.grow, most),
+            compare.grown(self._own, self._size.grow, most, known=known),
+            compare.grown(self._own, self._size.grow, most, afterstates=False, known=known),
             compare.machine(self._own, self._size.grow.factors),
             compare.logistic(self._own),
             compare.network(self._own, "MLP 256", (256,)),

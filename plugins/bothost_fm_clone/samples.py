@@ -19,7 +19,7 @@ class Decisions:
     """Decisions among at least two classes, in the order in which they were made."""
 
     samples: Samples
-    """Of base features."""
+    """Of base features, and of those of the legal classes' afterstates."""
     hands: npt.NDArray[np.int64]
     """int64, shape (samples,): number of the hand, ascending from 0."""
     parts: npt.NDArray[np.float64]
@@ -73,8 +73,9 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
         parts.append(part)
         held_out.append(move.split == "test")
         players.append(move.player)
+    seen, classes = SparseRows.of(features), SparseRows.of(legal)
     return Decisions(
-        Samples(SparseRows.of(features), SparseRows.of(legal), np.array(labels, np.int32)),
+        Samples(seen, classes, np.array(labels, np.int32), encoding.afterstates(seen, classes)),
         np.array(hands, np.int64),
         np.array(parts, np.float64),
         np.array(held_out, np.bool_),

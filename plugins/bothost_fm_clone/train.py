@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,6 @@ from bothost import LoggedGames, Model, PlayerLog, ReportProgress, Trainer, Trai
 from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.factorization import Samples
 from bothost.training.logistic import Linear
 from bothost.training.metrics import Metrics
 from bothost.training.publish import version_of, write_manifest
@@ -43,6 +43,9 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Most hands of the player to learn from, the first ones; None: all."""
     most: int = 60_000
     """Most decisions of the crowd that features grow on; its last layer is fitted to all."""
+    afterstates: bool = True
+    """Whether the last layer sees what each class leads to, too; False: the position alone, as in the source, unless
+    what it goes on from does."""
     grow: GrowOptions = GrowOptions()
 
     def __post_init__(self) -> None:
@@ -142,7 +145,7 @@ class FmCloneTrainer(Trainer):
             )
         combinations = self._grown(run, learnt, begin, report)
         report(len(combinations), "fitting the crowd", self.options.grow.limit)
-        start = begin.linear.widened(len(combinations))
+        start = begin.linear.widened(len(combinations), self._leaves(own))
         linear, chosen = adapt(extended(learnt, combinations), start, own.groups, CROWD_PENALTIES)
         clone = Clone(own, combinations, linear).rounded
         held_out = everybody.where(everybody.held_out)
@@ -181,13 +184,17 @@ class FmCloneTrainer(Trainer):
             learnt = learnt.first_hands(self.options.hands)
         report(len(crowd.combinations), "fitting the player", self.options.grow.limit)
         more = extended(learnt, crowd.combinations)
-        linear, chosen = adapt(more, crowd.linear, crowd.encoding.groups, PLAYER_PENALTIES)
+        start = crowd.linear.widened(len(crowd.combinations), self._leaves(crowd.encoding))
+        linear, chosen = adapt(more, start, crowd.encoding.groups, PLAYER_PENALTIES)
         clone = Clone(crowd.encoding, crowd.combinations, linear).rounded
         held_out = player.where(player.held_out)
         figures["player"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
         figures["player"] |= measured(clone, held_out)
         figures["crowd_on_player"] = measured(crowd, held_out)
         return clone
+
+    def _leaves(self, own: Encoding) -> int:
+        return len(own.leaves) if self.options.afterstates else 0
 
     def _publish(
         self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, others: Path | None
@@ -254,7 +261,7 @@ def _blank(own: Encoding) -> Clone:
 def extended(some: Decisions, combinations: Combinations) -> Decisions:
     """Decisions with all features, combinations included."""
     samples = some.samples
-    return some.with_samples(Samples(combinations.extend(samples.features), samples.legal, samples.labels))
+    return some.with_samples(replace(samples, features=combinations.extend(samples.features)))
 
 
 def measured(clone: Clone, held_out: Decisions) -> dict[str, float | int]:

@@ -61,6 +61,61 @@ def test_a_hand_written_position_of_othello_has_these_features():
     assert encoding("othello").choices(view, view.legal()).tolist() == view.legal().tolist()
 
 
+def played(game, seed, moves):
+    """A state after some random moves, at which there is a choice."""
+    rng, state = np.random.default_rng(seed), game.new_state(seed)
+    while not state.terminal and (moves > 0 or len(state.view(state.to_act[0]).legal()) < 3):
+        state.apply(state.to_act[0], int(rng.choice(state.view(state.to_act[0]).legal())))
+        moves -= 1
+    return state
+
+
+@pytest.mark.parametrize(("game", "moves"), [(DOUDIZHU, 0), (DOUDIZHU, 14), (OTHELLO, 9), (OTHELLO, 40)])
+def test_an_afterstate_is_what_the_mover_sees_after_the_move(game, moves):
+    own = encoding(game.name)
+    state = next(made for seed in range(50) if not (made := played(game, seed, moves)).terminal)
+    seat = state.to_act[0]
+    view = state.view(seat)
+    choices = own.choices(view, view.legal())
+    found = own.afterstates(SparseRows.of([own.encode(view)]), SparseRows.of([choices]))
+    assert len(found) == len(choices) > 1
+    for row, chosen in enumerate(choices):
+        after = state.clone()
+        after.apply(seat, complete(view, own.actions(view.legal(), int(chosen))))
+        seen = after.view(seat)
+        told = {own.leaves[index] for index in found[row]}
+        base = {f"leaves {name.removeprefix('holds ')}" for name in names(seen)}
+        if game is OTHELLO:
+            assert base <= told
+            replies = [] if after.terminal else after.view(1 - seat).legal()
+            assert any(name.startswith(f"leaves {sum(r != 64 for r in replies)} repl") for name in told)
+            continue
+        held = {f"leaves {name.removeprefix('holds ')}" for name in names(seen) if name.startswith("holds ")}
+        left = seen.to_json()["hand"]
+        counted = {name for name in told if name.endswith(("cards", "card", "plays", "play"))}
+        assert told - counted - {"is highest"} == held
+        plays = doudizhu.fewest_plays(left) if left else 0
+        assert counted & {f"leaves {len(left)} cards", f"leaves {len(left)} card"}
+        assert counted & {f"leaves {n} play{'s' * (n != 1)}" for n in (plays, plays - 1)}
+
+
+def test_a_move_is_the_highest_of_its_kind_where_no_higher_one_is_unseen():
+    hands = ["33334444555566667", "77788889999TTTTJJ", "JJQQQQKKKKAAAA222"]
+    state = DOUDIZHU.state_from_deal({"hands": hands, "bottom": "2BR", "first": 0})
+    own, view = encoding("doudizhu"), state.view(0)
+    choices = own.choices(view, view.legal())
+    found = own.afterstates(SparseRows.of([own.encode(view)]), SparseRows.of([choices]))
+    highest = {own.classes[r] for row, r in enumerate(choices) if len(own.leaves) - 1 in found[row]}
+    assert highest == {"2", "B", "R", "BR"}
+
+
+def test_afterstates_of_what_is_no_position_are_refused():
+    own = encoding("doudizhu")
+    for features in ([], [308], [*range(15), *range(15, 28)], [2000]):
+        with pytest.raises(ValueError, match=r"hand|too large"):
+            own.afterstates(SparseRows.of([features]), SparseRows.of([[0]]))
+
+
 @pytest.mark.parametrize(("game", "features", "classes"), [("doudizhu", 1082, 309), ("othello", 192, 65)])
 def test_every_feature_has_a_name_of_its_own(game, features, classes):
     own = encoding(game)
@@ -341,7 +396,8 @@ def small_clone():
     own = encoding("othello")
     rng = np.random.default_rng(3)
     combinations = Combinations(192, np.array([[0, 5], [7, 192]], np.int32))
-    linear = Linear(rng.normal(0, 1, (194, 65)).astype(np.float32), rng.normal(0, 1, 65).astype(np.float32))
+    shapes = (194, 65), 65, (len(own.leaves), 65)
+    linear = Linear(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes))
     return Clone(own, combinations, linear).rounded
 
 
@@ -350,6 +406,7 @@ def test_a_clone_comes_back_from_its_file_as_it_was(tmp_path):
     clone.save(tmp_path / "othello.safetensors")
     again = load(tmp_path / "othello.safetensors", "othello")
     np.testing.assert_array_equal(again.linear.weights, clone.linear.weights)
+    np.testing.assert_array_equal(again.linear.alternatives, clone.linear.alternatives)
     np.testing.assert_array_equal(again.combinations.pairs, clone.combinations.pairs)
     for number in range(12):
         again.save(tmp_path / f"{number}.safetensors")
@@ -363,6 +420,7 @@ def test_a_clone_comes_back_from_its_file_as_it_was(tmp_path):
         ({"weights": np.zeros((10, 65), np.float16)}, "weights are"),
         ({"weights": np.zeros((194, 65), np.float32)}, "other types"),
         ({"bias": np.full(65, np.nan, np.float32)}, "not all finite"),
+        ({"afterstates": np.zeros((3, 65), np.float16)}, "afterstates are"),
         ({"bias": None}, "bias"),
     ],
 )
@@ -385,7 +443,8 @@ def test_a_damaged_file_is_refused(tmp_path, change, words):
 def test_live_play_computes_what_was_trained():
     clone, view = small_clone(), OTHELLO.new_state(1).view(0)
     features, legal = encoding("othello").encode(view), view.legal()
-    sample = Samples(SparseRows.of([features]), SparseRows.of([legal]), legal[:1])
+    rows = SparseRows.of([features]), SparseRows.of([legal])
+    sample = Samples(*rows, legal[:1], encoding("othello").afterstates(*rows))
     np.testing.assert_allclose(clone.probabilities(features, legal), clone.probabilities_of(sample)[0], rtol=1e-5)
 
 
@@ -396,7 +455,8 @@ def test_reasons_add_up_to_how_the_choice_moved():
     odds = clone.probabilities(features, legal)
     scores = np.log(odds) - clone.linear.bias[legal]
     assert sum(reason["weight"] for reason in told) == pytest.approx(scores[1] - odds @ scores, abs=0.05)
-    assert all(name in encoding("othello").features for reason in told for name in reason["features"])
+    known = {*encoding("othello").features, *encoding("othello").leaves}
+    assert {name.removeprefix("not ") for reason in told for name in reason["features"]} <= known
     weightiest = [abs(reason["weight"]) for reason in told]
     assert weightiest == sorted(weightiest, reverse=True)
 

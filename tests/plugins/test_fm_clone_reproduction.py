@@ -74,7 +74,7 @@ def toy(count, seed):
     return Decisions(samples, hands, parts, np.zeros(count, bool), np.full(count, "ada", object))
 
 
-TOY = Encoding("toy", tuple("abcdefgh"), tuple("xyz"), np.array([0, 0, 1], np.int32), np.arange(3, dtype=np.int32))
+TOY = Encoding("toy", tuple("abcdefgh"), tuple("xyz"), np.array([0, 0, 1], np.int32), np.arange(3, dtype=np.int32), ())
 LEARNERS = [
     compare.grown(TOY, GrowOptions(limit=16, per_round=4, factors=4, first_epochs=4), 5000),
     compare.machine(TOY, 4, epochs=3),

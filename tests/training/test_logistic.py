@@ -10,44 +10,75 @@ from bothost.training import logistic
 from bothost.training.factorization import Samples, SparseRows
 from bothost.training.logistic import Linear, Penalties, fit, fits, loss_and_gradient, used
 
-FEATURES, CLASSES = 9, 6
+FEATURES, CLASSES, OWN = 9, 6, 4
 
 
-def drawn(count, seed):
-    """Samples whose labels follow a linear model, and that model."""
+def drawn(count, seed, own=0):
+    """Samples whose labels follow a linear model, and that model; with ``own`` features of the classes themselves."""
     rng = np.random.default_rng(seed)
-    model = Linear(
-        rng.normal(0, 1, (FEATURES, CLASSES)).astype(np.float32), rng.normal(0, 1, CLASSES).astype(np.float32)
-    )
+    shapes = (FEATURES, CLASSES), CLASSES, (own, CLASSES)
+    model = Linear(*(rng.normal(0, 1, shape).astype(np.float32) for shape in shapes))
     features = SparseRows.of(np.flatnonzero(rng.random(FEATURES) < 0.4) for _ in range(count))
     legal = SparseRows.of(
         np.sort(rng.choice(CLASSES, rng.integers(1, CLASSES + 1), replace=False)) for _ in range(count)
     )
-    odds = SparseRows(legal.offsets, model.probabilities(features, legal))
+    alternatives = SparseRows.of(np.flatnonzero(rng.random(own) < 0.5) for _ in legal.items) if own else None
+    odds = SparseRows(legal.offsets, model.probabilities(features, legal, alternatives))
     labels = [rng.choice(legal[s], p=odds[s].astype(float) / odds[s].sum(dtype=float)) for s in range(count)]
-    return Samples(features, legal, np.array(labels, np.int32)), model
+    return Samples(features, legal, np.array(labels, np.int32), alternatives), model
 
 
-def dense_loss(weights, bias, data):
+def dense_loss(weights, bias, own, data):
     """The formula in torch, with autograd."""
     total = torch.zeros((), dtype=torch.float64)
     for s in range(len(data)):
         scores = bias + weights[data.features[s].tolist()].sum(0)
         legal = data.legal[s].tolist()
+        for at, r in zip(data.legal.places(np.array([s])), legal, strict=True):
+            if data.alternatives is not None:
+                scores = scores + own[data.alternatives[at].tolist(), r].sum() * (torch.arange(CLASSES) == r)
         total = total + torch.logsumexp(scores[legal], 0) - scores[int(data.labels[s])]
     return total
 
 
-def test_loss_and_gradient_are_those_of_autograd():
-    data, model = drawn(40, 1)
-    weights = torch.tensor(model.weights, dtype=torch.float64, requires_grad=True)
-    bias = torch.tensor(model.bias, dtype=torch.float64, requires_grad=True)
-    expected = dense_loss(weights, bias, data)
+@pytest.mark.parametrize("own", [0, OWN])
+def test_loss_and_gradient_are_those_of_autograd(own):
+    data, model = drawn(40, 1, own)
+    tensors = [
+        torch.tensor(values, dtype=torch.float64, requires_grad=True)
+        for values in (model.weights, model.bias, model.alternatives)
+    ]
+    expected = dense_loss(*tensors, data)
     expected.backward()
-    loss, by_weights, by_bias = loss_and_gradient(model, data)
+    loss, by = loss_and_gradient(model, data)
     assert loss == pytest.approx(float(expected.detach()), rel=1e-6)
-    np.testing.assert_allclose(by_weights, weights.grad.numpy(), atol=1e-5)
-    np.testing.assert_allclose(by_bias, bias.grad.numpy(), atol=1e-5)
+    for found, tensor in zip((by.weights, by.bias, by.alternatives), tensors, strict=True):
+        if tensor.numel():
+            np.testing.assert_allclose(found, tensor.grad.numpy(), atol=1e-5)
+
+
+def test_features_of_the_classes_are_learnt_and_shared_by_all_of_them():
+    """The truth weighs them alike for all classes; class 5 is legal in no sample that is learnt from."""
+    data, truth = drawn(3000, 3, OWN)
+    rows = np.array([s for s in range(3000) if 5 not in data.legal[s] and len(data.legal[s]) > 1])
+    truth = Linear(0 * truth.weights, 0 * truth.bias, np.repeat(truth.alternatives[:, :1], CLASSES, axis=1))
+    odds = truth.probabilities(data.features, data.legal, data.alternatives)
+    best = [data.legal[s][np.argmax(odds[data.legal.places(np.array([s]))])] for s in range(3000)]
+    data = Samples(data.features, data.legal, np.array(best, np.int32), data.alternatives)
+    found = fit(data.take(rows), Linear.zeros(FEATURES, CLASSES, OWN), Penalties(10.0, 1.0), np.arange(CLASSES) // 3)
+    fresh = found.probabilities(data.features, data.legal, data.alternatives)
+    hits = [np.argmax(part) == np.argmax(true) for part, true in zip(
+        np.split(fresh, data.legal.offsets[1:-1]), np.split(odds, data.legal.offsets[1:-1]), strict=True)]  # fmt: skip
+    assert np.mean(hits) > 0.93
+    blind = fit(data.take(rows), Linear.zeros(FEATURES, CLASSES), Penalties(10.0, 1.0), np.arange(CLASSES) // 3)
+    assert loss_and_gradient(found, data)[0] < 0.4 * loss_and_gradient(blind, data)[0]
+
+
+def test_a_widened_model_is_the_same_model():
+    data, model = drawn(20, 4, OWN)
+    wider = model.widened(FEATURES + 2, OWN + 3)
+    assert wider.weights.shape == (FEATURES + 2, CLASSES) and wider.alternatives.shape == (OWN + 3, CLASSES)
+    assert loss_and_gradient(wider, data)[0] == loss_and_gradient(model, data)[0]
 
 
 @pytest.mark.parametrize("groups", [None, np.array([0, 0, 1, 1, 2, 2])])
@@ -59,9 +90,9 @@ def test_at_the_optimum_the_gradient_vanishes_wherever_the_search_begins(groups)
     again = fit(data, start, penalties, groups, begin=truth, tolerance=1e-7)
     np.testing.assert_allclose(found.weights, again.weights, atol=2e-3)
     if groups is None:
-        _, by_weights, by_bias = loss_and_gradient(found, data)
-        np.testing.assert_allclose(by_weights, -3.0 * found.weights, atol=2e-2)
-        np.testing.assert_allclose(by_bias, -3.0 * found.bias, atol=2e-2)
+        by = loss_and_gradient(found, data)[1]
+        np.testing.assert_allclose(by.weights, -3.0 * found.weights, atol=2e-2)
+        np.testing.assert_allclose(by.bias, -3.0 * found.bias, atol=2e-2)
 
 
 def test_it_learns_what_the_samples_follow():
@@ -134,3 +165,8 @@ def test_bad_sizes_are_refused():
         loss_and_gradient(Linear(model.weights[:2], model.bias), data)
     with pytest.raises(ValueError, match="for each feature"):
         loss_and_gradient(Linear(model.weights, model.bias[:4]), data)
+    data, model = drawn(3, 5, OWN)
+    with pytest.raises(ValueError, match="differ in length"):
+        model.probabilities(data.features, data.legal)
+    with pytest.raises(ValueError, match="too large"):
+        loss_and_gradient(Linear(model.weights, model.bias, model.alternatives[:1]), data)

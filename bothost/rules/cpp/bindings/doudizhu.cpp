@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/erased.h"
+#include "doudizhu/afterstates.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
 #include "doudizhu/rhcp.h"
@@ -101,6 +103,17 @@ double likelihood(const AnyView& view, const AnyState& deal) {
   return explain(own->native(), state->native()).log_likelihood();
 }
 
+nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
+                         const SparseItems& li) {
+  const auto position = [](std::span<const std::int32_t> features) {
+    return std::pair(features, hand_of(features));
+  };
+  const auto mark = [](const auto& from, int abstract, std::vector<std::int32_t>& out) {
+    mark_afterstate(from.first, from.second, abstract, out);
+  };
+  return afterstates(fo, fi, lo, li, kMoveTypeFeatures, kAbstractActions, position, mark);
+}
+
 }  // namespace
 
 void bind_doudizhu(nb::module_& m) {
@@ -138,6 +151,7 @@ void bind_doudizhu(nb::module_& m) {
           nb::arg("options"))
       .def("choose", &styled_choice, nb::arg("view"), nb::arg("mood"));
   m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
+  m.def("doudizhu_afterstates", &afterstates_of);
   m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"));
   m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
 }

@@ -61,21 +61,54 @@ fm::Samples samples_of(Machine& self, const Offsets& fo, const Indices& fi, cons
   return checked_samples(fo, fi, lo, li, labels, shape.features, shape.classes);
 }
 
-nb::tuple linear_loss(const Floats& weights, const Floats& bias, const Offsets& fo, const Indices& fi,
-                      const Offsets& lo, const Indices& li, const Indices& labels) {
-  if (!bias.shape(0) || weights.shape(0) % bias.shape(0))
-    throw InvalidInput("weights must be a row of as many numbers as bias for each feature");
-  const auto classes = static_cast<int>(bias.shape(0));
-  const auto samples =
-      checked_samples(fo, fi, lo, li, &labels, static_cast<int>(weights.shape(0) / bias.shape(0)), classes);
-  std::vector<float> by_weights(weights.shape(0)), by_bias(bias.shape(0));
+/// A linear model and samples, checked against each other.
+struct LinearCase {
+  LinearCase(const Floats& weights, const Floats& bias, const Floats& alternatives, const Offsets& fo,
+             const Indices& fi, const Offsets& lo, const Indices& li, const Offsets& ao, const Indices& ai,
+             const Indices* labels)
+      : model{span_of(weights), span_of(bias), span_of(alternatives)}, rows(rows_of(ao, ai)) {
+    const std::size_t classes = bias.shape(0);
+    if (!classes || weights.shape(0) % classes || alternatives.shape(0) % classes)
+      throw InvalidInput("weights must be a row of as many numbers as bias for each feature");
+    samples = checked_samples(fo, fi, lo, li, labels, static_cast<int>(weights.shape(0) / classes),
+                              static_cast<int>(classes));
+    if (model.alternatives.empty()) return;
+    rows.check(static_cast<int>(alternatives.shape(0) / classes), "features of classes");
+    if (rows.size() != samples.legal.items.size())
+      throw InvalidInput("legal classes and their features differ in length");
+  }
+
+  static std::span<const float> span_of(const Floats& values) { return {values.data(), values.shape(0)}; }
+
+  fm::LinearModel model;
+  fm::Rows rows;
+  fm::Samples samples;
+};
+
+nb::tuple linear_loss(const Floats& weights, const Floats& bias, const Floats& alternatives,
+                      const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+                      const Offsets& ao, const Indices& ai, const Indices& labels) {
+  const LinearCase given(weights, bias, alternatives, fo, fi, lo, li, ao, ai, &labels);
+  std::vector<float> by_weights(weights.shape(0)), by_bias(bias.shape(0)), by_own(alternatives.shape(0));
   double loss = 0;
   {
     nb::gil_scoped_release release;
-    loss = fm::linear_loss({weights.data(), weights.shape(0)}, {bias.data(), bias.shape(0)}, samples,
-                           {by_weights, by_bias});
+    loss = fm::linear_loss(given.model, given.samples, given.rows, {by_weights, by_bias, by_own});
   }
-  return nb::make_tuple(loss, array_of(std::move(by_weights)), array_of(std::move(by_bias)));
+  return nb::make_tuple(loss, array_of(std::move(by_weights)), array_of(std::move(by_bias)),
+                        array_of(std::move(by_own)));
+}
+
+nb::object linear_probabilities(const Floats& weights, const Floats& bias, const Floats& alternatives,
+                                const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+                                const Offsets& ao, const Indices& ai) {
+  const LinearCase given(weights, bias, alternatives, fo, fi, lo, li, ao, ai, nullptr);
+  std::vector<float> out(given.samples.legal.items.size());
+  {
+    nb::gil_scoped_release release;
+    fm::linear_probabilities(given.model, given.samples, given.rows, out.data());
+  }
+  return array_of(std::move(out));
 }
 
 int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
@@ -90,6 +123,7 @@ int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char
 
 void bind_fm(nb::module_& m) {
   m.def("linear_loss", &linear_loss);
+  m.def("linear_probabilities", &linear_probabilities);
   nb::class_<Machine>(m, "FactorizationMachine", nb::is_final())
       .def(
           "__init__",

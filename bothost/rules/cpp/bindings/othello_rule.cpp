@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/erased.h"
+#include "othello/afterstates.h"
 #include "othello/othello.h"
 #include "othello/search.h"
 
@@ -52,21 +54,28 @@ othello::Weights weights_of(const Json& json) {
   return weights;
 }
 
-othello::Board board_of(const AnyView& view) {
+othello::Board board_asked(const AnyView& view) {
   const auto* own = dynamic_cast<const erased::ViewOf<Othello>*>(&view);
   if (!own) throw nb::type_error("the view is not one of Othello");
   if (!own->asked()) throw InvalidInput("this seat is not asked");
   return own->native().hand().now.board;
 }
 
+nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
+                         const SparseItems& li) {
+  return afterstates(fo, fi, lo, li, 3 * Othello::kSquares, Othello::kSquares + 1, othello::board_of,
+                     othello::mark_afterstate);
+}
+
 }  // namespace
 
 void bind_othello(nb::module_& m) {
+  m.def("othello_afterstates", &afterstates_of);
   m.def(
       "othello_choose",
       [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes) {
         const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
-        const othello::Board board = board_of(view);
+        const othello::Board board = board_asked(view);
         othello::SearchResult found;
         {
           nb::gil_scoped_release release;
@@ -82,7 +91,7 @@ void bind_othello(nb::module_& m) {
       [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes, nb::dict weights) {
         const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
         const othello::Weights settled = weights_of(json_from(weights));
-        const othello::Board board = board_of(view);
+        const othello::Board board = board_asked(view);
         std::vector<othello::RootMove> found;
         {
           nb::gil_scoped_release release;

@@ -58,7 +58,7 @@ const std::array<Type, kAbstractActions>& types() {
   return table;
 }
 
-bool can_make(const Type& t, Cards cards) {
+bool makes(const Type& t, Cards cards) {
   if (!contains(cards, t.body)) return false;
   if (!t.solos && !t.pairs) return true;
   const Ranks held(cards);
@@ -110,11 +110,12 @@ void one_hot(int index, int size, float*& out) {
 
 /// The abstract moves 1 .. 308 that these cards, any number of them, can make.
 void mark_move_types(Cards cards, float*& out) {
-  for (int index = 1; index < kAbstractActions; ++index)
-    *out++ = can_make(types()[static_cast<std::size_t>(index)], cards) ? 1.0f : 0.0f;
+  for (int index = 1; index < kAbstractActions; ++index) *out++ = can_make(index, cards) ? 1.0f : 0.0f;
 }
 
 }  // namespace
+
+bool can_make(int abstract, Cards cards) { return makes(types()[static_cast<std::size_t>(abstract)], cards); }
 
 void move_type_features(const View& view, float* out) {
   const Public& p = view.table();

@@ -11,6 +11,9 @@ inline constexpr int kLetPass = 2 * kRanks + 2 * 13;
 inline constexpr int kMoveTypeFeatures =
     kMoveTypes + kAbstractActions + 2 + kMoveTypes + 2 * 20 + 3 + 2 * kLetPass;
 
+/// Whether these cards, any number of them, can make the abstract move 1 .. 308.
+bool can_make(int abstract, Cards cards);
+
 /// Writes kMoveTypeFeatures numbers, 0 or 1; the layout is in the doc of the block `move_types`.
 void move_type_features(const View& view, float* out);
 

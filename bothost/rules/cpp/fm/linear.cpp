@@ -15,11 +15,16 @@ constexpr std::size_t kTogether = 16;
 /// in the nearest cache, where those of a sample's features and classes lie all over the model.
 class Pass {
  public:
-  Pass(const Samples& samples, std::size_t num_features, std::size_t classes)
-      : s_(samples), features_(num_features), classes_(classes), columns_(kTogether * num_features) {
-    first_.assign(classes + 1, 0);
+  Pass(const Samples& samples, const Rows& alternatives, const LinearModel& model)
+      : s_(samples),
+        alternatives_(alternatives),
+        classes_(model.bias.size()),
+        features_(model.weights.size() / classes_),
+        own_(model.alternatives.size() / classes_),
+        columns_(kTogether * (features_ + own_)) {
+    first_.assign(classes_ + 1, 0);
     for (const auto r : s_.legal.items) ++first_[static_cast<std::size_t>(r) + 1];
-    for (std::size_t r = 0; r < classes; ++r) first_[r + 1] += first_[r];
+    for (std::size_t r = 0; r < classes_; ++r) first_[r + 1] += first_[r];
     places_.resize(s_.legal.items.size());
     std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
     for (std::size_t s = 0; s < s_.size(); ++s)
@@ -28,21 +33,20 @@ class Pass {
   }
 
   /// Scores of every sample's legal classes, laid out as they are.
-  void scores(std::span<const float> weights, std::span<const float> bias, std::vector<float>& out) {
+  void scores(const LinearModel& model, float* out) {
     for (std::size_t begin = 0; begin < classes_; begin += kTogether) {
       const std::size_t end = std::min(begin + kTogether, classes_);
-      for (std::size_t i = 0; i < features_; ++i)
-        for (std::size_t r = begin; r < end; ++r) column(r - begin)[i] = weights[i * classes_ + r];
+      for (std::size_t i = 0; i < features_ + own_; ++i) {
+        const float* const row =
+            i < features_ ? &model.weights[i * classes_] : &model.alternatives[(i - features_) * classes_];
+        for (std::size_t r = begin; r < end; ++r) column(r - begin)[i] = row[r];
+      }
       for (std::size_t r = begin; r < end; ++r) {
         const float* const w = column(r - begin);
         for (const Place place : of(r)) {
-          const auto row = s_.features[place.sample];
-          const std::int32_t* const set = row.data();
-          const std::size_t n = row.size();
-          float score = 0;
-#pragma omp simd reduction(+ : score)
-          for (std::size_t m = 0; m < n; ++m) score += w[set[m]];
-          out[place.at] = bias[r] + score;
+          const float score = sum(w, s_.features[place.sample]);
+          out[place.at] =
+              model.bias[r] + (own_ ? score + sum(w + features_, alternatives_[place.at]) : score);
         }
       }
     }
@@ -60,11 +64,17 @@ class Pass {
           const float by_score = by_scores[place.at];
           total += by_score;
           for (const auto i : s_.features[place.sample]) g[i] += by_score;
+          if (own_)
+            for (const auto i : alternatives_[place.at])
+              g[features_ + static_cast<std::size_t>(i)] += by_score;
         }
         out.bias[r] = total;
       }
-      for (std::size_t i = 0; i < features_; ++i)
-        for (std::size_t r = begin; r < end; ++r) out.weights[i * classes_ + r] = column(r - begin)[i];
+      for (std::size_t i = 0; i < features_ + own_; ++i) {
+        float* const row =
+            i < features_ ? &out.weights[i * classes_] : &out.alternatives[(i - features_) * classes_];
+        for (std::size_t r = begin; r < end; ++r) row[r] = column(r - begin)[i];
+      }
     }
   }
 
@@ -74,13 +84,24 @@ class Pass {
     std::size_t sample, at;
   };
 
-  float* column(std::size_t n) { return &columns_[n * features_]; }
+  static float sum(const float* weights, std::span<const std::int32_t> row) {
+    const std::int32_t* const set = row.data();
+    const std::size_t n = row.size();
+    float out = 0;
+#pragma omp simd reduction(+ : out)
+    for (std::size_t m = 0; m < n; ++m) out += weights[set[m]];
+    return out;
+  }
+
+  /// Of a class: its weights of the features, then of its own.
+  float* column(std::size_t n) { return &columns_[n * (features_ + own_)]; }
   std::span<const Place> of(std::size_t r) const {
     return std::span(places_).subspan(first_[r], first_[r + 1] - first_[r]);
   }
 
   const Samples& s_;
-  const std::size_t features_, classes_;
+  const Rows& alternatives_;
+  const std::size_t classes_, features_, own_;
   std::vector<float> columns_;
   std::vector<std::size_t> first_;
   std::vector<Place> places_;
@@ -88,12 +109,11 @@ class Pass {
 
 }  // namespace
 
-double linear_loss(std::span<const float> weights, std::span<const float> bias, const Samples& samples,
+double linear_loss(const LinearModel& model, const Samples& samples, const Rows& alternatives,
                    const LinearView& gradient) {
-  const std::size_t classes = bias.size(), features = weights.size() / classes;
-  Pass pass(samples, features, classes);
+  Pass pass(samples, alternatives, model);
   std::vector<float> scores(samples.legal.items.size());
-  pass.scores(weights, bias, scores);
+  pass.scores(model, scores.data());
   double loss = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     const auto legal = samples.legal[s];
@@ -105,6 +125,14 @@ double linear_loss(std::span<const float> weights, std::span<const float> bias, 
   }
   pass.gradient(scores, gradient);
   return loss;
+}
+
+void linear_probabilities(const LinearModel& model, const Samples& samples, const Rows& alternatives,
+                          float* out) {
+  Pass(samples, alternatives, model).scores(model, out);
+  for (std::size_t s = 0; s < samples.size(); ++s)
+    if (const auto legal = samples.legal[s]; !legal.empty())
+      softmax(out + samples.legal.offsets[s], legal.size());
 }
 
 }  // namespace bothost::fm

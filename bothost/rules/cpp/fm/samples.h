@@ -12,6 +12,9 @@ struct Rows {
   std::span<const std::int32_t> items;
 
   std::size_t size() const { return offsets.size() - 1; }
+  /// Throws InvalidInput, which begins with `what`, unless rows lie one after the other, and the indices of
+  /// each ascend within 0 .. limit - 1.
+  void check(int limit, const char* what) const;
   std::span<const std::int32_t> operator[](std::size_t row) const {
     return items.subspan(static_cast<std::size_t>(offsets[row]),
                          static_cast<std::size_t>(offsets[row + 1] - offsets[row]));
