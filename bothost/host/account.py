@@ -267,10 +267,14 @@ class Account:
         self._house.account_changed(self)
 
     def _auth_failed(self, event: AuthFailed, now: float) -> None:
-        self.refused = event
-        self.last_problem = event.reason
-        _log.error("login_refused", lobby=self.lobby.name, account=self.name, reason=event.reason)
-        self._end()
+        self.last_problem = f"login refused: {event.reason}"
+        final = self.connection.ended
+        _log.error("login_refused", lobby=self.lobby.name, account=self.name, reason=event.reason, final=final)
+        if final:
+            self.refused = event
+            self._end()
+        else:
+            self._lost()
 
     def _was_superseded(self, event: Superseded, now: float) -> None:
         self.superseded = True

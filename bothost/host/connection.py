@@ -71,6 +71,8 @@ class ConnectionSettings(msgspec.Struct, frozen=True):
     """Frames that may wait for the rate limit."""
     backoff_first_s: float = 0.5
     backoff_most_s: float = 60.0
+    refused_s: float = 60.0
+    """The least pause before credentials that were good once are tried again."""
 
 
 class Owner(Protocol):
@@ -92,6 +94,8 @@ class Connection:
         """Whether the lobby has logged us in."""
         self.ended = False
         """Whether there will be no further attempt: closed, refused or superseded."""
+        self._good = False
+        """Whether the lobby has taken our credentials before."""
         self.reconnects = 0
         self.frames = 0
         """Frames received."""
@@ -170,7 +174,7 @@ class Connection:
     # ------------------------------------------------------------------------------------------------------ session
 
     def _on_connected(self, event: Connected) -> None:
-        self.connected = True
+        self.connected = self._good = True
         self._backoff.reset()
         self._heard, self._silent = True, 0
         self._stop_guard()
@@ -186,8 +190,13 @@ class Connection:
         self._again = self._loop.call_later(wait, self._resume)
 
     def _on_refused(self, event: AuthFailed | Superseded) -> None:
-        self.ended = True
+        """The end; but a lobby that took our credentials before and is ill now must not cost us the months to come."""
         self._lost()
+        if isinstance(event, AuthFailed) and self._good and not self.ended:
+            if self._again is None:
+                self._again = self._loop.call_later(self._backoff.next(self.settings.refused_s), self._resume)
+        else:
+            self.ended = True
 
     def _lost(self) -> None:
         self.connected = False

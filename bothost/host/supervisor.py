@@ -299,7 +299,7 @@ class Host:
         if refused and (all_lost or not any(account.ever_connected for account in self.accounts)):
             names = ", ".join(f"{account.lobby.name}/{account.name}" for account in refused)
             raise AuthError(
-                f"login refused: {names}: {refused[0].last_problem}",
+                f"{names}: {refused[0].last_problem}",
                 advice="Check the account's token; bothost config lint names the variable that it is read from.",
             )
         if lost and all_lost:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import ssl as tls
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -31,6 +33,8 @@ WRITE_LIMIT = 4 * 1024 * 1024
 """Bytes that may wait for a peer that does not read, before the connection is given up."""
 
 
+TRUST_S = 3600.0
+"""How long the system's list of certificates is kept."""
 TEXT, BINARY = 0x81, 0x82
 """First bytes of messages in one frame: FIN and opcode."""
 
@@ -94,7 +98,7 @@ class WebSocket(asyncio.Protocol):
             raise OpenFailed(str(error)) from error
         loop = asyncio.get_running_loop()
         socket = cls(url, headers, max_bytes, on_message, on_close)
-        context = tls.create_default_context() if uri.secure else None
+        context = _trusted(int(time.monotonic() // TRUST_S)) if uri.secure else None
         try:
             async with asyncio.timeout(OPEN_TIMEOUT_S):
                 await loop.create_connection(lambda: socket, uri.host, uri.port, ssl=context)
@@ -312,6 +316,13 @@ class WebSocket(asyncio.Protocol):
         said = self._protocol.close_rcvd or self._protocol.close_sent  # theirs, or why we failed the connection
         self.closed = (said.code, said.reason) if said is not None else (1006, "")
         self._on_close(*self.closed)
+
+
+@functools.lru_cache(maxsize=1)
+def _trusted(_hour: int) -> tls.SSLContext:
+    """The system's certificates. Reading them takes up to 20 ms of the event loop: not for every connection of a lobby
+    that has just come back."""
+    return tls.create_default_context()
 
 
 def _frame_at(data: bytes, at: int, most: int) -> tuple[int, int] | None:

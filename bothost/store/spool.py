@@ -143,6 +143,14 @@ class Spool:
             self.seal()
         return waiting[0] if waiting else None
 
+    def frames(self, path: Path) -> Iterator[Frame]:
+        """The frames of a segment. Raises SpoolDamaged, also for tables and columns that the log does not have: they
+        would go into statements."""
+        for table, columns, rows in frames_of(path):
+            if not set(columns) <= set(self._columns.get(table, ())):
+                raise SpoolDamaged(f"{path} holds rows of {table!r} that are not the log's")
+            yield table, columns, rows
+
     def drop(self, path: Path, rows: int) -> None:
         """Forget a segment of which ``rows`` rows are in the database now."""
         path.unlink()

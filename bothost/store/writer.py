@@ -17,7 +17,7 @@ import structlog
 
 from bothost.errors import StoreError
 from bothost.store.sinks import BadRow, Chunk, Sink
-from bothost.store.spool import Spool, SpoolDamaged, frames_of
+from bothost.store.spool import Spool, SpoolDamaged
 
 LOCK_WAIT_MS = 250
 """How long a commit waits for another process's write lock before its rows go to the spool."""
@@ -195,7 +195,7 @@ class Writer:
         chunks: list[Chunk] = []
         damage: SpoolDamaged | None = None
         try:
-            chunks.extend(frames_of(path))
+            chunks.extend(self._spool.frames(path))
         except SpoolDamaged as error:
             damage = error
         total = sum(len(rows) for _, _, rows in chunks)

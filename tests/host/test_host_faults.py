@@ -11,7 +11,7 @@ from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobby_server import ServerSettings, serve
-from bothost.messages import Authenticate, AuthFailed, Connected, Seated, SocketClosed, SocketFailed
+from bothost.messages import Authenticate, AuthFailed, Connected, Resume, Seated, SocketClosed, SocketFailed
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fault_lobby import FaultLobby, Faults
 
@@ -264,18 +264,32 @@ async def test_rows_are_written_even_when_something_fails_on_the_way_out(kit, mo
     assert kit.count("decisions") == host.floor.tally.decisions
 
 
-async def test_an_account_that_is_refused_later_is_no_clean_end_either(kit):
-    """A token that is revoked: systemd must not take the end for a wish."""
-    async with FaultLobby(TOKENS, robots=True, grant_ms=60_000) as server:
+class Ill(EmbeddedLobby):
+    """A lobby that comes back without its table of users, and has it a moment later."""
+
+    name = "ill"
+    refusals = 0
+
+    def feed(self, item):
+        if isinstance(item, Resume) and Ill.refusals < 2:
+            Ill.refusals += 1
+            return [AuthFailed("no such user")]
+        return super().feed(item)
+
+
+async def test_credentials_that_were_good_are_tried_again_when_a_lobby_refuses_them(kit):
+    kit.connection = msgspec.structs.replace(kit.fast, refused_s=0.05)
+    async with FaultLobby(TOKENS, faults=Faults(drop_after=3), robots=True, grant_ms=60_000) as server:
         kit.url = server.url
-        host = kit.host(kit.settings(accounts=1))
-        running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 3)
-        host.accounts[0].connection.feed(SocketClosed(1, 1006))
-        host.accounts[0].event(AuthFailed("revoked"), 0.0)
-        host.accounts[0].connection._on_refused(AuthFailed("revoked"))
-        with pytest.raises(AuthError, match="revoked"):
-            await asyncio.wait_for(running, 10)
+        settings = kit.settings(accounts=1)
+        lobby = msgspec.structs.replace(settings.lobbies[0], adapter="ill")
+        settings = msgspec.structs.replace(settings, lobbies=(lobby,))
+        async with kit.running(settings, kit.module("ill", bothost_lobbies=lambda: [Ill])) as host:
+            await kit.until(lambda: Ill.refusals == 2)
+            assert "no such user" in host.accounts[0].problem
+            hands = host.floor.tally.hands
+            await kit.until(lambda: host.floor.tally.hands >= hands + 2)
+    every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
 async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):

@@ -11,6 +11,7 @@ from websockets.asyncio.server import serve
 from websockets.frames import Frame, Opcode
 from websockets.server import ServerProtocol
 
+from bothost.host import websocket
 from bothost.host.websocket import OpenFailed, WebSocket
 
 
@@ -248,6 +249,16 @@ def test_frames_arrive_whole_wherever_the_network_cuts_them(conversation, cuts):
     client, answers = asyncio.run(in_pieces(data, cuts))
     assert client.messages == told
     assert [answer.opcode for answer in answers] == [Opcode.PONG] * pings
+
+
+async def test_certificates_are_not_read_for_every_connection(monkeypatch):
+    read, make = [], websocket.tls.create_default_context
+    monkeypatch.setattr(websocket.tls, "create_default_context", lambda: read.append(1) or make())
+    websocket._trusted.cache_clear()
+    for _ in range(3):
+        with pytest.raises(OpenFailed):
+            await Client().open("wss://127.0.0.1:9/")
+    assert len(read) == 1
 
 
 async def test_fragments_without_end_and_without_content_take_no_memory():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bothost.config import StoreSettings
@@ -295,3 +296,25 @@ async def test_a_damaged_spool_is_set_aside_and_the_rest_replayed(settings, tmp_
     await log.aclose()
     assert ids_of(settings) == [r.id for r in records]
     assert [path.name for path in slot.glob("*.damaged")] == ["0000000000000000.damaged"]
+
+
+async def test_rows_that_are_not_the_logs_are_set_aside_and_not_tried_for_ever(settings, tmp_path):
+    """A segment of a forger, or of another version: what is in front of them and behind them is replayed."""
+    foreign = [
+        {'decisions" SELECT 1; --': ("id",)},
+        {"leases": ("lobby", "account", "holder", "expires_us")},
+        {"decisions": (*COLUMNS["decisions"], "mood")},
+    ]
+    for columns in foreign:
+        spool = Spool(tmp_path / "spool" / "h", columns)
+        ((table, names),) = columns.items()
+        spool.append({table: [["x"] * len(names)]})
+        spool.close()
+    records = some_decisions(3)
+    spool = Spool(tmp_path / "spool" / "h", COLUMNS)
+    spool.append({"decisions": [msgspec.structs.astuple(record) for record in records]})
+    spool.close()
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    await log.aclose()
+    assert ids_of(settings) == [r.id for r in records]
+    assert len(list((tmp_path / "spool").rglob("*.damaged"))) == len(foreign)
