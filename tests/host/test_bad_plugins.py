@@ -5,8 +5,13 @@ import time
 
 import pytest
 
+from bothost import rules
 from bothost.config import RouteSettings
+from bothost.host.plans import Plans
+from bothost.plugins import Plugins
+from bothost.tables.router import Router
 from bothost.testing import misbehaving
+from bothost.testing.hosting import RandomStrategy, module
 
 BAD = "misbehaving-"
 
@@ -56,6 +61,31 @@ async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined
     assert kit.count(f"decisions WHERE strategy = '{BAD}{bad}'") == 0
     assert kit.count("decisions WHERE strategy = 'test-random' AND fallback IS NULL") > 0
     never_missed_a_deadline(kit)
+
+
+def test_a_quarantine_is_lifted_by_itself():
+    now = [1000.0]
+    found = Plugins.load(entry_points=False, modules=[module("given", RandomStrategy), misbehaving])
+    router = Router([RouteSettings(strategy=BAD + "crash", fallback="test-random")], found.strategies.__contains__)
+    plans = Plans(router, found, quarantine_after=3, quarantine_s=60.0, clock=lambda: now[0])
+
+    def plan():
+        return plans.plan("home", "ada", rules.game("claims"), {})
+
+    bad = plan().strategy
+    for _ in range(2):
+        for _ in range(3):
+            assert plan().strategy.name == BAD + "crash" and plan().reason is None
+            plans.failed(bad, "error")
+        assert plan().strategy.name == "test-random" and plan().reason == "quarantined"
+        now[0] += 59.9
+        assert plan().reason == "quarantined"
+        now[0] += 0.2
+    plans.failed(bad, "error")
+    plans.failed(bad, "error")
+    now[0] += 60.1  # these are forgotten
+    plans.failed(bad, "error")
+    assert plan().strategy.name == BAD + "crash"
 
 
 async def test_a_strategy_that_hangs_costs_its_tables_a_fallback_and_its_thread(kit):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 
 import msgspec
 import pytest
@@ -290,6 +291,22 @@ async def test_credentials_that_were_good_are_tried_again_when_a_lobby_refuses_t
             hands = host.floor.tally.hands
             await kit.until(lambda: host.floor.tally.hands >= hands + 2)
     every_move_has_its_row_and_none_was_illegal(kit, server)
+
+
+async def test_no_move_is_faster_than_people_can_follow(kit):
+    async with FaultLobby(TOKENS, robots=True, grant_ms=60_000) as server:
+        kit.url = server.url
+        async with kit.running(kit.settings(accounts=1, min_move_ms=60.0)) as host:
+            await kit.until(lambda: host.floor.tally.decisions >= 8)
+    asked = {}
+    for frame in server.frames:
+        if frame.direction == "out" and (ask := re.search(r'"ask":\{"id":"([^"]+)"', frame.data)):
+            asked.setdefault((frame.conn, ask[1]), frame.at)
+    moves = [
+        (frame.at, frame.conn, wire.decode_client(frame.data)) for frame in server.frames if frame.direction == "in"
+    ]
+    waited = [at - asked[conn, act.id] for at, conn, act in moves if isinstance(act, wire.Act)]
+    assert len(waited) >= 5 and min(waited) >= 0.06
 
 
 async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):
