@@ -213,6 +213,10 @@ class Search:
     @property
     def deals(self) -> int:
         """How many deals were weighted by their likelihood at this root (option ``belief``)."""
+    @property
+    def trust(self) -> float:
+        """Power of its probability by which an action of the others counted in those weights, within (0, 1]; 0 where
+        none were weighed. The more deals, the larger: see ``cpp/search/resampling.h``."""
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
         """View block of every waiting leaf, shape (leaves, *shape)."""
@@ -246,7 +250,7 @@ def doudizhu_hand_value(cards: str) -> int: ...
 def doudizhu_partition(cards: str, shortest: bool) -> list[int]: ...
 def doudizhu_landlord_win_probability(cards: str) -> float: ...
 def doudizhu_rule_choice(view: View) -> tuple[int, str]: ...
-def doudizhu_log_likelihood(view: View, deal: State) -> float: ...
+def doudizhu_log_likelihood(view: View, deal: State, trust: float) -> float: ...
 def doudizhu_afterstates(
     feature_offsets: npt.NDArray[np.int64],
     features: npt.NDArray[np.int32],

@@ -157,16 +157,16 @@ def rule_choice(view: View) -> tuple[int, str]:
     return _native.doudizhu_rule_choice(_native_view(view))
 
 
-def log_likelihood(view: View, deal: State) -> float:
+def log_likelihood(view: View, deal: State, *, trust: float = 0.6) -> float:
     """How well ``deal``, a sample of the view, explains all that the other seats did: a log likelihood.
 
-    Each of them may be one of a few types of players, and a play counts for a part of its probability: see
+    Each of them may be one of a few types of players, and a play counts as the power ``trust`` of its probability: see
     ``cpp/doudizhu/belief.h``. 0 where the view does not know the history, minus infinity of hands that could not have
-    played so.
+    played so. Raises ValueError where ``trust`` is not within (0, 1].
     """
     if not isinstance(deal, _native.State):
         raise TypeError("the deal is not one of Dou Dizhu")
-    return _native.doudizhu_log_likelihood(_native_view(view), deal)
+    return _native.doudizhu_log_likelihood(_native_view(view), deal, trust)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:

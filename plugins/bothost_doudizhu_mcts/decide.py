@@ -274,6 +274,7 @@ def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch
         "iterations": watch.done,
         "nodes": thought.search.nodes,
         "deals": thought.search.deals,
+        "trust": round(thought.search.trust, 3),
         "seed": thought.seed,
         "ms": round(watch.elapsed_ms, 2),
         "candidates": {

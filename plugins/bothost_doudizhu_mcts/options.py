@@ -24,7 +24,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Chance that a step of a rule playout errs."""
     others: Literal["policy", "tree"] = "policy"
     """Who chooses for the other seats within the tree: the rule player, by the cards of the deal, or UCT."""
-    belief: int = 1000
+    belief: int = 5000
     """Most deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same.
     A third of the time at most; without a clock, three for every ten iterations."""
     widening: float = 1.0

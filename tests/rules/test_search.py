@@ -307,9 +307,32 @@ def test_the_true_hands_explain_the_play_better_than_others(policy):
         ahead.append(true - np.log(np.exp(samples).mean()))
     assert np.mean(shares) > 0.9
     assert np.mean(ahead) > 2.5
+    with pytest.raises(ValueError, match="trust"):
+        doudizhu.log_likelihood(view, state, trust=0.0)
     snapshot = {**view.to_json(), "complete": False, "history": []}
     unknown = view.game.view_from_snapshot(snapshot)
     assert doudizhu.log_likelihood(unknown, unknown.sample_state(1)) == 0.0
+
+
+@pytest.mark.parametrize("policy", [doudizhu.rule_choice, doudizhu.rhcp_choice])
+def test_the_more_deals_are_weighed_the_more_the_play_of_others_tells(policy):
+    few, many = [], []
+    for seed in range(8):
+        state = hand_of(policy, seed, 14)
+        if state.terminal:
+            continue
+        search = rules.search(state.view(state.to_act[0]), seed=seed, **{**RULE, "belief": 1000})
+        assert search.trust == 0.0
+        search.believe(20)
+        few.append(search.trust)
+        search = rules.search(state.view(state.to_act[0]), seed=seed, **{**RULE, "belief": 1000})
+        search.believe(1000)
+        many.append(search.trust)
+        search.run(iterations=1)
+        assert (search.deals, search.trust) == (1000, many[-1])
+    assert min(few) > 0.0
+    assert max(many) <= 1.0
+    assert np.mean(many) > np.mean(few)
 
 
 def endgame(hands, turn):

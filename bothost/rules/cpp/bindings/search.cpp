@@ -196,6 +196,7 @@ void bind_search(nb::module_& m) {
       .def_prop_ro("root_actions", &root_actions)
       .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
       .def_prop_ro("deals", [](Search& self) { return self.get().deals(); })
+      .def_prop_ro("trust", [](Search& self) { return self.get().trust(); })
       .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); })
       .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out") = nb::none())
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out") = nb::none());

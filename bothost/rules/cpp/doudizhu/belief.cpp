@@ -16,10 +16,6 @@ namespace {
 constexpr double kTemperature = 6.0;
 /// Share of plays that are none of the type's, but any legal one.
 constexpr double kChance = 0.1;
-/// How much a play counts, as a power of its probability: no type is the player's own, one misunderstanding
-/// makes the next likely, and few deals stand for all. Whole likelihoods leave a handful of deals, and
-/// estimate the hands worse.
-constexpr double kTrust = 0.6;
 constexpr std::array<double, kTypes> kPrior{1.0 / 3, 1.0 / 3, 1.0 / 3};
 
 /// Adds the logs of the probabilities that a player of each type plays `action`, one of `moves`.
@@ -40,35 +36,35 @@ void add_logs(const Sight& sight, std::span<const Action> moves, Action action,
   const std::array<double, kTypes> shares{own / sum, preferred == action ? 1.0 : 0.0,
                                           by_partition ? 1.0 : 0.0};
   for (std::size_t type = 0; type < kTypes; ++type)
-    logs[type] +=
-        kTrust * std::log((1 - kChance) * shares[type] + kChance / static_cast<double>(moves.size()));
+    logs[type] += std::log((1 - kChance) * shares[type] + kChance / static_cast<double>(moves.size()));
 }
 
-/// Probabilities of a seat's types, times a factor; `most` is the log of the factor's inverse.
-std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, double most) {
+/// Probabilities of a seat's types, times a factor; `most` is the largest of the logs.
+std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, double most, double trust) {
   std::array<double, kTypes> out{};
-  for (std::size_t type = 0; type < kTypes; ++type) out[type] = kPrior[type] * std::exp(logs[type] - most);
+  for (std::size_t type = 0; type < kTypes; ++type)
+    out[type] = kPrior[type] * std::exp(trust * (logs[type] - most));
   return out;
 }
 
 }  // namespace
 
-double Explanation::log_likelihood() const {
+double Explanation::log_likelihood(double trust) const {
   double out = 0;
   for (const auto& logs : logs_) {
     const double most = *std::max_element(logs.begin(), logs.end());
     if (most == -std::numeric_limits<double>::infinity()) return most;
-    const auto w = weights(logs, most);
-    out += most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
+    const auto w = weights(logs, most, trust);
+    out += trust * most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
   }
   return out;
 }
 
-Types Explanation::draw(Rng& rng) const {
+Types Explanation::draw(Rng& rng, double trust) const {
   Types out{};
   if (!known_) return out;
   for (std::size_t seat = 0; seat < kSeats; ++seat) {
-    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()));
+    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()), trust);
     double at = rng.uniform() * std::accumulate(w.begin(), w.end(), 0.0);
     std::size_t type = 0;
     while (type + 1 < kTypes && (at -= w[type]) >= 0) ++type;

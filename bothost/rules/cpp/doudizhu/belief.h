@@ -23,12 +23,13 @@ using Types = std::array<Type, kSeats>;
 /// What the other seats did, were their hands so.
 class Explanation {
  public:
-  /// Log of its probability, each play counting for a part of itself only; minus infinity of hands that could
-  /// not have been played so. 0 where the view does not know the history.
-  double log_likelihood() const;
+  /// Log of its probability, each play counting as the power `trust` of its own, within (0, 1]: no type is
+  /// the player's own, and one misunderstanding makes the next likely. Minus infinity of hands that could not
+  /// have been played so; 0 where the view does not know the history.
+  double log_likelihood(double trust) const;
   /// Types of the seats by their probability after it; before the first play all are rule players, lest a bid
   /// count on weaker ones.
-  Types draw(Rng& rng) const;
+  Types draw(Rng& rng, double trust) const;
 
  private:
   friend Explanation explain(const View& view, const State& deal);

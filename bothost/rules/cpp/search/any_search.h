@@ -29,6 +29,7 @@ class AnySearch {
   virtual std::uint64_t iterations() const = 0;
   virtual std::size_t nodes() const = 0;
   virtual std::size_t deals() const = 0;
+  virtual double trust() const = 0;
 
   // The leaves that wait.
   virtual std::size_t num_leaves() const = 0;

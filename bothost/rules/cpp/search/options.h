@@ -40,8 +40,8 @@ struct Options {
   /// Chance that a step of a rule playout errs.
   double playout_noise = 0.1;
   Others others = Others::tree;
-  /// Deals that are sampled and weighted by how well they explain what the others did; as many are drawn from
-  /// them. 0: deals are sampled uniformly, one for every visit.
+  /// Deals that are sampled and weighted by how well they explain what the others did, as sharply as their
+  /// number bears; as many are drawn from them. 0: deals are sampled uniformly, one for every visit.
   int belief = 0;
   /// Progressive widening: a node of n visits considers the ceil(widening * sqrt(n + 1)) actions that the
   /// game's policy likes best (Coulom, "Computing Elo ratings of move patterns", 2007). 0: all of them.

@@ -24,13 +24,14 @@ concept HasPreferences = requires(const typename G::State& state, Seat seat, std
 /// How well it explains what the view saw of the others that the hidden cards are as in `deal`, a sample of
 /// the view: deals are weighted by its likelihood. With a deal come types that the players may be of in it,
 /// `G::Types`, and playouts take them to be so.
-///   Explanation G::explain(view, deal), with double log_likelihood() and G::Types draw(rng)
+///   Explanation G::explain(view, deal), with double log_likelihood(trust) and G::Types draw(rng, trust)
 ///   Action G::playout_action(state, seat, types, rng, noise)
+/// Every action counts as the power `trust` of its probability, within (0, 1].
 template <class G>
 concept HasLikelihood = requires(const typename G::View& view, const typename G::State& deal, Seat seat,
                                  const typename G::Types& types, Rng& rng) {
-  { G::explain(view, deal).log_likelihood() } -> std::convertible_to<double>;
-  { G::explain(view, deal).draw(rng) } -> std::same_as<typename G::Types>;
+  { G::explain(view, deal).log_likelihood(1.0) } -> std::convertible_to<double>;
+  { G::explain(view, deal).draw(rng, 1.0) } -> std::same_as<typename G::Types>;
   { G::playout_action(deal, seat, types, rng, 0.0) } -> std::same_as<Action>;
 };
 

@@ -130,6 +130,12 @@ class Search {
     for (const auto& worker : workers_) fewest = std::min(fewest, worker->deals());
     return fewest;
   }
+  /// How much an action of the others counted in their weights, on the average over the threads.
+  double trust() const {
+    double sum = 0;
+    for (const auto& worker : workers_) sum += worker->trust();
+    return sum / static_cast<double>(workers_.size());
+  }
   std::size_t nodes() const {
     std::size_t sum = 0;
     for (const auto& worker : workers_) sum += worker->tree().size();

@@ -28,6 +28,7 @@ class SearchOf final : public AnySearch {
   std::uint64_t iterations() const override { return search_.iterations(); }
   std::size_t nodes() const override { return search_.nodes(); }
   std::size_t deals() const override { return search_.deals(); }
+  double trust() const override { return search_.trust(); }
 
   std::size_t num_leaves() const override { return search_.leaves().size(); }
   std::unique_ptr<AnyView> leaf(std::size_t index) const override {

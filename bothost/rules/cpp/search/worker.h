@@ -19,6 +19,7 @@
 #include "core/game.h"
 #include "search/options.h"
 #include "search/policy.h"
+#include "search/resampling.h"
 #include "search/tree.h"
 
 namespace bothost::search {
@@ -49,6 +50,7 @@ class Worker {
   void set_root(const View& root) {
     root_ = root;
     believed_.clear();
+    trust_ = 0.0;
     // Where several seats are asked at once the tree may have another of them act here.
     if (const Seat seat = tree_[tree_.root()].seat; seat != kNobody && seat != root.seat()) tree_.clear();
     root_legal_.clear();
@@ -64,36 +66,32 @@ class Worker {
     set_priors(tree_.root(), root_legal_, values);
   }
 
-  /// Sample deals, weigh them, and draw from them, unless it was done for this root; at least one, and no
-  /// more after `until`. Sampling importance resampling (Rubin, 1987), systematic: a deal of weight w among n
-  /// of mean weight 1 comes floor(w) or ceil(w) times.
+  /// Sample deals, weigh them, and draw as many from them, unless it was done for this root; at least one,
+  /// and no more after `until`. Sampling importance resampling (Rubin, 1987).
   void believe([[maybe_unused]] std::size_t wanted, [[maybe_unused]] Clock::time_point until) {
     if constexpr (HasLikelihood<G>) {
       if (options_.belief == 0 || !believed_.empty()) return;
       std::vector<State> deals;
       std::vector<decltype(G::explain(root_, std::declval<State>()))> explanations;
-      std::vector<double> weights;
-      double most = -std::numeric_limits<double>::infinity(), sum = 0;
       do {
         Rng rng = Rng::stream(deals_seed_, deals.size());
         deals.push_back(root_.sample(rng));
         explanations.push_back(G::explain(root_, deals.back()));
-        weights.push_back(explanations.back().log_likelihood());
-        most = std::max(most, weights.back());
       } while (deals.size() < wanted && Clock::now() < until);
-      for (double& weight : weights) sum += weight = std::exp(weight - most);
-      const std::size_t n = deals.size();
-      double at = rng_.uniform(), reached = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        reached += weights[i] / sum * static_cast<double>(n);
-        for (; at < reached && believed_.size() < n; at += 1.0)
-          believed_.push_back({deals[i], explanations[i].draw(rng_)});
-      }
-      while (believed_.size() < n) believed_.push_back({deals.back(), explanations.back().draw(rng_)});
+      const auto logs_at = [&](double trust) {
+        std::vector<double> logs;
+        for (const auto& explanation : explanations) logs.push_back(explanation.log_likelihood(trust));
+        return logs;
+      };
+      trust_ = bearable_trust(logs_at, deals.size());
+      for (const std::size_t i : systematic(weights_of(logs_at(trust_)), rng_.uniform()))
+        believed_.push_back({deals[i], explanations[i].draw(rng_, trust_)});
       rng_.shuffle(believed_.begin(), believed_.end());
     }
   }
   std::size_t deals() const { return believed_.size(); }
+  /// How much an action of the others counted in the deals' weights; 0 where none were weighed.
+  double trust() const { return trust_; }
 
   /// One iteration with a playout. The n-th visit of every action of the root sees the same n-th deal, so
   /// that luck of the deal cancels between them.
@@ -437,6 +435,7 @@ class Worker {
   std::uint64_t deals_seed_;
   /// Deals drawn by their likelihood, in random order.
   std::vector<Believed> believed_;
+  double trust_ = 0.0;
   /// Of the deal of this iteration.
   typename TypesOf<G>::type types_{};
   ActionList root_legal_;
