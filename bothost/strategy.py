@@ -378,7 +378,8 @@ class Contestant(msgspec.Struct, frozen=True):
 class PlayMatch(Protocol):
     """Plays a match on duplicate deals and returns its figures, which are those of ``bothost arena --json``.
 
-    A match that was begun in an earlier run of the same folder goes on where it was.
+    With ``each_deal`` they have one more, ``scores``: A's share of wins of every deal, for figures over the same deals
+    of several matches. A match that was begun in an earlier run of the same folder goes on where it was.
     """
 
     def __call__(
@@ -390,6 +391,7 @@ class PlayMatch(Protocol):
         seed: int = 0,
         ms: float | None = None,
         rules: Mapping[str, Any] | None = None,
+        each_deal: bool = False,
     ) -> dict[str, Any]: ...
 
 

@@ -147,8 +147,9 @@ def run_match(
     *,
     journal: Path | None = None,
     on_deal: Callable[[int, float], None] | None = None,
+    each_deal: bool = False,
 ) -> Json:
-    """Play a match and return its figures.
+    """Play a match and return its figures; with ``each_deal`` also ``scores``, contestant A's of every deal in order.
 
     With a journal, deals that it already holds are not played again. ``on_deal`` is told the number of deals done
     and contestant A's mean score so far, for a progress bar. The figures of an unsequential match
@@ -190,6 +191,8 @@ def run_match(
         strategy.close()
     counted = sequence.counted if spec.sequential else [results[deal] for deal in sorted(results)]
     out = {"game": game.name, "contestants": list(spec.contestants), "seed": spec.seed, **figures(counted, seats)}
+    if each_deal:
+        out["scores"] = [score(result, seats) for result in counted]
     if len(spec.contestants) == 2:
         out["sequential"] = sequence.figures(spec.alpha)
     return out

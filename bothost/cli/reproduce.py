@@ -84,6 +84,7 @@ class Matches:
         seed: int = 0,
         ms: float | None = None,
         rules: Mapping[str, Any] | None = None,
+        each_deal: bool = False,
     ) -> dict[str, Any]:
         """See :class:`bothost.PlayMatch`."""
         from bothost.arena.run import MatchSpec, run_match
@@ -101,9 +102,8 @@ class Matches:
             workers=self._workers,
             config=str(self._config) if self._config is not None else None,
         )
-        return run_match(
-            spec, build, journal=self._folder / f"{self._key(game, contestants, seed, ms, spec.rules)}.jsonl"
-        )
+        journal = self._folder / f"{self._key(game, contestants, seed, ms, spec.rules)}.jsonl"
+        return run_match(spec, build, journal=journal, each_deal=each_deal)
 
     def _key(
         self, game: str, contestants: Sequence[Contestant], seed: int, ms: float | None, rules: Mapping[str, Any]

@@ -7,12 +7,15 @@ The source played 500 games a role, without bidding. Here deals are played twice
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from bothost import Contestant, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.strategy import ReportProgress
@@ -33,6 +36,8 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Deals of each match of the table; None: 500 in full, else 20."""
     ladder: Literal["iterations", "time"] = "iterations"
     """What grows from step to step: iterations (the same on a busy machine), or milliseconds by the clock."""
+    ladder_against: Literal["opponent", "before"] = "opponent"
+    """Whom a step plays: the opponent, in the same deals as the step before, or that step itself."""
     ladder_deals: int | None = None
     """Deals of each step; None: 200 in full, else 10."""
     iterations: tuple[int, ...] = (400, 1200, 5000, 25000)
@@ -62,7 +67,6 @@ class DoudizhuReproduction(Reproduction):
         table = self._against_opponent(run, deals, report)
         ladder = self._ladder(run, ladder_deals, report)
         _plot(table, run.out / "win_rates.png")
-        kind = "ms" if self.options.ladder == "time" else "iterations"
         return Reproduced(
             figures={"against_opponent": {row: parts[-1] for row, parts in table.items()}, "ladder": ladder},
             tables=(
@@ -74,14 +78,7 @@ class DoudizhuReproduction(Reproduction):
                         ("the source: network and search", *(f"{SOURCE[key]:.3f}" for key in SOURCE), "-"),
                     ),
                 ),
-                ResultTable(
-                    f"Each step of the ladder against the one before, {ladder_deals} deals in both roles",
-                    (kind, "against", "wins (95 %)", "ms a move"),
-                    tuple(
-                        (str(step["more"]), str(step["less"]), _interval(step), f"{step['ms_per_move']['A']:.1f}")
-                        for step in ladder
-                    ),
-                ),
+                self._ladder_table(ladder, ladder_deals),
             ),
             plots=("win_rates.png",),
             notes=(
@@ -116,17 +113,49 @@ class DoudizhuReproduction(Reproduction):
         return rows
 
     def _ladder(self, run: ReproductionRun, deals: int, report: ReportProgress) -> list[dict[str, Any]]:
+        """Figures of every step; ``gain`` over the step before, in the same deals, with ``gain_ci95``."""
         by_time = self.options.ladder == "time"
         steps: Sequence[float] = self.options.times_ms if by_time else self.options.iterations
-        out = []
-        for less, more in pairwise(steps):
-            report(0, f"{more:g} against {less:g}")
-            key = "max_ms" if by_time else "iterations"
-            sides = tuple(Contestant(NAME, {key: step}) for step in (more, less))
-            ms = CLOCK_MS if by_time else None
-            played = run.play("doudizhu", sides, deals=deals, seed=run.seed + 1, ms=ms)
-            out.append({"more": more, "less": less, **played})
+        sides = [Contestant(NAME, {"max_ms" if by_time else "iterations": step}) for step in steps]
+        ms = CLOCK_MS if by_time else None
+        seed = run.seed + 1
+        out: list[dict[str, Any]] = []
+        if self.options.ladder_against == "before":
+            for (less, weaker), (more, stronger) in pairwise(zip(steps, sides, strict=True)):
+                report(0, f"{more:g} against {less:g}")
+                played = run.play("doudizhu", (stronger, weaker), deals=deals, seed=seed, ms=ms)
+                out.append({"step": more, "before": less, **played})
+            return out
+        before: Sequence[float] | None = None
+        for step, side in zip(steps, sides, strict=True):
+            report(0, f"{step:g} against {self.options.opponent}")
+            pair = (side, Contestant(self.options.opponent))
+            played = run.play("doudizhu", pair, deals=deals, seed=seed, ms=ms, each_deal=True)
+            scores = played.pop("scores")
+            gain = None if before is None else _mean_interval(np.subtract(scores, before))
+            out.append({"step": step, **played, "gain": gain and gain[0], "gain_ci95": gain and gain[1]})
+            before = scores
         return out
+
+    def _ladder_table(self, ladder: Sequence[Mapping[str, Any]], deals: int) -> ResultTable:
+        kind = "ms" if self.options.ladder == "time" else "iterations"
+        played = [(f"{step['step']:g}", _interval(step), f"{step['ms_per_move']['A']:.1f}") for step in ladder]
+        if self.options.ladder_against == "before":
+            return ResultTable(
+                f"Each step of the ladder against the one before, {deals} deals in both roles",
+                (kind, "against", "wins (95 %)", "ms a move"),
+                tuple(
+                    (step, f"{figures['before']:g}", wins, took)
+                    for (step, wins, took), figures in zip(played, ladder, strict=True)
+                ),
+            )
+        return ResultTable(
+            f"Steps of the ladder against {self.options.opponent}, {deals} deals in both roles, the same for all",
+            (kind, "wins (95 %)", "more than the step before", "ms a move"),
+            tuple(
+                (step, wins, _gain(figures), took) for (step, wins, took), figures in zip(played, ladder, strict=True)
+            ),
+        )
 
 
 def has_model() -> bool:
@@ -142,6 +171,22 @@ def _interval(figures: Mapping[str, Any]) -> str:
     if figures["ci95"] is None:
         return f"{figures['wp']:.3f}"
     return f"{figures['wp']:.3f} ({figures['ci95'][0]:.3f} … {figures['ci95'][1]:.3f})"
+
+
+def _gain(figures: Mapping[str, Any]) -> str:
+    if figures["gain_ci95"] is None:
+        return "-" if figures["gain"] is None else f"{figures['gain']:+.3f}"
+    low, high = figures["gain_ci95"]
+    return f"{figures['gain']:+.3f} ({low:+.3f} … {high:+.3f})"
+
+
+def _mean_interval(values: npt.NDArray[np.float64]) -> tuple[float, tuple[float, float] | None]:
+    """Mean over deals, and its 95 % interval; None of a single deal."""
+    mean = float(values.mean())
+    if values.size < 2:
+        return mean, None
+    half = 1.96 * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return mean, (mean - half, mean + half)
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:

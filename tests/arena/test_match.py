@@ -4,6 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bothost import rules
@@ -99,6 +100,20 @@ def test_workers_do_not_change_the_figures(monkeypatch):
     assert {key: alone[key] for key in ("wp", "ci95", "mean_lead", "deals", "sequential")} == {
         key: spread[key] for key in ("wp", "ci95", "mean_lead", "deals", "sequential")
     }
+
+
+def test_scores_of_each_deal_are_those_of_the_figures_in_order(tmp_path):
+    asked = spec("othello", "test-random", "test-first", deals=6, workers=2)
+    figures = run_match(asked, players.build, journal=tmp_path / "match.jsonl", each_deal=True)
+    assert np.mean(figures["scores"]) == pytest.approx(figures["wp"])
+    assert len(set(figures["scores"])) > 1
+    fewer = run_match(
+        spec("othello", "test-random", "test-first", deals=4),
+        players.build,
+        journal=tmp_path / "match.jsonl",
+        each_deal=True,
+    )
+    assert fewer["scores"] == figures["scores"][:4]
 
 
 def test_search_beats_random_and_the_sequential_test_says_so_early():
