@@ -103,7 +103,7 @@ def test_workers_do_not_change_the_figures(monkeypatch):
 
 
 def test_scores_of_each_deal_are_those_of_the_figures_in_order(tmp_path):
-    asked = spec("othello", "test-random", "test-first", deals=6, workers=2)
+    asked = spec("othello", "test-random", "test-first", deals=6)
     figures = run_match(asked, players.build, journal=tmp_path / "match.jsonl", each_deal=True)
     assert np.mean(figures["scores"]) == pytest.approx(figures["wp"])
     assert len(set(figures["scores"])) > 1
