@@ -42,6 +42,7 @@ class Setup(msgspec.Struct, frozen=True):
     reward_scale: float
     win_points: float
     rule_share: float
+    skip_forced: bool
     build: Callable[[], torch.nn.Module]
     """Importable by name: other processes call it, too."""
     environments: int
@@ -71,6 +72,7 @@ class Setup(msgspec.Struct, frozen=True):
             task.reward_scale,
             task.win_points,
             task.rule_share,
+            task.skip_forced,
             build,
             options.environments,
             options.horizon,
@@ -91,6 +93,7 @@ class Setup(msgspec.Struct, frozen=True):
             self.reward_scale,
             self.win_points,
             self.rule_share,
+            self.skip_forced,
         )
 
 

@@ -34,6 +34,9 @@ class Task(msgspec.Struct, frozen=True):
     """Points that a hand won counts for in rewards beside its lead, and a hand lost counts against."""
     rule_share: float = 0.0
     """Share of the environments whose other seat the game's own rule player has, in place of the opponent."""
+    skip_forced: bool = False
+    """Leave decisions with one legal action out of the trajectories, and ask no model for them: they teach the policy
+    nothing, and cost as much as any other. What they score counts for the choice before them."""
 
     @property
     def observation_size(self) -> int:
@@ -46,7 +49,8 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Rollout(NamedTuple):
-    """T decisions of the learner in each of N environments."""
+    """T decisions of the learner in each of N environments; with ``Task.skip_forced`` those that are a choice, and a
+    turn is what lies between the first choices of two turns that have one."""
 
     observations: Float
     """(T, N, observation_size)."""
@@ -119,20 +123,20 @@ class SelfPlay:
             env.encode(task.observation, observations)
             env.encode(task.scores, scores)
             env.legal_mask(masks)
-            asked = env.seat == seats
+            learners, choosing = env.seat == seats, self._choosing(masks)
+            asked = learners & choosing
             ledger.asked(np.flatnonzero(asked), scores[:, 0] - scores[:, 1], observations[:, task.turns])
             own = np.flatnonzero(asked & (ledger.taken < self.horizon))
-            other = np.flatnonzero(~asked)
-            if not len(own) and not len(other):
+            other, forced = np.flatnonzero(~learners & choosing), np.flatnonzero(~choosing)
+            if not len(own) and not len(other) and not len(forced):
                 break
             actions = np.full(n, -1, np.int32)
+            actions[forced] = masks[forced].argmax(axis=1)
             if len(own):
                 seen, legal = observations[own], masks[own]
                 choice = choose(learner, seen, legal, rng)
-                at = ledger.taken[own]
-                self._observations[at, own], self._masks[at, own] = seen, legal
-                self._actions[at, own], actions[own] = choice.actions, choice.actions
-                self._log_probs[at, own], self._values[at, own] = choice.log_probs, choice.values
+                self._record(ledger.taken[own], own, seen, legal, choice)
+                actions[own] = choice.actions
                 ledger.decided(own)
             if len(others := other[~by_rule[other]]):
                 actions[others] = choose(opponent, observations[others], masks[others], rng).actions
@@ -142,7 +146,7 @@ class SelfPlay:
             ended = np.flatnonzero(env.done)
             leads = env.returns[ended, seats[ended]]
             ledger.ended(ended, leads, task.final(leads))
-            steps += len(own) + len(other)
+            steps += len(own) + len(other) + len(forced)
         return Rollout(
             self._observations,
             self._masks,
@@ -155,6 +159,15 @@ class SelfPlay:
             np.array(ledger.final_leads, np.float32),
             steps,
         )
+
+    def _choosing(self, masks: Bool) -> Bool:
+        """(N,): whose decisions are asked of a model, given the legal actions (N, A)."""
+        return np.count_nonzero(masks, axis=1) > 1 if self.task.skip_forced else np.ones(len(masks), np.bool_)
+
+    def _record(self, at: np.ndarray, rows: np.ndarray, seen: Float, legal: Bool, choice: Choice) -> None:
+        self._observations[at, rows], self._masks[at, rows] = seen, legal
+        self._actions[at, rows] = choice.actions
+        self._log_probs[at, rows], self._values[at, rows] = choice.log_probs, choice.values
 
 
 class Ledger:

@@ -2,8 +2,9 @@
 
 Three trainings by the same PPO a seed: the flat space and the phases for equally many seconds of one core's time, and
 the phases once more for as many updates as the flat space came to. Updates of both kinds are made of equally many hands
-and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them. Both networks
-are computed natively. After each part of a budget the two meet, and either meets the rule player.
+and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them. Neither learns
+from decisions with one legal action. Both networks are computed natively. After each part of a budget the two meet,
+and either meets the rule player.
 """
 
 from __future__ import annotations
@@ -89,10 +90,10 @@ def kinds(environments: int) -> dict[str, Kind]:
     """Both spaces of actions, with updates of about equally many hands."""
 
     def kind(game_: Any, actions: int, horizon: int) -> Kind:
-        task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE)
+        task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
         return Kind(actions, task, horizon, environments * horizon // 8)
 
-    return {"phases": kind(game("pairing"), ACTIONS, 128), "flat": kind(FlatPairing(), COMPOSITES, 40)}
+    return {"phases": kind(game("pairing"), ACTIONS, 80), "flat": kind(FlatPairing(), COMPOSITES, 40)}
 
 
 def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:

@@ -44,6 +44,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Share of the hands whose other seat the rule player has; the opponents of the others are past versions."""
     win_points: float = 0.0
     """What a hand won counts for in rewards beside its lead, in points, and a hand lost against."""
+    skip_forced: bool = True
+    """Learn in self-play from choices alone: a third of the decisions in phases have one legal action."""
     logged_share: float = 0.25
     """When retraining: logged samples beside those of self-play, as a part of these."""
 
@@ -77,6 +79,7 @@ class PhasePpoTrainer(Trainer):
             reward_scale=REWARD_SCALE,
             win_points=options.win_points,
             rule_share=options.rule_share,
+            skip_forced=options.skip_forced,
         )
 
     def retrain(

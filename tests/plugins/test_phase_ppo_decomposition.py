@@ -65,8 +65,10 @@ def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begi
         kind: json.loads((tmp_path / f"{kind}-1" / "metrics.jsonl").read_text().splitlines()[-1])
         for kind in ("flat", "phases")
     }
-    assert records["flat"]["gradient_steps"] == records["phases"]["gradient_steps"] == 24
-    assert records["flat"]["samples"] < records["phases"]["samples"] / 2
+    for name, kind in decomposition.kinds(TINY.environments).items():
+        assert kind.task.skip_forced and TINY.environments * kind.horizon == 8 * kind.minibatch
+        assert 20 <= records[name]["gradient_steps"] <= 24  # of three epochs; a large KL divergence ends an update
+    assert records["flat"]["samples"] == records["phases"]["samples"] / 2
     assert pair.train("flat", "flat", iterations=3) == 3
 
 

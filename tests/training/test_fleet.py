@@ -57,6 +57,14 @@ def whole(tmp_path_factory) -> Path:
     return out / "run"
 
 
+def test_other_processes_play_the_same_task():
+    found = rules.game("pairing", preset="four-phase")
+    task = Task(found, "features", 381, "scores", reward_scale=0.5, win_points=3.0, rule_share=0.25, skip_forced=True)
+    again = roles.Setup.of(task, PhaseNet, OPTIONS, "cpu", 1.0).task
+    assert again.game.name == "pairing" and again.game.rules == found.rules
+    assert msgspec.structs.replace(again, game=found) == task
+
+
 def test_a_training_leaves_what_one_in_a_single_process_leaves(whole):
     records = metrics.read(whole / "metrics.jsonl")
     assert [record["iteration"] for record in records] == [1, 2, 3]

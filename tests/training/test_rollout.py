@@ -137,6 +137,51 @@ def test_what_is_recorded_is_what_the_policy_saw_and_did():
     assert played.steps > 1.8 * N * T
 
 
+class Sure(Linear):
+    """Always the same action in the same position."""
+
+    def forward(self, x):
+        logits, values = super().forward(x)
+        return 1e4 * logits, values
+
+
+def test_forced_decisions_left_out_change_neither_the_hands_nor_what_they_bring():
+    """The same hands with and without: what is left out are the decisions without a choice, and each choice has the
+    rewards up to the next one."""
+    horizon = 120
+    every, choices = (
+        SelfPlay(msgspec.structs.replace(TASK, skip_forced=skip), N, horizon).collect(Sure(0), Sure(1), 3)
+        for skip in (False, True)
+    )
+    assert (choices.masks.sum(axis=2) > 1).all()
+    hands = 0
+    for i in range(N):
+        real = np.flatnonzero(every.masks[:, i].sum(axis=1) > 1)
+        assert 0.5 * horizon < len(real) < 0.9 * horizon
+        for name in ("observations", "masks", "actions", "values"):
+            ours, theirs = getattr(choices, name)[: len(real), i], getattr(every, name)[real, i]
+            np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=name)
+        hand = np.cumsum(every.dones[:, i]) - every.dones[:, i]
+        ends = [real[hand[real] == number][-1] for number in range(hand[-1])]
+        assert np.flatnonzero(choices.dones[: len(real), i]).tolist() == np.searchsorted(real, ends).tolist()
+        ours = np.split(choices.rewards[:, i], np.flatnonzero(choices.dones[:, i]) + 1)
+        theirs = np.split(every.rewards[:, i], np.flatnonzero(every.dones[:, i]) + 1)
+        for number in range(hand[-1]):
+            assert np.count_nonzero(ours[number]) <= np.count_nonzero(theirs[number])
+            assert ours[number].sum() == pytest.approx(theirs[number].sum(), abs=1e-4)
+            hands += 1
+    assert hands > N
+
+
+def test_a_turn_without_a_choice_counts_for_the_turn_before():
+    ledger, row = Ledger(4, 1, scale=1.0), np.array([0])
+    for lead, turn in ((0.0, 0.0), (-3.0, 0.2)):  # the turn 0.1 had no choice: the learner was not asked in it
+        ledger.asked(row, np.array([lead], "f"), np.array([turn], "f"))
+        ledger.decided(row)
+    ledger.ended(row, np.array([4.0], "f"), np.array([4.0], "f"))
+    assert ledger.rewards[:, 0].tolist() == [-3.0, 7.0, 0.0, 0.0]
+
+
 def test_a_rollout_is_a_function_of_the_policies_and_the_seed():
     one, two, other = collect(seed=5), collect(seed=5), collect(seed=6)
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
