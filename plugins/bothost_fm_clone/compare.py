@@ -1,7 +1,8 @@
 """What a clone is compared with: plain factorization machines, logistic regression, and networks, on equal terms.
 
 Every method sees the same base features and legal classes, may be trained on the crowd first, and chooses its penalties
-and how long it trains on left-out hands of the same player; what is reported is measured on other hands.
+and how long it trains on left-out hands of the same player; what is reported is measured on other hands. Afterstates
+are the clone's own: the same without them is one of the methods.
 """
 
 from __future__ import annotations

@@ -55,15 +55,21 @@ class Clone:
         odds, at = self.probabilities(features, legal), int(np.searchsorted(legal, chosen))
         found = self.combinations.evaluate(features)
         over = self.linear.weights[found][:, legal]
-        names = [self.combinations.names(int(index), self.encoding.features) for index in found]
+        own = np.zeros((len(legal), 0), np.float32)
         if len(self.linear.alternatives):
             own = self._leaves(features, legal)
             over = np.concatenate([over, own.T * self.linear.alternatives[:, legal]])
-            names += [[name if has else f"not {name}"] for name, has in zip(self.encoding.leaves, own[at], strict=True)]
         weights = over[:, at] - over @ odds
+
+        def named(place: int) -> list[str]:
+            if place < len(found):
+                return self.combinations.names(int(found[place]), self.encoding.features)
+            name = self.encoding.leaves[place - len(found)]
+            return [name if own[at, place - len(found)] else f"not {name}"]
+
         order = np.argsort(-np.abs(weights), kind="stable")[:count]
         return [
-            {"features": names[place], "weight": round(float(weights[place]), 3)}
+            {"features": named(int(place)), "weight": round(float(weights[place]), 3)}
             for place in order
             if weights[place] != 0.0
         ]

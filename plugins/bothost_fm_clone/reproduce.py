@@ -124,6 +124,7 @@ class FmCloneReproduction(Reproduction):
                 f"The crowd: {size.crowd_hands} hands of players that are not cloned. "
                 "Forced moves and bids are left out.",
                 "The players are programs with styles, not people.",
+                "Only the clone sees what a move leads to; all else is seen by every method.",
             ),
         )
 
