@@ -28,7 +28,7 @@ from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
 from bothost_fm_clone.model import Clone, file_of, load
 from bothost_fm_clone.samples import Decisions, decisions
 
-PACKAGE = Path(__file__).parent / "weights" / "v1"
+PACKAGE = Path(__file__).parent / "weights" / "v2"
 """The crowd that comes with the package."""
 
 
