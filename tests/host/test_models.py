@@ -94,7 +94,7 @@ class Stubborn(Strategy):
         if model is not None and model.version in self.refuse:
             raise ModelError("made for encoder version 2, this is version 1")
         if model is not None and model.version in self.slow:
-            time.sleep(0.5)
+            time.sleep(1.5)
 
     def player(self, table):
         return _First(self.model, table)
@@ -159,7 +159,7 @@ async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
         registry.point(Stubborn, "champion", "slow", reason="")
         await kit.until(lambda: last_model(kit) == made.sha256)
     assert_nothing_was_lost(kit)
-    assert kit.rows("SELECT max(elapsed_ms) FROM decisions")[0][0] < 400
+    assert kit.rows("SELECT max(elapsed_ms) FROM decisions")[0][0] < 1400  # loading takes 1,500
 
 
 async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
