@@ -16,6 +16,7 @@ from bothost import messages as m
 from bothost.lobbies import botzone_dialect as dialects
 from bothost.lobbies.botzone_dialect import Dialect, Mismatch, OtherRules
 from bothost.lobbies.botzone_games import GAMES, of_request
+from bothost.lobbies.botzone_protocol import sayable
 
 HAND = "1"
 """A match is one hand."""
@@ -209,7 +210,8 @@ class Match:
         """Play on without a view."""
         dialect = self._dialect
         response = dialect.blind(request) if dialect is not None else None
-        if response is not None:
+        # What is not understood may name a tile that nobody can say back.
+        if response is not None and sayable(dialects.encode(response, self.turns[-1].form)):
             self._answer(response)
         return []
 
