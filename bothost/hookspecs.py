@@ -53,7 +53,7 @@ class TableClosed(msgspec.Struct, frozen=True):
 
 @hookspec
 def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body]
-    """Strategies that this plugin brings. Fires at start-up."""
+    """Strategies that this plugin brings. Fires at start-up; a generator runs no further than to the one sought."""
 
 
 @hookspec
@@ -63,7 +63,7 @@ def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:  # type: ignor
 
 @hookspec
 def bothost_lobbies() -> Iterable[type[LobbyAdapter]]:  # type: ignore[empty-body]
-    """Lobby adapters that this plugin brings. Fires at start-up."""
+    """Lobby adapters that this plugin brings. Fires at start-up; a generator runs no further than to the one sought."""
 
 
 @hookspec

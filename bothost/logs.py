@@ -7,6 +7,7 @@ last. Nothing else writes logs.
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import logging
 import logging.handlers
@@ -16,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, TextIO
 from urllib.parse import quote
 
@@ -114,8 +116,7 @@ def configure(
     Also takes over warnings and the last words of threads and of the process. Raises OSError when ``file`` cannot be
     opened.
     """
-    import structlog
-
+    structlog = _structlog()
     redact = Redactor.from_environment()
     redact.add(secrets)
     shared: list[Any] = [
@@ -156,6 +157,17 @@ def configure(
     logging.captureWarnings(True)
     _take_last_words()
     return redact
+
+
+def _structlog() -> ModuleType:
+    """structlog, imported without rich: that is for tracebacks which we do not print, and a tenth of a host's start."""
+    if "structlog" not in sys.modules and "rich" not in sys.modules:
+        sys.modules["rich"] = None  # type: ignore[assignment]  # to structlog it is not installed
+        try:
+            return importlib.import_module("structlog")
+        finally:
+            del sys.modules["rich"]
+    return importlib.import_module("structlog")
 
 
 def _renderer(format: str, shared: list[Any], *, colors: bool) -> logging.Formatter:

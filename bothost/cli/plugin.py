@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,7 @@ def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
 
 
 def _others(plugins: Plugins) -> list[dict[str, Any]]:
-    kinds: dict[str, dict[str, Any]] = {
+    kinds: dict[str, Mapping[str, Any]] = {
         "game": plugins.games,
         "lobby": plugins.lobbies,
         "exporter": plugins.exporters,

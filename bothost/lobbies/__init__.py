@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bothost.hookspecs import hookimpl
@@ -11,12 +12,20 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def bothost_lobbies() -> list[type[LobbyAdapter]]:
-    """The adapters in this package, imported only now: a worker process of a strategy never asks for them."""
-    from bothost.lobbies.botzone import Botzone
+def bothost_lobbies() -> Iterator[type[LobbyAdapter]]:
+    """The adapters in this package, each imported when it is come to: a host imports what it plays at."""
     from bothost.lobbies.embedded import EmbeddedLobby
+
+    yield EmbeddedLobby
+    from bothost.lobbies.botzone import Botzone
+
+    yield Botzone
     from bothost.lobbies.mailgyc import MailgycLobby
+
+    yield MailgycLobby
     from bothost.lobbies.open_mahjong import OpenMahjong
+
+    yield OpenMahjong
     from bothost.lobbies.othello_platform import OthelloPlatform
 
-    return [Botzone, EmbeddedLobby, MailgycLobby, OpenMahjong, OthelloPlatform]
+    yield OthelloPlatform

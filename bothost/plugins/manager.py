@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pluggy
@@ -26,6 +27,8 @@ from bothost.plugins.validate import (
 )
 from bothost.rules.game import Game
 from bothost.strategy import Strategy
+
+T = TypeVar("T")
 
 
 class Plugins:
@@ -84,32 +87,33 @@ class Plugins:
     @cached_property
     def games(self) -> dict[str, Callable[..., Game]]:
         """Games that plugins bring: name → factory taking the rules as keywords. ``bothost.rules`` knows them too."""
-        return self._named("game", "bothost_games", _game_problems)
+        return dict(self._named("game", "bothost_games", _game_problems))
 
     @cached_property
-    def strategies(self) -> dict[str, type[Strategy]]:
+    def strategies(self) -> Mapping[str, type[Strategy]]:
         """Strategy classes by name."""
         return self._classes("strategy", "bothost_strategies", strategy_problems)
 
     @cached_property
-    def lobbies(self) -> dict[str, type[Any]]:
+    def lobbies(self) -> Mapping[str, type[Any]]:
         """Lobby adapter classes by name."""
         return self._classes("lobby", "bothost_lobbies", _adapter_problems)
 
     @cached_property
-    def exporters(self) -> dict[str, type[Any]]:
+    def exporters(self) -> Mapping[str, type[Any]]:
         """Exporter classes by name."""
         return self._classes("exporter", "bothost_exporters", _exporter_problems)
 
     @cached_property
     def commands(self) -> dict[str, Any]:
         """Typer apps by noun."""
-        return self._named("command", "bothost_commands", lambda pair: _pair_problems(pair, "a typer.Typer"))
+        return dict(self._named("command", "bothost_commands", lambda pair: _pair_problems(pair, "a typer.Typer")))
 
     @property
     def failures(self) -> list[Failure]:
         """Everything that went wrong, in order. Asks the hooks that were not asked yet."""
-        _ = (self.games, self.strategies, self.lobbies, self.exporters, self.commands)
+        for named in (self.games, self.strategies, self.lobbies, self.exporters, self.commands):
+            len(named)  # asks for all of them
         return list(self._failures)
 
     def resolve(self, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None) -> Resolved:
@@ -141,15 +145,13 @@ class Plugins:
         for impl in getattr(self.manager.hook, hook).get_hookimpls():
             found = self.sources[impl.plugin_name]
             try:
-                items = list(impl.function())
+                for item in impl.function():
+                    yield found, item
             except (Exception, SystemExit) as error:
                 self._failures.append(failure(found, error, during=hook))
-                continue
-            for item in items:
-                yield found, item
 
-    def _classes(self, kind: str, hook: str, check: Callable[[Any], Iterable[tuple[str, str]]]) -> dict[str, Any]:
-        return self._named(kind, hook, check, lambda item: (item.name, item))
+    def _classes(self, kind: str, hook: str, check: Callable[[Any], Iterable[tuple[str, str]]]) -> Mapping[str, Any]:
+        return AsFound(self._named(kind, hook, check, lambda item: (item.name, item)))
 
     def _named(
         self,
@@ -157,8 +159,8 @@ class Plugins:
         hook: str,
         check: Callable[[Any], Iterable[tuple[str, str]]],
         split: Callable[[Any], tuple[str, Any]] = lambda item: (item[0], item[1]),
-    ) -> dict[str, Any]:
-        named: dict[str, Any] = {}
+    ) -> Iterator[tuple[str, Any]]:
+        """(name, item) of all that is in order; the rest goes to the failures."""
         for found, item in self._asked(hook):
             try:
                 wrong = list(check(item))
@@ -169,13 +171,42 @@ class Plugins:
             if wrong:
                 continue
             name, value = split(item)
-            if name in named:
+            if f"{kind} {name}" in self.origins:
                 cause = f"{kind} {name!r} is there already, from plugin {self.origins[f'{kind} {name}']}"
                 self._failures.append(Failure(found.name, found.source, cause, "rename one of them"))
                 continue
-            named[name] = value
             self.origins[f"{kind} {name}"] = found.name
-        return named
+            yield name, value
+
+
+class AsFound(Mapping[str, T]):
+    """A mapping that reads its items when they are asked for: a name is looked for no further than to where it is.
+
+    What a host does not play need not be imported, and a host that was killed must be back soon. Any thread may ask.
+    """
+
+    def __init__(self, items: Iterator[tuple[str, T]]) -> None:
+        self._rest = items
+        self._known: dict[str, T] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> T:
+        with self._lock:
+            while name not in self._known:
+                try:
+                    found, value = next(self._rest)
+                except StopIteration:
+                    raise KeyError(name) from None
+                self._known[found] = value
+            return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lock:
+            self._known.update(self._rest)
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:

@@ -65,6 +65,34 @@ def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_a_host_imports_only_what_it_plays_with(tmp_path: Path) -> None:
+    """A host that was killed must be back soon, and imports are nearly all of its start."""
+    idle = (
+        "rich",
+        "pydantic",
+        "httpx",
+        "alembic",
+        "pyarrow",
+        "bothost.lobbies.open_mahjong",
+        "bothost.lobbies.botzone",
+    )
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\n'
+        '[[lobby.account]]\nname = "bot"\ntoken = { env = "TOKEN_OF_BOT" }\n[[route]]\nstrategy = "random"\n'
+    )
+    done = python("-m", "bothost", "db", "upgrade", "--config", str(config))
+    assert done.returncode == 0, done.stderr
+    code = f"""
+import sys
+from bothost.cli import main
+assert main(["run", "--fail-fast", "--config", {str(config)!r}]) == 75
+print([name for name in {idle!r} if name in sys.modules])
+"""
+    done = python("-c", code, TOKEN_OF_BOT="a-token-that-is-long-enough")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_no_strategy_needs_torch_to_play() -> None:
     """Torch takes 180 MB, and longer to import than a host to start."""
     code = """

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -164,6 +165,22 @@ def test_games_lobbies_exporters_and_commands(tmp_path: Path) -> None:
         "Bad Name",
     ):
         assert words in causes, words
+
+
+def test_a_name_is_looked_for_no_further_than_to_where_it_is(tmp_path: Path) -> None:
+    brings = "from bothost import hookimpl\nasked = []\n@hookimpl\ndef bothost_exporters():\n"
+    maker = "    asked.append('{0}')\n    yield type('Exporter', (), {{'name': '{0}'}})\n"
+    (tmp_path / "aa_brings.py").write_text(brings + maker.format("one") + maker.format("two"))
+    (tmp_path / "bb_brings.py").write_text(brings + maker.format("three") + maker.format("one"))
+    plugins = Plugins.load(tmp_path, entry_points=False)
+    asked = [cast(Any, plugins.manager.get_plugin(name)).asked for name in ("aa_brings", "bb_brings")]
+    assert plugins.exporters["one"].name == "one"
+    assert asked == [["one"], []]
+    assert "three" in plugins.exporters
+    assert asked == [["one", "two"], ["three"]]
+    assert "four" not in plugins.exporters
+    assert sorted(plugins.exporters) == ["one", "three", "two"]
+    assert [failure.cause for failure in plugins.failures] == ["exporter 'one' is there already, from plugin aa_brings"]
 
 
 def test_a_failing_listener_keeps_no_other_from_hearing(tmp_path: Path) -> None:
