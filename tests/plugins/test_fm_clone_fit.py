@@ -1,10 +1,11 @@
 """fm-clone's last layer: how close a player's stays to the crowd's, and what a crowd's is chosen by."""
 
 import numpy as np
+import pytest
 
 from bothost.training.factorization import Samples, SparseRows
 from bothost.training.logistic import Linear
-from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, score
+from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.samples import Decisions
 
 FEATURES, CLASSES = 24, 5
@@ -82,3 +83,17 @@ def test_a_crowd_is_chosen_by_players_that_it_has_none_of():
     start = Linear.zeros(FEATURES, CLASSES)
     by_players, by_hands = (adapt(each, start, GROUPS, CROWD_PENALTIES)[1]["penalty"] for each in (crowd, one))
     assert by_players == max(CROWD_PENALTIES) and by_hands == min(CROWD_PENALTIES)
+
+
+def test_scores_are_agreement_and_log_loss():
+    samples = Samples(SparseRows.of([[0], [0]]), SparseRows.of([[0, 1], [1, 2, 3]]), np.array([1, 1], np.int32))
+    rows = SparseRows(samples.legal.offsets, np.array([0.25, 0.75, 0.2, 0.3, 0.5], np.float32))
+    found = score(rows, samples)
+    assert found.top1 == 0.5 and found.decisions == 2
+    assert found.log_loss == pytest.approx(-(np.log(0.75) + np.log(0.2)) / 2)
+
+
+def test_brier_scores_are_squared_distances():
+    samples = Samples(SparseRows.of([[], []]), SparseRows.of([[0, 2], [1, 2, 3]]), np.array([2, 1], np.int32))
+    odds = SparseRows(samples.legal.offsets, np.array([0.25, 0.75, 0.5, 0.25, 0.25], np.float32))
+    np.testing.assert_allclose(brier(odds, samples), [2 * 0.0625, 0.25 + 2 * 0.0625])
