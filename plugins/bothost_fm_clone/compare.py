@@ -2,7 +2,7 @@
 
 Every method sees the same base features and legal classes, may be trained on the crowd first, and chooses its penalties
 and how long it trains on left-out hands of the same player; what is reported is measured on other hands. Afterstates
-are the clone's own: the same without them is one of the methods.
+the source has not: there is the clone's way without them, and logistic regression and a network with them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
 """(rate of AdaGrad, L2) that are tried for the plain machine."""
 BATCHES = 16, 256
 """Least and most samples of a network's step; between them a fortieth of all: few samples ask for as many steps."""
+WITH_AFTERSTATES = " + afterstates"
+LEAF_WIDTH = 64
+"""Hidden units by which a network looks at an afterstate."""
 PATIENCE = 3
 """Epochs that bring nothing on left-out hands, after which a training of a network or a plain machine ends."""
 
@@ -103,18 +106,24 @@ def grow_on(samples: Samples, encoding: Encoding, options: GrowOptions, seed: in
     return growth.combinations
 
 
-def logistic(encoding: Encoding) -> Learner:
-    """Multinomial logistic regression on the base features, with the clone's own last step."""
+def logistic(encoding: Encoding, *, afterstates: bool = False) -> Learner:
+    """Multinomial logistic regression on the base features, with the clone's own last step.
+
+    ``afterstates``: on those, too. It is what the clone is if nothing grows.
+    """
+    leaves = len(encoding.leaves) if afterstates else 0
 
     def learn(decisions: Decisions, begin: Linear | None, seed: int) -> Linear:
-        start = begin or Linear.zeros(len(encoding.features), len(encoding.classes))
+        start = begin or Linear.zeros(len(encoding.features), len(encoding.classes), leaves)
         penalties = PLAYER_PENALTIES if len(decisions) < 20_000 else CROWD_PENALTIES
         return adapt(decisions, start, encoding.groups, penalties)[0]
 
     def predict(learnt: Linear) -> Predict:
-        return lambda samples: _rows(samples, learnt.probabilities(samples.features, samples.legal))
+        return lambda samples: _rows(
+            samples, learnt.probabilities(samples.features, samples.legal, samples.alternatives)
+        )
 
-    return Learner("logistic regression", learn, predict)
+    return Learner("logistic regression" + WITH_AFTERSTATES * afterstates, learn, predict)
 
 
 def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
@@ -144,9 +153,13 @@ def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
 
 
 class Network(nn.Module):
-    """Base features (samples, features), 0 or 1 → logits of the classes, by hidden layers with ReLU."""
+    """Base features (samples, features), 0 or 1 → logits of the classes, by hidden layers with ReLU.
 
-    def __init__(self, features: int, hidden: Sequence[int], classes: int) -> None:
+    With ``leaves`` (how many features an afterstate may have; 0: it sees none) a legal class is given besides what a
+    hidden layer of its own says of its afterstate and the position together.
+    """
+
+    def __init__(self, features: int, hidden: Sequence[int], classes: int, leaves: int = 0) -> None:
         super().__init__()
         self.first = nn.Linear(features, hidden[0])
         nn.init.normal_(self.first.weight, 0.0, 0.1)
@@ -154,10 +167,25 @@ class Network(nn.Module):
         for width, after in zip(hidden, [*hidden[1:], classes], strict=True):
             layers += [nn.Linear(width, after), nn.ReLU()]
         self.rest = nn.Sequential(*layers[:-1])
+        self.leaf: nn.EmbeddingBag | None = None
+        if leaves:
+            self.leaf = nn.EmbeddingBag(leaves, LEAF_WIDTH, mode="sum", include_last_offset=True)
+            nn.init.normal_(self.leaf.weight, 0.0, 0.1)
+            self.position = nn.Linear(hidden[0], LEAF_WIDTH)
+            self.said = nn.Linear(LEAF_WIDTH, 1, bias=False)
 
-    def forward(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.rest(self.first(features))
-        return logits
+    def forward(self, samples: Samples) -> Tensor:
+        """Shape (samples, classes), very negative where a class is not legal."""
+        seen = self.first(torch.from_numpy(samples.features.dense(self.first.in_features)))
+        logits: Tensor = self.rest(seen)
+        legal = samples.legal.dense(logits.shape[1])
+        own = samples.alternatives
+        if self.leaf is not None and own is not None:
+            row = torch.from_numpy(np.repeat(np.arange(len(samples)), np.diff(samples.legal.offsets)))
+            bags = self.leaf(torch.from_numpy(own.items), torch.from_numpy(own.offsets.astype(np.int32)))
+            said = self.said((bags + self.position(seen.relu())[row]).relu()).squeeze(1)
+            logits = logits.index_put((row, torch.from_numpy(samples.legal.items).long()), said, accumulate=True)
+        return logits.masked_fill(torch.from_numpy(legal == 0), -1e9)
 
 
 def network(
@@ -166,12 +194,18 @@ def network(
     hidden: Sequence[int],
     penalties: Sequence[tuple[float, float]] = ((0.0, 1e-2), (1e-5, 1e-2), (1e-4, 1e-1)),
     epochs: int = 40,
+    *,
+    afterstates: bool = False,
 ) -> Learner:
     """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time."""
 
+    def made() -> Network:
+        leaves = len(encoding.leaves) if afterstates else 0
+        return Network(len(encoding.features), hidden, len(encoding.classes), leaves)
+
     def train(decisions: Decisions, begin: Any, penalty: tuple[float, float], seed: int) -> Iterator[Any]:
         torch.manual_seed(seed)
-        net = Network(len(encoding.features), hidden, len(encoding.classes))
+        net = made()
         if begin is not None:
             net.load_state_dict(begin)
         rate = 1e-3 if begin is None else 3e-4
@@ -184,11 +218,11 @@ def network(
         return _tuned(lambda some, penalty: train(some, begin, penalty, seed), predict, decisions, penalties)
 
     def predict(learnt: Any) -> Predict:
-        net = Network(len(encoding.features), hidden, len(encoding.classes))
+        net = made()
         net.load_state_dict(learnt)
         return lambda samples: _rows(samples, _network_probabilities(net, samples))
 
-    return Learner(name, learn, predict)
+    return Learner(name + WITH_AFTERSTATES * afterstates, learn, predict)
 
 
 def _tuned(
@@ -229,7 +263,7 @@ def _epoch(
     batch = int(np.clip(len(samples) // 40, *BATCHES))
     for rows in np.array_split(rng.permutation(len(samples)), max(1, len(samples) // batch)):
         part = samples.take(rows)
-        logits = _masked(net, part)
+        logits = net(part)
         loss = nn.functional.cross_entropy(logits, torch.from_numpy(part.labels.astype(np.int64)))
         if l1:
             loss = loss + l1 * net.first.weight.abs().sum()
@@ -238,19 +272,12 @@ def _epoch(
         optimizer.step()
 
 
-def _masked(net: Network, samples: Samples) -> Tensor:
-    """Logits (samples, classes), very negative where a class is not legal."""
-    logits: Tensor = net(torch.from_numpy(samples.features.dense(net.first.in_features)))
-    legal = samples.legal.dense(logits.shape[1])
-    return logits.masked_fill(torch.from_numpy(legal == 0), -1e9)
-
-
 @torch.inference_mode()
 def _network_probabilities(net: Network, samples: Samples) -> FloatArray:
     parts = []
     for rows in np.array_split(np.arange(len(samples)), max(1, len(samples) // 1024)):
         part = samples.take(rows)
-        odds = _masked(net, part).softmax(dim=1).numpy()
+        odds = net(part).softmax(dim=1).numpy()
         row = np.repeat(np.arange(len(part)), np.diff(part.legal.offsets))
         parts.append(odds[row, part.legal.items])
     return np.concatenate(parts)

@@ -124,7 +124,7 @@ class FmCloneReproduction(Reproduction):
                 f"The crowd: {size.crowd_hands} hands of players that are not cloned. "
                 "Forced moves and bids are left out.",
                 "The players are programs with styles, not people.",
-                "Only the clone sees what a move leads to; all else is seen by every method.",
+                "What a move leads to is seen by the clone and by what says so; all else is seen by every method.",
             ),
         )
 
@@ -168,7 +168,9 @@ class Study:
             compare.grown(self._own, self._size.grow, most, afterstates=False, known=known),
             compare.machine(self._own, self._size.grow.factors),
             compare.logistic(self._own),
+            compare.logistic(self._own, afterstates=True),
             compare.network(self._own, "MLP 256", (256,)),
+            compare.network(self._own, "MLP 256", (256,), afterstates=True),
             compare.network(self._own, "network 4 x 256", (256, 256, 256, 256)),
         ]
 

@@ -1,6 +1,7 @@
 """``bothost reproduce fm-clone``: from games that are played and logged to tables and plots."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,32 @@ def test_every_method_learns_and_goes_on_from_what_it_learnt(learner):
     assert shown[1].top1 > 0.85 and shown[1].log_loss < shown[0].log_loss
     again = score(learner.predict(learner.learn(toy(60, 2), crowd, 0))(tested.samples), tested.samples)
     assert again == shown[1]
+
+
+def told_by_afterstates(count, seed):
+    """As above, but what is done is the class whose afterstate alone has the first of four features."""
+    some, rng = toy(count, seed), np.random.default_rng([seed, 1])
+    labels = rng.integers(0, 3, count).astype(np.int32)
+    leaves = SparseRows.of(
+        np.flatnonzero([label == row, *(rng.random(3) < 0.5)]) for label in labels for row in range(3)
+    )
+    return some.with_samples(Samples(some.samples.features, some.samples.legal, labels, leaves))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [(compare.logistic, ()), (compare.network, ("MLP", (16,), ((0.0, 1e-3),), 8))],
+    ids=["logistic regression", "network"],
+)
+def test_afterstates_are_seen_by_the_methods_that_say_so(method, options):
+    encoding = replace(TOY, leaves=tuple("jklm"))
+    learnt_on, tested = told_by_afterstates(300, 3), told_by_afterstates(200, 4).samples
+    for afterstates in (True, False):
+        learner = method(encoding, *options, afterstates=afterstates)
+        assert learner.name.endswith(" + afterstates") == afterstates
+        crowd = learner.learn(learnt_on, None, 0)
+        shown = score(learner.predict(learner.learn(learnt_on.first_hands(6), crowd, 0))(tested), tested)
+        assert (shown.top1 > 0.95) == afterstates and (shown.top1 < 0.5) != afterstates
 
 
 def test_decisions_of_one_hand_count_as_one_for_the_error():
