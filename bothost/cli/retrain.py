@@ -53,28 +53,23 @@ def command(
     """Make a challenger from the log: dataset, training, registration. One at a time on one database."""
     from bothost import rules
     from bothost.cli.registry import opened
+    from bothost.plugins import require
     from bothost.retrain.job import Tools
     from bothost.retrain.task import Request, trainer_of
 
     settings, plugins = options.settings(config), options.plugins(config)
-    words = ["bothost", "retrain", name, "--seed", str(seed)]
-    for text in option or []:
-        words += ["--option", text]
     _ = plugins.games  # the games of plugins are known from here on
-    from bothost.plugins import require
-
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
     # Who imitates learns from everybody's hands, whatever played there beside them.
     own = None if trainer.learns_from_log else [name]
-    query = hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True)
     request = Request(
         strategy=name,
-        query=query,
+        query=hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True),
         seed=seed,
         minutes=minutes,
         options=options.nested(option or []),
         fresh=fresh,
-        command=shlex.join(words),
+        command=_command_line(name, seed, option or []),
     )
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry, rules.game)
@@ -88,6 +83,13 @@ def command(
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)
     output.emit(result, as_json, _text(result))
+
+
+def _command_line(name: str, seed: int, given: list[str]) -> str:
+    """What made the model, for its lineage."""
+    return shlex.join(
+        ["bothost", "retrain", name, "--seed", str(seed), *(word for text in given for word in ("--option", text))]
+    )
 
 
 def once(tools: Tools, request: Request, out: Path, elsewhere: Learn | None = None) -> dict[str, Any]:

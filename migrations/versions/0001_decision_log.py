@@ -21,6 +21,13 @@ def column(name: str, kind: Any, *, null: bool = False) -> sa.Column[Any]:
 
 
 def upgrade() -> None:
+    create_games()
+    create_events()
+    create_decisions()
+    create_memos()
+
+
+def create_games() -> None:
     op.create_table(
         "games",
         column("game_id", KEY),
@@ -54,6 +61,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("game_id", "seat", name="pk_game_ends"),
         sqlite_with_rowid=False,
     )
+
+
+def create_events() -> None:
     op.create_table(
         "events",
         column("game_id", KEY),
@@ -71,26 +81,6 @@ def upgrade() -> None:
         column("view", sa.Text),
         column("at_us", sa.BigInteger),
         sa.PrimaryKeyConstraint("game_id", "seat", "seq", "at_us", name="pk_snapshots"),
-    )
-    create_decisions()
-    op.create_table(
-        "outcomes",
-        column("decision_id", KEY),
-        column("kind", sa.Text),
-        column("detail", sa.Text, null=True),
-        column("at_us", sa.BigInteger),
-        sa.PrimaryKeyConstraint("decision_id", "kind", "at_us", name="pk_outcomes"),
-        sqlite_with_rowid=False,
-    )
-    op.create_table(
-        "memos",
-        column("lobby", sa.Text),
-        column("account", sa.Text),
-        column("memo", sa.Text),
-        column("at_us", sa.BigInteger),
-        sa.PrimaryKeyConstraint("lobby", "account", name="pk_memos"),
-        sqlite_with_rowid=False,
-        comment="What adapters asked to remember for an account; the one table whose rows are replaced.",
     )
 
 
@@ -133,3 +123,25 @@ def create_decisions() -> None:
         sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role", name="pk_decisions"),
     )
     op.create_index("ix_decisions_id", "decisions", ["id"])
+    op.create_table(
+        "outcomes",
+        column("decision_id", KEY),
+        column("kind", sa.Text),
+        column("detail", sa.Text, null=True),
+        column("at_us", sa.BigInteger),
+        sa.PrimaryKeyConstraint("decision_id", "kind", "at_us", name="pk_outcomes"),
+        sqlite_with_rowid=False,
+    )
+
+
+def create_memos() -> None:
+    op.create_table(
+        "memos",
+        column("lobby", sa.Text),
+        column("account", sa.Text),
+        column("memo", sa.Text),
+        column("at_us", sa.BigInteger),
+        sa.PrimaryKeyConstraint("lobby", "account", name="pk_memos"),
+        sqlite_with_rowid=False,
+        comment="What adapters asked to remember for an account; the one table whose rows are replaced.",
+    )

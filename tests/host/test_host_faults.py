@@ -27,6 +27,12 @@ async def faulty(kit, faults, *, accounts=3, game="doudizhu", tables=1, **lobby)
             yield server, host
 
 
+async def plays_on(kit, host, hands):
+    """Wait for so many hands more."""
+    before = host.floor.tally.hands
+    await kit.until(lambda: host.floor.tally.hands >= before + hands)
+
+
 def every_move_has_its_row_and_none_was_illegal(kit, server):
     """What the lobby heard is what the log says, once."""
     heard = [act for name in TOKENS for act in server.said_by(name, wire.Act)]
@@ -109,8 +115,7 @@ async def test_a_zombie_first_socket_is_noticed_and_left(kit):
         async with logged_in_elsewhere(server.url):
             (account,) = host.accounts
             await kit.until(lambda: account.connection.reconnects >= 1)
-            hands = host.floor.tally.hands
-            await kit.until(lambda: host.floor.tally.hands >= hands + 3)
+            await plays_on(kit, host, 3)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -288,8 +293,7 @@ async def test_credentials_that_were_good_are_tried_again_when_a_lobby_refuses_t
         async with kit.running(settings, kit.module("ill", bothost_lobbies=lambda: [Ill])) as host:
             await kit.until(lambda: Ill.refusals == 2)
             assert "no such user" in host.accounts[0].problem
-            hands = host.floor.tally.hands
-            await kit.until(lambda: host.floor.tally.hands >= hands + 2)
+            await plays_on(kit, host, 2)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 

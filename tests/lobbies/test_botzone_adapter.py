@@ -309,6 +309,18 @@ def test_a_match_that_is_not_understood_is_played_on():
     assert line.carried() == {A: "PLAY T7"}
 
 
+@pytest.mark.parametrize("tile", ["T\x00", "東", "\x7f"])
+def test_a_tile_that_no_header_can_carry_is_not_said_back(tile):
+    line = Line()
+    line.answered((A, "0 1 2"))
+    line.answered((A, "1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1"))
+    line.answered((A, "3 2 WHAT"))
+    line.answered((A, f"2 {tile}"))
+    assert line.polls == 5 and line.carried() == {}
+    line.answered((A, "2 T7"))
+    assert line.carried() == {A: "PLAY T7"}
+
+
 def test_illegal_answers_are_told_by_nothing_but_the_end():
     """rejects_illegal: silence."""
     line = begun()

@@ -166,6 +166,12 @@ def hand_of(policy, seed, plies):
     return state
 
 
+def positions(policy, hands, plies):
+    """(seed, state) of those hands that go on for longer."""
+    states = ((seed, hand_of(policy, seed, plies)) for seed in range(hands))
+    return [(seed, state) for seed, state in states if not state.terminal]
+
+
 def rule_hand(seed, plies):
     return hand_of(doudizhu.rule_choice, seed, plies)
 
@@ -296,10 +302,7 @@ def test_a_committed_search_goes_on_below_its_action_alone():
 def test_the_true_hands_explain_the_play_better_than_others(policy):
     """Of either kind of player: the true deal is more likely than nearly all that the cards would allow."""
     shares, ahead = [], []
-    for seed in range(20):
-        state = hand_of(policy, seed, 16)
-        if state.terminal:
-            continue
+    for _, state in positions(policy, 20, 16):
         view = state.view(state.to_act[0])
         true = doudizhu.log_likelihood(view, state)
         samples = np.array([doudizhu.log_likelihood(view, view.sample_state(i)) for i in range(100)])
@@ -317,10 +320,7 @@ def test_the_true_hands_explain_the_play_better_than_others(policy):
 @pytest.mark.parametrize("policy", [doudizhu.rule_choice, doudizhu.rhcp_choice])
 def test_the_more_deals_are_weighed_the_more_the_play_of_others_tells(policy):
     few, many = [], []
-    for seed in range(8):
-        state = hand_of(policy, seed, 14)
-        if state.terminal:
-            continue
+    for seed, state in positions(policy, 8, 14):
         search = rules.search(state.view(state.to_act[0]), seed=seed, **{**RULE, "belief": 1000})
         assert search.trust == 0.0
         search.believe(20)
