@@ -115,6 +115,11 @@ class Players:
         if lobby is not None:
             advice = f"once they have: bothost games consent {player} --lobby {lobby}"
             raise UsageError(f"{player} has not agreed to be imitated", advice=advice)
+        if not (ids or shown):
+            raise UsageError(
+                f"no closed hand of {game} is in the part of the log that was asked for",
+                advice="look by: bothost games list; ask for more: --since, --until, --lobby",
+            )
         advice = f"name the lobby's id: {', '.join(sorted(shown)[:3])}" if shown else nearest(player, sorted(ids))
         raise UsageError(f"no closed hand of {game} has a player {player!r}", advice=advice)
 
