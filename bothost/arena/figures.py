@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult, HandResult
-from bothost.arena.statistics import mean_ci95
+from bothost.training.statistics import mean_ci95
 
 Json = dict[str, Any]
 

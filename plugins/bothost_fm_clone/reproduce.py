@@ -22,6 +22,7 @@ import numpy as np
 
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.errors import UsageError
+from bothost.training.statistics import mean_ci95
 from bothost_fm_clone import compare
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.compare import Learner
@@ -116,11 +117,13 @@ class FmCloneReproduction(Reproduction):
             tables=(
                 _table(f"Agreement (top-1, %) at {own.game}", cells, sizes, "top1", 100.0, 1),
                 _table("Log-loss (nats)", cells, sizes, "log_loss", 1.0, 3),
+                *_difference_tables(cells, methods, sizes),
                 _matrix_table(matrix, max(sizes)),
             ),
             plots=("agreement.png",),
             notes=(
-                f"Means of measurements with ± 95 %: {_counted(cells, sizes)}; the matrix: 95 % intervals over hands.",
+                f"Means of measurements with ± 95 % (Student's t): {_counted(cells, sizes)}; "
+                "the matrix: 95 % intervals over hands.",
                 f"The crowd: {size.crowd_hands} hands of players that are not cloned. "
                 "Forced moves and bids are left out.",
                 "The players are programs with styles, not people.",
@@ -301,6 +304,28 @@ def comparable(cells: Sequence[dict[str, Any]], count: int) -> list[dict[str, An
     return [cell for group in groups.values() if len(group) == count for cell in group]
 
 
+def differences(cells: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Of each cell of another method by how much the method ``name`` agrees more, on the same games of the same player.
+
+    What makes one player easier to foretell than another is not in it: intervals are narrower than those of means.
+    """
+    own = {_key(cell)[1:]: cell["top1"] for cell in cells if cell["method"] == name}
+    return [
+        {**cell, "top1": own[_key(cell)[1:]] - cell["top1"]}
+        for cell in cells
+        if cell["method"] != name and _key(cell)[1:] in own
+    ]
+
+
+def _difference_tables(
+    cells: Sequence[dict[str, Any]], methods: Sequence[Learner], sizes: Sequence[int]
+) -> list[ResultTable]:
+    if len(methods) < 2:
+        return []
+    title = f"Agreement of {methods[0].name} less that of each, on the same games (points)"
+    return [_table(title, differences(cells, methods[0].name), sizes, "top1", 100.0, 1)]
+
+
 def _counted(cells: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> str:
     """How many measurements the means of each size are of."""
     found = []
@@ -323,13 +348,13 @@ def _means(cells: Sequence[Mapping[str, Any]], figure: str) -> dict[tuple[str, b
     values: dict[tuple[str, bool, int], list[float]] = {}
     for cell in cells:
         values.setdefault((cell["method"], cell["crowd"], cell["games"]), []).append(cell[figure])
-    return {
-        key: (
-            float(np.mean(found)),
-            1.96 * float(np.std(found, ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else 0.0,
-        )
-        for key, found in values.items()
-    }
+    return {key: _mean(found) for key, found in values.items()}
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """And half its 95 % interval, NaN of one value."""
+    mean, interval = mean_ci95(values)
+    return mean, math.nan if interval is None else interval[1] - mean
 
 
 def _table(
@@ -339,9 +364,13 @@ def _table(
     rows = []
     for method, crowd in dict.fromkeys((method, crowd) for method, crowd, _ in means):
         found = [means[method, crowd, size] for size in sizes]
-        shown = [f"{scale * mean:.{digits}f} ± {scale * half:.{digits}f}" for mean, half in found]
+        shown = [_interval(scale * mean, scale * half, digits) for mean, half in found]
         rows.append((method, "crowd first" if crowd else "alone", *shown))
     return ResultTable(title, ("method", "", *(f"{size:,} games" for size in sizes)), tuple(rows))
+
+
+def _interval(mean: float, half: float, digits: int) -> str:
+    return f"{mean:.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
 
 
 def _matrix_table(matrix: Mapping[str, Mapping[str, Mapping[str, float]]], games: int) -> ResultTable:

@@ -26,6 +26,7 @@ from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import Task
+from bothost.training.statistics import t975
 from bothost_phase_ppo.compare import Duel, duel
 from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
@@ -46,8 +47,6 @@ PARTS = (0.25, 0.5, 0.75, 1.0)
 """Of the budget, after which they meet."""
 SAME_TIME, SAME_HANDS = "equal CPU time", "equal hands and steps"
 SHORT = "phases-as-many-updates"
-STUDENT_T = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""97.5 % quantile of Student's t by degrees of freedom, up to 9; beyond, the normal distribution's is close enough."""
 
 
 class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -177,9 +176,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     """Mean over seeds and half the width of its 95 % interval; of a single seed the latter is not known: NaN."""
     if len(values) < 2:
         return mean(values), math.nan
-    degrees = len(values) - 1
-    t = STUDENT_T[degrees] if degrees < len(STUDENT_T) else 1.96
-    return mean(values), t * stdev(values) / math.sqrt(len(values))
+    return mean(values), t975(len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
 def plot_meetings(meetings: Meetings, path: Path) -> None:

@@ -13,7 +13,7 @@ from bothost_fm_clone import compare
 from bothost_fm_clone.encode import Encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.grow import GrowOptions
-from bothost_fm_clone.reproduce import clustered, comparable
+from bothost_fm_clone.reproduce import clustered, comparable, differences
 from bothost_fm_clone.samples import Decisions
 
 SMALL = [
@@ -62,6 +62,16 @@ def test_only_what_every_method_was_measured_on_is_compared():
     assert [(cell["player"], cell["method"]) for cell in comparable(cells, 2)] == [
         ("ada", "x"), ("ada", "y"), ("cyd", "x"), ("cyd", "y"),
     ]  # fmt: skip
+
+
+def test_methods_are_compared_on_the_same_games_of_the_same_player():
+    tops = {("own", "ada"): 0.9, ("own", "bob"): 0.5, ("x", "ada"): 0.7, ("x", "bob"): 0.25, ("x", "cyd"): 0.4}
+    cells = [
+        {"method": method, "crowd": False, "games": 50, "player": player, "seed": 0, "top1": top1}
+        for (method, player), top1 in tops.items()
+    ]
+    found = differences(cells, "own")
+    assert [(cell["player"], cell["top1"]) for cell in found] == [("ada", pytest.approx(0.2)), ("bob", 0.25)]
 
 
 def toy(count, seed):

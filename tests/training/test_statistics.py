@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bothost.arena.statistics import mean_ci95, t975
 from bothost.sequential import BettingTest
+from bothost.training.statistics import mean_ci95, t975
 
 
 def test_interval_covers_the_true_mean_as_often_as_it_says():
@@ -21,8 +21,8 @@ def test_t_quantiles(degrees, quantile):
     assert t975(degrees) == pytest.approx(quantile, abs=2e-4)
 
 
-def test_no_deals_is_an_error_and_one_deal_says_nothing():
-    with pytest.raises(ValueError, match="no deals"):
+def test_no_value_is_an_error_and_one_value_says_nothing_of_others():
+    with pytest.raises(ValueError, match="no values"):
         mean_ci95([])
     assert mean_ci95([0.7]) == (0.7, None)
 

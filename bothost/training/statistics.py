@@ -1,4 +1,4 @@
-"""Confidence intervals for scores of duplicate deals."""
+"""Confidence intervals of few values, for matches and measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | Non
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
-        raise ValueError("no deals were played")
+        raise ValueError("no values")
     mean = float(array.mean())
     if array.size == 1:
         return mean, None
