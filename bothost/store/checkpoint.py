@@ -22,9 +22,8 @@ from urllib.parse import quote
 from bothost.store.engine import set_up_sqlite
 
 ROWS = 2_048
-"""Rows between two checkpoints. Fewer, and pages that several transactions change are copied more often; more, and a
-host with one core waits longer behind each: 16,384 rows are 13 ms of work at once, for which one answer in a hundred was
-later."""
+"""Rows between two checkpoints. With fewer, pages that several transactions change are copied more often. With more, a
+host that has one core waits longer behind each: 16,384 rows are 13 ms of work, and one answer in 100 was later."""
 LOG_PAGES = 32_768
 """Length at which the log should start over, 128 MiB."""
 LOG_PAGES_AT_MOST = 4 * LOG_PAGES

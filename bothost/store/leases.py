@@ -55,6 +55,16 @@ class Leases:
         self.ttl_s = ttl_s
         self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
         self._insert = store.insert
+        # Made once: a host renews all that it holds every few seconds, beside the tables that it plays.
+        self._renewal = (
+            leases.update()
+            .where(
+                leases.c.lobby == sa.bindparam("of_lobby"),
+                leases.c.account == sa.bindparam("of_account"),
+                leases.c.holder == holder,
+            )
+            .values(expires_us=self._expiry())
+        )
 
     def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound:
         """Renew ``held`` and try to get ``wanted``; ``take_over``: also those of others that have expired."""
@@ -80,8 +90,7 @@ class Leases:
                 connection.execute(leases.delete().where(*_is(key), leases.c.holder == self.holder))
 
     def _renew(self, connection: sa.Connection, key: AccountKey) -> bool:
-        mine = leases.update().where(*_is(key), leases.c.holder == self.holder)
-        return bool(connection.execute(mine.values(expires_us=self._expiry())).rowcount)
+        return bool(connection.execute(self._renewal, {"of_lobby": key[0], "of_account": key[1]}).rowcount)
 
     def _take(self, connection: sa.Connection, key: AccountKey, take_over: bool) -> bool:
         insert = self._insert(leases).values(
