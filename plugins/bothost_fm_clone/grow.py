@@ -39,8 +39,9 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Combinations that a round adds: m."""
     factors: int = 16
     """Of the machine: k."""
-    shared: bool = True
-    """Factors shared by the classes, mixed by a weight per class and factor; False: per class, as in the source."""
+    shared: bool = False
+    """False: factors per class, as in the source. True: shared by the classes, mixed by a weight per class and factor;
+    in the same time of growing they find worse features (docs/fm-clone.md)."""
     reading: Literal["nested", "separate"] = "nested"
     """Which three ablated models: see ``FactorizationMachine.pair_losses``."""
     warm: bool = True

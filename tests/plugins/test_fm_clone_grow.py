@@ -74,7 +74,9 @@ def brute_force_pairs(machine, samples, count):
 
 def test_a_round_chooses_the_pairs_that_brute_force_chooses():
     samples = conjunction_samples(400)
-    growth = Growth(samples, Combinations(8), 2, GrowOptions(limit=12, per_round=4, factors=3, first_epochs=3), seed=5)
+    growth = Growth(
+        samples, Combinations(8), 2, GrowOptions(limit=12, per_round=4, factors=3, first_epochs=3, shared=True), seed=5
+    )
     done = growth.round()
     expected = brute_force_pairs(growth._machine, samples, 4)
     assert list(done.pairs) == [pair for _, pair in expected]
@@ -124,12 +126,12 @@ def test_growing_that_was_interrupted_goes_on_to_the_same_features(tmp_path, war
         checkpoint.read(checkpoint.latest(tmp_path / "cut"), seed=5, encoder_version=VERSION)
 
 
-def test_a_machine_without_shared_factors_grows_too():
+def test_a_machine_with_shared_factors_grows_too():
     growth = Growth(
         conjunction_samples(200),
         Combinations(8),
         2,
-        GrowOptions(limit=12, per_round=2, factors=3, shared=False),
+        GrowOptions(limit=12, per_round=2, factors=3, shared=True),
         seed=1,
     )
     assert len(growth.round().pairs) == 2 and isinstance(growth._machine, FactorizationMachine)
