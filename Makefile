@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# What is imported is compiled then; to compile all 17,000 modules of all extras takes a minute and a half.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 NATIVE := $(shell find bothost/rules/cpp -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
@@ -24,12 +26,12 @@ $(BIN)/python:
 
 # torch first and by its exact version: a wider range would bring gigabytes of CUDA libraries to machines without a GPU.
 $(VENV)/.dependencies: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	$(PIP_INSTALL) torch==2.13.0
+	$(PIP_INSTALL) scikit-build-core nanobind cmake ninja
 	@touch $@
 
 $(STAMP): $(VENV)/.dependencies $(NATIVE)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation \
+	$(PIP_INSTALL) --no-build-isolation \
 		-e '.[torch,ray,postgres,dev]'
 	@touch $@
 

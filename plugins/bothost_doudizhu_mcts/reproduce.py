@@ -7,7 +7,6 @@ The source played 500 games a role, without bidding. Here deals are played twice
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from bothost import Contestant, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.strategy import ReportProgress
+from bothost.training.statistics import mean_ci95
 
 NAME = "doudizhu-mcts"
 SOURCE = {"landlord_wp": 0.656, "peasant_wp": 0.57, "wp": 0.613}
@@ -132,7 +131,7 @@ class DoudizhuReproduction(Reproduction):
             pair = (side, Contestant(self.options.opponent))
             played = run.play("doudizhu", pair, deals=deals, seed=seed, ms=ms, each_deal=True)
             scores = played.pop("scores")
-            gain = None if before is None else _mean_interval(np.subtract(scores, before))
+            gain = None if before is None else mean_ci95(np.subtract(scores, before))
             out.append({"step": step, **played, "gain": gain and gain[0], "gain_ci95": gain and gain[1]})
             before = scores
         return out
@@ -178,15 +177,6 @@ def _gain(figures: Mapping[str, Any]) -> str:
         return "-" if figures["gain"] is None else f"{figures['gain']:+.3f}"
     low, high = figures["gain_ci95"]
     return f"{figures['gain']:+.3f} ({low:+.3f} … {high:+.3f})"
-
-
-def _mean_interval(values: npt.NDArray[np.float64]) -> tuple[float, tuple[float, float] | None]:
-    """Mean over deals, and its 95 % interval; None of a single deal."""
-    mean = float(values.mean())
-    if values.size < 2:
-        return mean, None
-    half = 1.96 * float(values.std(ddof=1)) / math.sqrt(values.size)
-    return mean, (mean - half, mean + half)
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -26,7 +26,7 @@ from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import Task
-from bothost.training.statistics import t975
+from bothost.training.statistics import mean_ci95
 from bothost_phase_ppo.compare import Duel, duel
 from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
@@ -174,9 +174,8 @@ class Pair:
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """Mean over seeds and half the width of its 95 % interval; of a single seed the latter is not known: NaN."""
-    if len(values) < 2:
-        return mean(values), math.nan
-    return mean(values), t975(len(values) - 1) * stdev(values) / math.sqrt(len(values))
+    middle, within = mean_ci95(values)
+    return middle, math.nan if within is None else within[1] - middle
 
 
 def plot_meetings(meetings: Meetings, path: Path) -> None:

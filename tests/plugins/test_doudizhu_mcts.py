@@ -353,9 +353,9 @@ def test_the_reproduction_plays_every_row_and_goes_on_where_it_was(tmp_path: Pat
     assert (tmp_path / "win_rates.png").stat().st_size > 1000
     first, second = made.figures["ladder"]
     assert (first["step"], first["gain"], second["step"], second["gain"]) == (10, None, 20, 0.5)
-    low, high = second["gain_ci95"]  # of 0, 0.5 and 1: 1.96 · 0.5 / √3
-    assert (low, high) == (pytest.approx(-0.0658, abs=1e-4), pytest.approx(1.0658, abs=1e-4))
-    assert "+0.500 (-0.066 … +1.066)" in made.tables[1].rows[1]
+    low, high = second["gain_ci95"]  # of 0, 0.5 and 1: 4.303 · 0.5 / √3
+    assert (low, high) == (pytest.approx(-0.7421, abs=1e-4), pytest.approx(1.7421, abs=1e-4))
+    assert "+0.500 (-0.742 … +1.742)" in made.tables[1].rows[1]
     assert {b.address for _, b, _ in asked} == {"rhcp-doudizhu"}
     assert max(deals for *_, deals in asked) == 10
 
