@@ -407,6 +407,14 @@ def plot(cells: Sequence[Mapping[str, Any]], sizes: Sequence[int], path: Path) -
         axes.set_ylabel(what.replace("_", "-").replace("top1", "top-1 agreement"))
         axes.grid(alpha=0.3)
         axes.set_xscale("log")
-    figure.axes[0].legend(fontsize="small", title="dashed: without the crowd")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2,
+        fontsize="small",
+        title="dashed: without the crowd",
+    )
     figure.axes[1].set_xlabel("games of the player")
     figure.savefig(path, dpi=120)
