@@ -2,7 +2,8 @@
 
 state (2296) and, in training, hidden (680) → 128 → 128 → 193 logits and the value; to each logit is added what a small
 network, the same for all actions, makes of the action's prospect (20 → 32 → 1). The trunk shifts that one's hidden
-layer: what a danger or a worth weighs depends on the position.
+layer: what a danger or a worth weighs depends on the position. To the value is added what a linear layer makes of the
+greatest of each number over the legal actions' prospects, since the trunk does not see what the hand is worth.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class MahjongNet(nn.Module):
         self.prospect_first = nn.Linear(PROSPECT, PROSPECT_WIDTH)
         self.prospect_context = nn.Linear(WIDTH, PROSPECT_WIDTH, bias=False)
         self.prospect_second = nn.Linear(PROSPECT_WIDTH, 1)
+        self.prospect_value = nn.Linear(PROSPECT, 1, bias=False)
         if self.hidden is not None:
             nn.init.zeros_(self.hidden.weight)  # as if nothing was given, until it is learnt what it is good for
         nn.init.zeros_(self.prospect_context.weight)  # prospects alone, until it is learnt what they depend on
+        nn.init.zeros_(self.prospect_value.weight)
         nn.init.orthogonal_(self.policy.weight, 0.01)  # all legal actions almost equally likely at first
         nn.init.orthogonal_(self.prospect_second.weight, 0.1)
         nn.init.orthogonal_(self.value.weight, 1.0)
@@ -56,11 +59,26 @@ class MahjongNet(nn.Module):
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_trunk):
             body = self._body(observations)
-        logits = self.policy(body)
+        logits, values = self.policy(body), self.value(body)
         if self.look_ahead:
             prospects = observations[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT)
             logits = logits + self._of_prospects(prospects, body)
-        return logits, self.value(body).squeeze(-1)
+            values = values + self.prospect_value(prospects.amax(dim=1))
+        return logits, values.squeeze(-1)
+
+    @torch.no_grad()
+    def critic_inputs(self, observations: Tensor) -> Tensor:
+        """What the value is linear in (B, 149): the trunk's last layer, the greatest prospects, 1."""
+        prospects = observations[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT).amax(dim=1)
+        given = prospects if self.look_ahead else torch.zeros_like(prospects)
+        return torch.cat((self._body(observations), given, torch.ones(len(observations), 1)), dim=1)
+
+    @torch.no_grad()
+    def set_critic(self, weights: Tensor) -> None:
+        """The value's layers, by the weights (149,) of ``critic_inputs``."""
+        self.value.weight.copy_(weights[None, :WIDTH])
+        self.prospect_value.weight.copy_(weights[None, WIDTH:-1])
+        self.value.bias.copy_(weights[-1:])
 
     def _body(self, observations: Tensor) -> Tensor:
         state = observations[:, :STATE]
@@ -105,6 +123,7 @@ class MahjongNet(nn.Module):
                 bare.state.weight[:, PLAIN:] = 0.0
                 bare.prospect_second.weight.zero_()
                 bare.prospect_second.bias.zero_()
+                bare.prospect_value.weight.zero_()
         return bare
 
 
@@ -121,7 +140,10 @@ def graph() -> onnx.ModelProto:
         linear("b", "second", "c"),
         helper.make_node("Relu", ["c"], ["body"]),
         linear("body", "policy", "from_body"),
-        linear("body", "value", "value_column"),
+        linear("body", "value", "value_of_body"),
+        helper.make_node("ReduceMax", ["prospects"], ["greatest"], axes=[1], keepdims=0),
+        helper.make_node("Gemm", ["greatest", "prospect_value.weight"], ["value_of_prospects"], transB=1),
+        helper.make_node("Add", ["value_of_body", "value_of_prospects"], ["value_column"]),
         helper.make_node("Squeeze", ["value_column", "axes"], ["values"]),
         helper.make_node("Reshape", ["prospects", "flat"], ["p"]),
         linear("p", "prospect_first", "q"),

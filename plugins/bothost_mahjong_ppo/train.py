@@ -21,7 +21,7 @@ from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
-from bothost_mahjong_ppo.imitate import imitate
+from bothost_mahjong_ppo.imitate import fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import MahjongNet, graph
 from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
@@ -47,7 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     preset: str = "botzone"
     """Of the game's rules."""
     iterations: int | None = None
-    """Updates to make in all; None: until the time is over."""
+    """Updates to make in all, 0: none after the imitation; None: until the time is over."""
     hands: int = 128
     """Hands of the learner for each update."""
     learning_rate: float = 3e-4
@@ -72,6 +72,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Learning rate of the imitation."""
     imitation_entropy: float = 0.0
     """Mean entropy that the imitation leaves at least, in nats."""
+    critic_hands: int = 400
+    """Hands of the rule player, after its imitation, that the critic is fitted to; 0: none."""
     trunk: bool = True
     """Whether PPO changes the trunk, too; else what reads it alone."""
     pool_every: int = 10
@@ -170,6 +172,8 @@ class Training:
 
     def part_done(self) -> float:
         """How much of the training is over, of 1."""
+        if self.options.iterations == 0:
+            return 1.0
         updates = self.progress.iteration / self.options.iterations if self.options.iterations else 0.0
         minutes = self.progress.seconds / (60 * self.run.minutes) if self.run.minutes else 0.0
         return max(updates, minutes)
@@ -189,6 +193,9 @@ class Training:
                     entropy=self.options.imitation_entropy,
                 )
                 self.progress.options["imitation_agreement"] = round(agreed, 4)
+                if self.options.critic_hands:
+                    explained = fit_critic(self.model, self.game, self.options.critic_hands, self.run.seed + 2**41)
+                    self.progress.options["critic_explained_variance"] = round(explained, 4)
             self.pool.add(0, self.model)
         self.progress.seconds = before + time.monotonic() - started
         checkpoint.save(self.run.out, self.progress, self.model, self.optimizer)

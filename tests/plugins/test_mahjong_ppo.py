@@ -1,6 +1,7 @@
 """mahjong-ppo: encoder, network, hidden features that vanish, curriculum, training, and live play of what comes out."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -15,9 +16,9 @@ from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, STATE, encode, masks
-from bothost_mahjong_ppo.imitate import agreement, cooling, imitate
-from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, MahjongNet
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE, encode, masks
+from bothost_mahjong_ppo.imitate import agreement, cooling, fit_critic, imitate, lessons
+from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.reproduce import VARIANTS, MahjongPpoReproduction, final_scores
 from bothost_mahjong_ppo.reproduce import Options as ReproduceOptions
@@ -26,7 +27,14 @@ from bothost_mahjong_ppo.train import PLOTTED, MahjongPpoTrainer, Options
 
 GAME = rules.game("mahjong")
 FOREVER = Budget(deadline=float("inf"))
-TINY = {"iterations": 2, "hands": 4, "checkpoint_every": 1, "pool_every": 1, "ppo": {"epochs": 1, "minibatch": 64}}
+TINY = {
+    "iterations": 2,
+    "hands": 4,
+    "critic_hands": 2,
+    "checkpoint_every": 1,
+    "pool_every": 1,
+    "ppo": {"epochs": 1, "minibatch": 64},
+}
 
 
 def options(**changes):
@@ -123,6 +131,7 @@ def test_live_decisions_do_not_depend_on_what_is_hidden(trained):
 def test_a_network_without_look_ahead_ignores_it_also_when_shipped():
     torch.manual_seed(0)
     net = MahjongNet(look_ahead=False)
+    torch.nn.init.ones_(net.prospect_value.weight)
     observations = torch.rand(3, OBSERVATION)
     changed = observations.clone()
     changed[:, PLAIN : STATE + PROSPECTS] = torch.rand(3, STATE + PROSPECTS - PLAIN)
@@ -181,13 +190,49 @@ def test_what_a_clone_is_sure_of_opens_up_in_the_same_order():
     assert torch.equal(net(observations)[1], before[1])
 
 
+def test_the_critic_is_fitted_to_hands_and_the_policy_stays():
+    torch.manual_seed(0)
+    net = MahjongNet()
+    found = positions(1)
+    observations = torch.from_numpy(observe(found, 0.0, np.random.default_rng(0))[0])
+    logits, before = net(observations)
+    explained = fit_critic(net, GAME, 8, seed=11, chunk=4)
+    after = net(observations)
+    assert torch.equal(after[0], logits) and not torch.equal(after[1], before)
+    taught, _, _, scores = (torch.from_numpy(field) for field in lessons(GAME, 8, 11))
+    with torch.no_grad():
+        assert (scores - net(taught)[1]).square().mean() < 0.95 * scores.square().mean()
+    assert explained < 1.0
+    weights = torch.randn(WIDTH + PROSPECT + 1)
+    net.set_critic(weights)
+    torch.testing.assert_close(net(observations)[1], net.critic_inputs(observations) @ weights, rtol=1e-4, atol=1e-4)
+
+
+def test_the_shipped_critic_knows_what_a_hand_is_worth():
+    net = MahjongNet(oracle=False)
+    net.begin_with(Path(weights.find(MahjongPpo, "champion").path) / "model.safetensors")
+    observations = torch.from_numpy(observe(positions(2), 0.0, np.random.default_rng(0))[0])
+    with torch.no_grad():
+        values = net(observations)[1]
+    worth = net.critic_inputs(observations)[:, WIDTH]
+    assert np.corrcoef(worth.numpy(), values.numpy())[0, 1] > 0.4
+
+
+def test_a_training_may_end_with_its_warm_start(tmp_path):
+    made = MahjongPpoTrainer(options(imitation_hands=2, iterations=0)).train(
+        TrainingRun(out=tmp_path / "run", seed=3), lambda *_: None
+    )
+    lineage = json.loads((tmp_path / "run" / "weights" / "lineage.json").read_text())
+    assert made["updates"] == 0 and np.isfinite(lineage["options"]["critic_explained_variance"])
+
+
 def test_a_trunk_that_does_not_learn_gets_no_gradients():
     net = MahjongNet()
     net.learns_trunk = False
     logits, values = net(torch.rand(2, OBSERVATION))
     torch.autograd.backward(logits.sum() + values.sum())
     learnt = {name.split(".")[0] for name, parameter in net.named_parameters() if parameter.grad is not None}
-    assert learnt == {"policy", "value", "prospect_first", "prospect_context", "prospect_second"}
+    assert learnt == {"policy", "value", *(f"prospect_{part}" for part in ("first", "context", "second", "value"))}
 
 
 def test_training_logs_coefficients_and_targets_and_plots_them(trained):
