@@ -43,10 +43,11 @@ class ActionValueNet(nn.Module):
         self.head_table = nn.Parameter(torch.empty(features, head[0]))
         self.head = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(head))
         self.value = nn.Linear(head[-1], 1)
-        # An encoding has some 80 ones among its inputs: what they add up to has about the deviation of a hidden layer.
-        nn.init.normal_(self.trunk_table, std=80**-0.5)
-        nn.init.normal_(self.head_table, std=80**-0.5)
-        nn.init.normal_(self.value.weight, std=0.01)
+        # An encoding has some 80 ones among its inputs; small sums of theirs, which later layers enlarge, learn faster
+        # than such as have the deviation of a hidden layer from the start.
+        nn.init.normal_(self.trunk_table, std=0.25 * 80**-0.5)
+        nn.init.normal_(self.head_table, std=0.25 * 80**-0.5)
+        nn.init.normal_(self.value.weight, std=0.1)
         nn.init.zeros_(self.value.bias)
         for layer in (*self.trunk, self.join, *self.head):
             assert isinstance(layer, nn.Linear)

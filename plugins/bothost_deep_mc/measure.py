@@ -25,7 +25,7 @@ from bothost_deep_mc.model import Sizes
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Decisions, Round
 
-LARGE = Sizes(trunk=(1024, 512, 384), head=(256, 128))
+LARGE = Sizes(trunk=(896, 512), head=(512, 256))
 """About 1.5 million parameters a role."""
 ROLE = "landlord"
 """Whose networks are compared."""
