@@ -4,8 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# What is imported is compiled then; to compile all 17,000 modules of all extras takes a minute and a half.
-PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 NATIVE := $(shell find bothost/rules/cpp -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,7 +43,7 @@ def python(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy() -> None:
     heavy = ("torch", "pyarrow", "sqlalchemy", "ray", "structlog", "httpx", "starlette", "websockets", "onnxruntime")
     code = f"""
 import sys
@@ -52,12 +51,9 @@ from bothost.cli import main
 assert main(["--help"]) == 0
 print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
 """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = python("-c", code)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stderr.strip() == "[]"
     assert all(noun in done.stdout for noun in cli.NOUNS)
-    assert after.ru_utime - before.ru_utime < 1.0  # about 0.3 s; CPU time, for the machine may be busy
 
 
 def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:
