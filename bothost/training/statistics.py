@@ -27,16 +27,20 @@ def t975(degrees: int) -> float:
     return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
 
 
-def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
-    """Mean of independent values and its 95 % confidence interval (Student's t).
+def mean_half95(values: Sequence[float]) -> tuple[float, float]:
+    """Mean of independent values and half the width of its 95 % confidence interval (Student's t).
 
-    One value has no interval (None); no value raises ValueError.
+    Of one value the latter is not known (NaN); no value raises ValueError.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("no values")
-    mean = float(array.mean())
     if array.size == 1:
-        return mean, None
-    half = t975(array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
-    return mean, (mean - half, mean + half)
+        return float(array[0]), math.nan
+    return float(array.mean()), t975(array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
+
+
+def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """As ``mean_half95``, with the ends of the interval; one value has none (None)."""
+    mean, half = mean_half95(values)
+    return mean, (mean - half, mean + half) if len(values) > 1 else None

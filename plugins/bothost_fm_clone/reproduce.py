@@ -22,7 +22,7 @@ import numpy as np
 
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.errors import UsageError
-from bothost.training.statistics import mean_ci95
+from bothost.training.statistics import mean_half95
 from bothost_fm_clone import compare
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.compare import Learner
@@ -348,13 +348,7 @@ def _means(cells: Sequence[Mapping[str, Any]], figure: str) -> dict[tuple[str, b
     values: dict[tuple[str, bool, int], list[float]] = {}
     for cell in cells:
         values.setdefault((cell["method"], cell["crowd"], cell["games"]), []).append(cell[figure])
-    return {key: _mean(found) for key, found in values.items()}
-
-
-def _mean(values: Sequence[float]) -> tuple[float, float]:
-    """And half its 95 % interval, NaN of one value."""
-    mean, interval = mean_ci95(values)
-    return mean, math.nan if interval is None else interval[1] - mean
+    return {key: mean_half95(found) for key, found in values.items()}
 
 
 def _table(

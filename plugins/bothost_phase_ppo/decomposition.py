@@ -26,7 +26,7 @@ from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import Task
-from bothost.training.statistics import mean_ci95
+from bothost.training.statistics import mean_half95
 from bothost_phase_ppo.compare import Duel, duel
 from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
@@ -172,12 +172,6 @@ class Pair:
         return self._folder / f"{name}-{self.seed}"
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean over seeds and half the width of its 95 % interval; of a single seed the latter is not known: NaN."""
-    middle, within = mean_ci95(values)
-    return middle, math.nan if within is None else within[1] - middle
-
-
 def plot_meetings(meetings: Meetings, path: Path) -> None:
     """Win rates by how much of the budget was spent: means over the seeds with intervals, and every seed."""
     from matplotlib.figure import Figure
@@ -187,7 +181,7 @@ def plot_meetings(meetings: Meetings, path: Path) -> None:
     for axes, (budget, found) in zip(figure.subplots(1, len(meetings), sharey=True), meetings.items(), strict=True):
         for shift, name in zip((-1.0, 0.0, 1.0), Meeting._fields, strict=True):
             rates = _rates(found, name)
-            means = [interval(column) for column in zip(*rates, strict=True)]
+            means = [mean_half95(column) for column in zip(*rates, strict=True)]
             places = [x + shift for x in percent]
             (line,) = axes.plot(places, [rate for rate, _ in means], label=_told(name))
             color = line.get_color()
@@ -218,7 +212,7 @@ def _table(budget: str, found: list[list[Meeting]]) -> ResultTable:
     """Per kind of match: the mean at every part, and every seed at the end."""
 
     def cell(values: Sequence[float]) -> str:
-        rate, half = interval(values)
+        rate, half = mean_half95(values)
         return f"{rate:.3f}" if math.isnan(half) else f"{rate:.3f} ± {half:.3f}"
 
     rows = []

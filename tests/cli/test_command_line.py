@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,6 +55,20 @@ print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
     done = python("-c", code)
     assert done.stderr.strip() == "[]"
     assert all(noun in done.stdout for noun in cli.NOUNS)
+
+
+def test_help_costs_little_more_than_what_it_must_import() -> None:
+    """A ratio of processor times, the least of three each: the machine may be busy, or slow."""
+
+    def least(*argv: str) -> float:
+        times = []
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            assert python(*argv).returncode == 0
+            times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(times)
+
+    assert least("-m", "bothost", "--help") < 2.5 * least("-c", "import numpy, typer, msgspec")  # about 1.5
 
 
 def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:

@@ -19,7 +19,6 @@ from bothost_phase_ppo.decomposition import (
     DecompositionOptions,
     Meeting,
     Pair,
-    interval,
     plot_meetings,
 )
 from bothost_phase_ppo.reproduce import Options, PhasePpoReproduction
@@ -70,13 +69,6 @@ def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begi
         assert 20 <= records[name]["gradient_steps"] <= 24  # of three epochs; a large KL divergence ends an update
     assert records["flat"]["samples"] == records["phases"]["samples"] / 2
     assert pair.train("flat", "flat", iterations=3) == 3
-
-
-def test_intervals_are_those_of_student_over_seeds():
-    rate, half = interval([0.5, 0.6, 0.7])
-    assert rate == pytest.approx(0.6) and half == pytest.approx(4.3027 * 0.1 / math.sqrt(3))
-    assert interval([0.4])[0] == 0.4 and math.isnan(interval([0.4])[1])
-    assert interval([0.0, 1.0] * 20)[1] == pytest.approx(2.0227 * 0.50637 / math.sqrt(40), rel=1e-3)
 
 
 def test_one_seed_is_shown_without_an_interval(tmp_path):

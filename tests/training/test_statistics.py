@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 
 from bothost.sequential import BettingTest
-from bothost.training.statistics import mean_ci95, t975
+from bothost.training.statistics import mean_ci95, mean_half95, t975
 
 
 def test_interval_covers_the_true_mean_as_often_as_it_says():
@@ -19,6 +21,13 @@ def test_interval_covers_the_true_mean_as_often_as_it_says():
 )
 def test_t_quantiles(degrees, quantile):
     assert t975(degrees) == pytest.approx(quantile, abs=2e-4)
+
+
+def test_half_an_interval_is_students_too():
+    mean, half = mean_half95([0.5, 0.6, 0.7])
+    assert mean == pytest.approx(0.6) and half == pytest.approx(4.3027 * 0.1 / math.sqrt(3))
+    assert mean_half95([0.4])[0] == 0.4 and math.isnan(mean_half95([0.4])[1])
+    assert mean_half95([0.0, 1.0] * 20)[1] == pytest.approx(2.0227 * 0.50637 / math.sqrt(40), rel=1e-3)
 
 
 def test_no_value_is_an_error_and_one_value_says_nothing_of_others():
