@@ -123,11 +123,22 @@ def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
 def load_model(file: Path, model: torch.nn.Module) -> None:
     """Give the model the parameters of a safetensors file. Raises ModelError where they are not of this model."""
     try:
-        model.load_state_dict(safetensors.torch.load_file(file))
-    except (OSError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
-        raise ModelError(
-            f"{file} is no model to begin with: {error}", advice="begin from nothing, or with another file"
-        ) from error
+        model.load_state_dict(parameters_of(file))
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise _no_start(file, error) from error
+
+
+def parameters_of(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file by name. Raises ModelError where it is none."""
+    try:
+        return safetensors.torch.load_file(file)
+    except (OSError, safetensors.SafetensorError, ValueError) as error:
+        raise _no_start(file, error) from error
+
+
+def _no_start(file: Path, error: Exception) -> ModelError:
+    advice = "begin from nothing, or with another file"
+    return ModelError(f"{file} is no model to begin with: {error}", advice=advice)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

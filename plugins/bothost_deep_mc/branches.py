@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from bothost.rules import ActionArray, FloatArray, Game, vec_env
-from bothost_deep_mc.encode import CHOICE, INPUTS, ROLES, IntArray
+from bothost_deep_mc.encode import CHOICE, ROLES, IntArray, Seen
 from bothost_deep_mc.selfplay import (
     Bools,
     Chosen,
@@ -33,7 +33,7 @@ def play_round(
     *,
     hands: int,
     seed: int,
-    features: int,
+    seen: Seen,
     expert_share: float = 0.0,
     imitate: bool = False,
     keep_expert: bool = False,
@@ -52,11 +52,11 @@ def play_round(
 
     def begin(rng: np.random.Generator) -> Table:
         env = vec_env(game, hands, seed)
-        seen = {"imitate": imitate, "keep_expert": keep_expert}
-        return Table(env, nets, options, rng, experts=experts, features=features, **seen)
+        kept = {"imitate": imitate, "keep_expert": keep_expert}
+        return Table(env, nets, options, rng, experts=experts, seen=seen, **kept)
 
     table = begin(rng)
-    turns = [Turns(hands, features) for _ in range(branches)]
+    turns = [Turns(hands, seen) for _ in range(branches)]
     script: list[ActionArray] = []
     kept: dict[str, list[Kept]] = {role: [] for role in ROLES}
     while table.going.any():
@@ -77,7 +77,7 @@ def play_round(
         pairs.append(turn.pairs(table.returns, again.returns))
         asked += again.asked
     return Round(
-        _settled(kept, table.returns),
+        _settled(kept, table.returns, 1.0 if imitate else options.trace),
         merged_pairs(pairs),
         hands * (1 + branches),
         asked,
@@ -88,7 +88,7 @@ def play_round(
 class Turns:
     """One decision of each hand to be changed, every one of the hand equally likely."""
 
-    def __init__(self, hands: int, features: int) -> None:
+    def __init__(self, hands: int, seen: Seen) -> None:
         self._seen = np.zeros(hands, np.int64)
         self.step = np.full(hands, -1, np.int64)
         """Of the decision; -1: the hand has none."""
@@ -96,8 +96,8 @@ class Turns:
         """To be played instead."""
         self._role = np.full(hands, -1, np.int8)
         self._seat = np.zeros(hands, np.int8)
-        self._positions = np.zeros((hands, INPUTS), np.uint8)
-        self._moves = np.zeros((hands, 2, features), np.uint8)
+        self._positions = np.zeros((hands, seen.position), np.uint8)
+        self._moves = np.zeros((hands, 2, seen.move), np.uint8)
 
     def consider(self, table: Table, role: str, chosen: Chosen, step: int) -> None:
         """Take some of these decisions in place of earlier ones: a reservoir of one for each hand."""
@@ -161,18 +161,30 @@ def _branch(table: Table, turn: Turns, script: list[ActionArray]) -> None:
         step += 1
 
 
-def _settled(kept: dict[str, list[Kept]], returns: FloatArray) -> dict[str, Decisions]:
+def _settled(kept: dict[str, list[Kept]], returns: FloatArray, trace: float) -> dict[str, Decisions]:
     out = {}
     for role, parts in kept.items():
         if not parts:
             continue
-        rows, seats = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         out[role] = Decisions(
             np.concatenate([part.positions for part in parts]),
             np.concatenate([part.moves for part in parts]),
-            utility(returns[rows, seats], role),
+            np.concatenate(traced(parts, utility(returns, role), trace)),
         )
     return out
+
+
+def traced(parts: Sequence[Kept], ends: FloatArray, trace: float) -> list[FloatArray]:
+    """What each decision of ``parts``, which are in the order of play, led to: λ-returns with λ = ``trace``.
+
+    ``ends`` (hands, seats): utilities of the hands.
+    """
+    later, found = ends.copy(), []
+    for part in reversed(parts):
+        who = part.rows, part.seats
+        found.append(later[who])
+        later[who] = (1.0 - trace) * part.values + trace * later[who]
+    return found[::-1]
 
 
 def merged_decisions(parts: Iterable[Mapping[str, Decisions]]) -> dict[str, Decisions]:
@@ -195,7 +207,7 @@ def merged_pairs(parts: Iterable[Mapping[str, Pairs]]) -> dict[str, Pairs]:
     }
 
 
-def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, features: int) -> tuple[float, float]:
+def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, seen: Seen) -> tuple[float, float]:
     """Wins of the networks' best moves as landlord and as peasants, against the rule player on the same deals."""
     rates = []
     for side in (0, 1):
@@ -207,7 +219,7 @@ def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, features: int) -
             PlayOptions(epsilon=0.0),
             np.random.default_rng(0),
             experts=experts,
-            features=features,
+            seen=seen,
         )
         landlord = np.full(deals, -1)
         while table.going.any():

@@ -11,7 +11,7 @@ import numpy as np
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Reproduction, Request, Table, Trainer
 from bothost.inference import Session, draw
 from bothost.rules import ActionArray, FloatArray, Game, View
-from bothost_deep_mc.encode import CARD_FEATURES, ROLES, VERSION, encode, roles, supports
+from bothost_deep_mc.encode import ROLES, SEEN, VERSION, Seen, encode, roles, supports
 
 GRAPHS = {role: f"{role}.onnx" for role in ROLES}
 """File of each role's network."""
@@ -48,7 +48,9 @@ class DeepMc(Evaluator):
             raise ModelError("deep-mc plays by a model, and there is none", advice="bothost train deep-mc")
         self.sessions = {role: Session(model, encoder_version=VERSION, file=file) for role, file in GRAPHS.items()}
         self.sha256 = model.sha256
-        self.features = self.sessions[ROLES[0]].width("moves")
+        self.seen = Seen(*(self.sessions[ROLES[0]].width(name) for name in ("positions", "moves")))
+        if self.seen not in SEEN:
+            raise ModelError(f"networks that see {self.seen.position} and {self.seen.move} cells are none of deep-mc's")
         self.temperature = options.temperature
 
     @classmethod
@@ -83,8 +85,8 @@ class DeepMc(Evaluator):
         """Values of all legal moves of each view, one inference for each role."""
         if not views:
             return []
-        every = encode(views, legal)
-        moves = every.moves if self.features > CARD_FEATURES else every.moves[:, :CARD_FEATURES]
+        every = encode(views, legal, self.seen.position)
+        moves = every.moves[:, : self.seen.move]
         counts, role_of = np.diff(every.offsets), roles(every.positions)
         owner, values = np.repeat(np.arange(len(views)), counts), np.empty(len(moves), np.float32)
         for number, role in enumerate(ROLES):

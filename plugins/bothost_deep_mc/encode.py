@@ -1,7 +1,8 @@
 """What the networks see: native encoder blocks of Dou Dizhu, all of zeros and ones.
 
-A position is the block ``compact``: card vectors of what the seat knows, hand counts, bombs, its role and the calls. A
-move is the block ``move_cards`` and, with the features "analysis", the block ``move_analysis``: what the move leaves
+A position is the block ``compact``: card vectors of what the seat knows, hand counts, bombs, its role and the calls;
+and with the positions "history" the blocks ``passed`` and ``recent_moves``, which tell what others may not hold. A move
+is the block ``move_cards`` and, with the features "analysis", the block ``move_analysis``: what the move leaves
 behind, and what the rule player thinks of it. ``bothost.rules.game("doudizhu").blocks[name].doc`` describes each cell.
 Training reads the same blocks through ``VecEnv``.
 """
@@ -9,6 +10,7 @@ Training reads the same blocks through ``VecEnv``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,13 +18,17 @@ import numpy.typing as npt
 
 from bothost.rules import ActionArray, FloatArray, Game, VecEnv, View
 
-POSITION, CARDS, ANALYSIS = "compact", "move_cards", "move_analysis"
-"""The blocks."""
+STATE = {"compact": (584,), "passed": (82,), "recent_moves": (15, 54)}
+"""The blocks of a position with their shapes, in the order of its cells."""
+CARDS, ANALYSIS = "move_cards", "move_analysis"
+"""The blocks of a move."""
 VERSION = 1
-"""Version of all three that the models here are made for; others are refused."""
+"""Version of all of them that the models here are made for; others are refused."""
+Positions = Literal["now", "history"]
 Features = Literal["cards", "analysis"]
 
-INPUTS = 584
+NOW, INPUTS = 584, 1476
+"""Cells of a position: those of the block ``compact``, and all."""
 CARD_FEATURES, FEATURES = 60, 202
 """Cells of a move: those of its cards, and all."""
 CHOICE = FEATURES - 1
@@ -39,9 +45,9 @@ class Candidates(NamedTuple):
     """Positions with all their legal moves."""
 
     positions: FloatArray
-    """(n, 584)."""
+    """(n, 584), or (n, 1476) with history."""
     moves: FloatArray
-    """(m, 202)."""
+    """(m, 202), or (m, 60) without analysis."""
     offsets: IntArray
     """(n + 1,): position i has the moves ``offsets[i]`` to ``offsets[i + 1]``."""
 
@@ -49,32 +55,52 @@ class Candidates(NamedTuple):
 def supports(game: Game) -> bool:
     """Whether the game has the blocks that the models here are made for."""
     blocks = game.blocks
-    return all(name in blocks and blocks[name].version == VERSION for name in (POSITION, CARDS, ANALYSIS))
+    return all(name in blocks and blocks[name].version == VERSION for name in (*STATE, CARDS, ANALYSIS))
 
 
-def width(features: Features) -> int:
-    """Cells of a move that a network with these features sees, the first ones."""
-    return CARD_FEATURES if features == "cards" else FEATURES
+class Seen(NamedTuple):
+    """How much a network sees: the first cells."""
+
+    position: int
+    move: int
 
 
-def encode(views: Sequence[View], legal: Sequence[ActionArray]) -> Candidates:
-    """Positions of the seats that are asked, with all their legal moves."""
+SEEN = frozenset(Seen(*cells) for cells in product((NOW, INPUTS), (CARD_FEATURES, FEATURES)))
+"""All that networks can be made for."""
+
+
+def seen(positions: Positions, features: Features) -> Seen:
+    """How much a network sees that is made for these."""
+    return Seen(NOW if positions == "now" else INPUTS, CARD_FEATURES if features == "cards" else FEATURES)
+
+
+def state_blocks(inputs: int) -> list[str]:
+    """The blocks of positions with so many cells."""
+    return [*STATE] if inputs > NOW else ["compact"]
+
+
+def encode(views: Sequence[View], legal: Sequence[ActionArray], inputs: int = INPUTS) -> Candidates:
+    """Positions of the seats that are asked, with ``inputs`` cells, and all their legal moves."""
     offsets = np.cumsum([0, *map(len, legal)])
-    positions, moves = np.empty((len(views), INPUTS), np.float32), np.empty((offsets[-1], FEATURES), np.float32)
+    positions, moves = np.empty((len(views), inputs), np.float32), np.empty((offsets[-1], FEATURES), np.float32)
     for i, (view, actions) in enumerate(zip(views, legal, strict=True)):
-        view.encode(POSITION, positions[i])
+        positions[i] = np.concatenate([view.encode(block).ravel() for block in state_blocks(inputs)])
         part = moves[offsets[i] : offsets[i + 1]]
         part[:, :CARD_FEATURES] = view.encode_actions(CARDS, actions)
         part[:, CARD_FEATURES:] = view.encode_actions(ANALYSIS, actions)
     return Candidates(positions, moves, offsets)
 
 
-def encode_rows(env: VecEnv, rows: IntArray, *, analysis: bool) -> Candidates:
-    """The positions of some environments; without ``analysis`` moves have their cards alone (m, 60)."""
+def encode_rows(env: VecEnv, rows: IntArray, *, analysis: bool, inputs: int = INPUTS) -> Candidates:
+    """The positions of some environments, with ``inputs`` cells; without ``analysis`` moves have their cards alone
+    (m, 60)."""
     counts = env.legal_offsets[rows + 1] - env.legal_offsets[rows]
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    positions = np.empty((len(rows), INPUTS), np.float32)
-    env.encode(POSITION, positions, rows)
+    parts = []
+    for block in state_blocks(inputs):
+        parts.append(np.empty((len(rows), *STATE[block]), np.float32))
+        env.encode(block, parts[-1], rows)
+    positions = np.concatenate([part.reshape(len(rows), -1) for part in parts], axis=1)
     cards = np.empty((offsets[-1], CARD_FEATURES), np.float32)
     env.encode_actions(CARDS, cards, rows)
     if not analysis:

@@ -22,7 +22,7 @@ from bothost.training.action_values import NativeActionValues
 from bothost.training.distributed import shares
 from bothost.training.processes import Answer, Process, Processes, Runner, processes_of, taken
 from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
-from bothost_deep_mc.encode import ROLES, width
+from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.model import DeepMcNet, Sizes
 from bothost_deep_mc.selfplay import Nets, PlayOptions, Round
 
@@ -76,7 +76,7 @@ def play(order: Order, nets: Nets, setup: Setup) -> Round:
             setup.play,
             hands=hands,
             seed=seed,
-            features=width(setup.sizes.features),
+            seen=setup.sizes.seen,
             expert_share=order.expert_share,
             imitate=order.imitate,
             keep_expert=order.keep_expert,

@@ -12,7 +12,7 @@ import numpy as np
 
 from bothost import LoggedStep, Trajectory
 from bothost.rules import ActionArray, Game, View, search
-from bothost_deep_mc.encode import ROLES, Candidates, encode, roles
+from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, utility
 
 SEARCH = {"playout": "rule", "others": "policy", "widening": 1.0}
@@ -26,21 +26,21 @@ class Lesson(NamedTuple):
     seat: int
     position: Bits
     moves: Bits
-    """(2 + others, features): the move played, the expert's, and others."""
+    """(2 + others, cells): the move played, the expert's, and others."""
 
 
 def lesson(
-    candidates: Candidates, seat: int, played: int, expert: int, others: int, features: int, rng: np.random.Generator
+    candidates: Candidates, seat: int, played: int, expert: int, others: int, seen: Seen, rng: np.random.Generator
 ) -> Lesson:
     """Of one position; ``played`` and ``expert`` are indices into its moves."""
     rows = [played, expert, *rng.integers(len(candidates.moves), size=others)]
-    moves = candidates.moves[rows][:, :features].astype(np.uint8)
+    moves = candidates.moves[rows][:, : seen.move].astype(np.uint8)
     role = ROLES[int(roles(candidates.positions)[0])]
     return Lesson(role, seat, candidates.positions[0].astype(np.uint8), moves)
 
 
 def searched(
-    game: Game, nets: Nets, hands: int, iterations: int, *, others: int, features: int, seed: int
+    game: Game, nets: Nets, hands: int, iterations: int, *, others: int, seen: Seen, seed: int
 ) -> dict[str, Decisions]:
     """One decision of each of ``hands`` hands of the networks' own play, as a search of ``iterations`` decides it."""
     rng = np.random.default_rng([seed, 2])
@@ -54,8 +54,8 @@ def searched(
             best = 0
             if len(legal) > 1:
                 view = state.view(seat)
-                asked = encode([view], [legal])
-                best = _best(nets, asked, features)
+                asked = encode([view], [legal], seen.position)
+                best = _best(nets, asked, seen)
                 if view.phase == "play":
                     kept.append((seat, view, asked, best))
             state.apply(seat, int(legal[best]))
@@ -63,7 +63,7 @@ def searched(
             continue
         seat, view, asked, best = kept[int(rng.integers(len(kept)))]
         expert = int(np.searchsorted(view.legal(), by_search(view, iterations, seed + hand)))
-        found.append((lesson(asked, seat, best, expert, others, features, rng), state.returns[seat]))
+        found.append((lesson(asked, seat, best, expert, others, seen, rng), state.returns[seat]))
     return _gathered(found)
 
 
@@ -74,7 +74,7 @@ def by_search(view: View, iterations: int, seed: int) -> int:
     return max(tree.root_actions, key=lambda found: (found[1], found[2]))[0]
 
 
-def logged(trajectories: Iterable[Trajectory], *, others: int, features: int, seed: int) -> dict[str, Decisions]:
+def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed: int) -> dict[str, Decisions]:
     """All decisions among several moves of logged hands of Dou Dizhu, each the expert's own.
 
     Fallbacks, and hands whose views this encoder cannot read, are left out.
@@ -87,19 +87,19 @@ def logged(trajectories: Iterable[Trajectory], *, others: int, features: int, se
         base = float(hand.game.rules.get("base", 1))
         for step in hand.steps:
             if step.own and len(step.legal) > 1:
-                found.append((_of_step(step, hand.seat, others, features, rng), hand.scores[hand.seat] / base))
+                found.append((_of_step(step, hand.seat, others, seen, rng), hand.scores[hand.seat] / base))
     return _gathered(found)
 
 
-def _of_step(step: LoggedStep, seat: int, others: int, features: int, rng: np.random.Generator) -> Lesson:
+def _of_step(step: LoggedStep, seat: int, others: int, seen: Seen, rng: np.random.Generator) -> Lesson:
     legal: ActionArray = step.legal
     played = int(np.searchsorted(legal, step.action))
-    return lesson(encode([step.view], [legal]), seat, played, played, others, features, rng)
+    return lesson(encode([step.view], [legal], seen.position), seat, played, played, others, seen, rng)
 
 
-def _best(nets: Nets, asked: Candidates, features: int) -> int:
+def _best(nets: Nets, asked: Candidates, seen: Seen) -> int:
     net = nets[ROLES[int(roles(asked.positions)[0])]]
-    return int(net.evaluate(asked.positions, np.ascontiguousarray(asked.moves[:, :features]), asked.offsets).argmax())
+    return int(net.evaluate(asked.positions, np.ascontiguousarray(asked.moves[:, : seen.move]), asked.offsets).argmax())
 
 
 def _gathered(found: Iterable[tuple[Lesson, float]]) -> dict[str, Decisions]:

@@ -73,7 +73,7 @@ class Learner:
             options.searched_hands,
             options.search_iterations,
             others=options.play.others,
-            features=options.features,
+            seen=options.seen,
             seed=seed,
         )
 

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from bothost.rules import game
 from bothost_deep_mc.branches import play_round
-from bothost_deep_mc.encode import FEATURES, INPUTS
+from bothost_deep_mc.encode import FEATURES, NOW
 from bothost_deep_mc.engine import PRESET
 from bothost_deep_mc.learn import Learner
 from bothost_deep_mc.model import Sizes
@@ -72,7 +72,7 @@ def _round(learner: Learner, hands: int, seed: int, *, imitate: bool = False, ke
         learner.options.play,
         hands=hands,
         seed=seed,
-        features=learner.options.features,
+        seen=learner.options.seen,
         imitate=imitate,
         keep_expert=keep_expert,
     )
@@ -110,7 +110,7 @@ def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
     split = learner.nets[ROLE]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        whole = Monolithic(INPUTS + FEATURES, sum(p.numel() for p in split.net.parameters()))
+        whole = Monolithic(NOW + FEATURES, sum(p.numel() for p in split.net.parameters()))
     optimizers = [torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-5) for net in (split.net, whole)]
 
     def inputs(rows: slice) -> tuple[Any, Any, torch.Tensor]:

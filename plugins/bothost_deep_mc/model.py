@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
 
 import msgspec
 import onnx
@@ -10,13 +13,18 @@ import torch
 from onnx import TensorProto, helper
 from torch import nn
 
+from bothost.errors import ModelError
+from bothost.training import checkpoint
 from bothost.training.action_values import ActionValueNet
-from bothost_deep_mc.encode import INPUTS, ROLES, Features, width
+from bothost_deep_mc.encode import ROLES, Features, Positions, Seen, seen
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the networks are made of."""
 
+    positions: Positions = "now"
+    """What a position's encoding holds: what lies on the table "now", or also its "history": what the others passed on,
+    and the last 15 moves."""
     features: Features = "analysis"
     """What a move's encoding holds: its "cards" alone, or also an "analysis" of it by the rules and the rule player."""
     trunk: tuple[int, ...] = (512, 256)
@@ -31,6 +39,11 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         parts = (self.trunk, self.head, self.bidder_trunk, self.bidder_head)
         if not all(part and all(0 < size <= 8192 and size % 16 == 0 for size in part) for part in parts):
             raise ValueError("widths must be multiples of 16, at most 8192")
+
+    @property
+    def seen(self) -> Seen:
+        """How much of a position and of a move the networks see."""
+        return seen(self.positions, self.features)
 
 
 class DeepMcNet(nn.Module):
@@ -48,13 +61,70 @@ class DeepMcNet(nn.Module):
         bids = role == "bidder"
         trunk: Sequence[int] = self.sizes.bidder_trunk if bids else self.sizes.trunk
         head: Sequence[int] = self.sizes.bidder_head if bids else self.sizes.head
-        return ActionValueNet(INPUTS, width(self.sizes.features), trunk, head)
+        return ActionValueNet(*self.sizes.seen, trunk, head)
 
     def of(self, role: str) -> ActionValueNet:
         """The network of a role."""
         net = self.by_role[role]
         assert isinstance(net, ActionValueNet)
         return net
+
+
+def sizes_of(file: Path) -> Sizes:
+    """Of the networks whose parameters a safetensors file holds. Raises ModelError where it holds none."""
+    shapes = {name: tensor.shape for name, tensor in checkpoint.parameters_of(file).items()}
+
+    def widths(role: str, part: str) -> tuple[int, ...]:
+        name, layers = f"by_role.{role}.{part}", itertools.count()
+        found = [shapes[f"{name}_table"][1]]
+        while (layer := f"{name}.{next(layers)}.weight") in shapes:
+            found.append(shapes[layer][0])
+        return tuple(found)
+
+    try:
+        role = ROLES[0]
+        inputs, features = (shapes[f"by_role.{role}.{part}_table"][0] for part in ("trunk", "head"))
+        known = {seen(p, f): (p, f) for p, f in itertools.product(get_args(Positions), get_args(Features))}
+        positions, kinds = known[Seen(inputs, features)]
+        return Sizes(
+            positions=positions,
+            features=kinds,
+            trunk=widths(role, "trunk"),
+            head=widths(role, "head"),
+            bidder_trunk=widths("bidder", "trunk"),
+            bidder_head=widths("bidder", "head"),
+        )
+    except (KeyError, ValueError) as error:
+        raise ModelError(f"{file} holds no networks of deep-mc", advice="begin with another file") from error
+
+
+def begin_with(file: Path, model: DeepMcNet) -> None:
+    """Give the networks the parameters of a safetensors file, which may be of smaller ones with as many layers: what
+    is more in the larger ones keeps its own parameters, but nothing is made of it, so that the values are the same.
+
+    Raises ModelError where they are of larger or of other ones. Source: Chen, Goodfellow and Shlens, Net2Net (2016),
+    whose wider layers compute the same; theirs by copied units, these by units without effect.
+    """
+    smaller, larger = checkpoint.parameters_of(file), model.state_dict()
+    if smaller.keys() != larger.keys() or any(
+        part.dim() != larger[name].dim() or any(a > b for a, b in zip(part.shape, larger[name].shape, strict=True))
+        for name, part in smaller.items()
+    ):
+        raise ModelError(
+            f"the networks of {file} do not fit into these", advice="give the same number of layers, none narrower"
+        )
+    for name, part in smaller.items():
+        whole = larger[name]
+        rows = part.shape[0]
+        if part.dim() == 1:
+            whole[:rows] = part
+            continue
+        columns = part.shape[1]
+        if name.endswith("_table"):  # inputs, units
+            whole[rows:, :columns] = 0.0
+        else:  # units, inputs
+            whole[:rows, columns:] = 0.0
+        whole[:rows, :columns] = part
 
 
 def seeded(sizes: Sizes, seed: int) -> DeepMcNet:

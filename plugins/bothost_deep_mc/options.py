@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bothost_deep_mc.encode import width
+from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes
 from bothost_deep_mc.selfplay import PlayOptions
@@ -34,6 +34,9 @@ SHARES = ("bidding_share", "imitation", "expert_share")
 class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the training."""
 
+    start: str = ""
+    """File of parameters to begin with, a version's model.safetensors; its networks may be smaller than these. Empty:
+    begin from nothing."""
     iterations: int | None = None
     """Rounds to play in all; None: until the time is over."""
     hands: int = 1024
@@ -111,6 +114,6 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Order(seeds, hands, self.expert_share, imitate, keep_expert, self.branches)
 
     @property
-    def features(self) -> int:
-        """Cells of a move that the networks see."""
-        return width(self.sizes.features)
+    def seen(self) -> Seen:
+        """How much of a position and of a move the networks see."""
+        return self.sizes.seen

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bothost.rules import ActionArray, FloatArray, VecEnv
 from bothost.training.action_values import NativeActionValues
-from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, encode_rows, roles
+from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, Seen, encode_rows, roles
 
 Bits = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
@@ -36,10 +36,15 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Moves of each position kept beside the one played, drawn evenly: what the regularizer is averaged over."""
     temperature: float = 0.1
     """Of the choice among the other moves of a branch: weights are exp(value / temperature)."""
+    trace: float = 1.0
+    """λ of the returns: 1 for Monte-Carlo returns; less lets the values of the same seat's later moves stand in for
+    part of what came of them (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12), which is less noisy."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon <= 1.0:
             raise ValueError("play.epsilon must be within 0 and 1")
+        if not 0.0 <= self.trace <= 1.0:
+            raise ValueError("play.trace must be within 0 and 1")
         if self.others < 0 or not self.temperature > 0.0:
             raise ValueError("play.temperature must be positive, and play.others not negative")
 
@@ -48,9 +53,9 @@ class Decisions(NamedTuple):
     """What one network's decisions were worth."""
 
     positions: Bits
-    """(n, 584)."""
+    """(n, inputs)."""
     moves: Bits
-    """(n, k, features): the move played, the expert's, and others; the move played alone without an expert."""
+    """(n, k, cells): the move played, the expert's, and others; the move played alone without an expert."""
     returns: FloatArray
     """(n,): utility of the side that moved."""
 
@@ -63,9 +68,9 @@ class Pairs(NamedTuple):
     """Two moves of one position, each played out in the same deal."""
 
     positions: Bits
-    """(n, 584)."""
+    """(n, inputs)."""
     moves: Bits
-    """(n, 2, features)."""
+    """(n, 2, cells)."""
     returns: FloatArray
     """(n, 2)."""
 
@@ -106,6 +111,8 @@ class Kept(NamedTuple):
     seats: npt.NDArray[np.int8]
     positions: Bits
     moves: Bits
+    values: FloatArray
+    """(n,): of the moves played."""
 
 
 def first_of(flags: Bools, offsets: IntArray) -> IntArray:
@@ -133,15 +140,15 @@ class Table:
         experts: Bools,
         imitate: bool = False,
         keep_expert: bool = False,
-        features: int,
+        seen: Seen,
     ) -> None:
         """``experts`` (n, 2): in which hands the landlord's side, and the peasants', play the expert's moves.
 
-        ``imitate``: keep the expert's decisions too. ``keep_expert``: keep what the regularizer needs. ``features``:
-        how many cells of a move the networks see.
+        ``imitate``: keep the expert's decisions too. ``keep_expert``: keep what the regularizer needs. ``seen``: how
+        much the networks see.
         """
         self.env, self.nets, self.options, self.rng = env, nets, options, rng
-        self.experts, self.imitate, self.keep_expert, self.features = experts, imitate, keep_expert, features
+        self.experts, self.imitate, self.keep_expert, self.seen = experts, imitate, keep_expert, seen
         self.going = np.ones(env.n, np.bool_)
         self.returns = np.zeros((env.n, 3), np.float32)
         self.asked = 0
@@ -164,8 +171,8 @@ class Table:
         if not len(rows):
             return []
         self.asked += len(rows)
-        analysis = self.keep_expert or bool(self.experts.any()) or self.features > CHOICE
-        every = encode_rows(self.env, rows, analysis=analysis)
+        analysis = self.keep_expert or bool(self.experts.any()) or self.seen.move > CHOICE
+        every = encode_rows(self.env, rows, analysis=analysis, inputs=self.seen.position)
         found = []
         role_of = roles(every.positions)
         owner = np.repeat(role_of, np.diff(every.offsets))
@@ -191,7 +198,7 @@ class Table:
             own = ~self.experts[rows].all(axis=1)
         values = np.zeros(len(part.moves), np.float32)
         if own.any():
-            seen = np.ascontiguousarray(part.moves[:, : self.features])
+            seen = np.ascontiguousarray(part.moves[:, : self.seen.move])
             values = self.nets[role].evaluate(part.positions, seen, part.offsets)
         played = best_of(values, part.offsets)
         if part.moves.shape[1] > CHOICE:
@@ -215,8 +222,9 @@ class Table:
             kept.append(first_of(part.moves[:, CHOICE] == 1, part.offsets)[learnt])
             for _ in range(self.options.others):
                 kept.append(begin + (self.rng.random(len(learnt)) * counts).astype(np.int64))
-        moves = part.moves[np.stack(kept, axis=1)][:, :, : self.features]
-        return Kept(rows, self.env.seat[rows].copy(), _bits(part.positions[learnt]), _bits(moves))
+        moves = part.moves[np.stack(kept, axis=1)][:, :, : self.seen.move]
+        values = decided.values[decided.played[learnt]]
+        return Kept(rows, self.env.seat[rows].copy(), _bits(part.positions[learnt]), _bits(moves), values)
 
 
 def _bits(x: FloatArray) -> Bits:

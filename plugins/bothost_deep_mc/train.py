@@ -30,7 +30,7 @@ from bothost_deep_mc.encode import ROLES, VERSION
 from bothost_deep_mc.engine import PRESET, Engine, Setup
 from bothost_deep_mc.experts import logged, some
 from bothost_deep_mc.learn import Learner, Lessons
-from bothost_deep_mc.model import DeepMcNet, graph
+from bothost_deep_mc.model import DeepMcNet, begin_with, graph, sizes_of
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Decisions
 
@@ -51,8 +51,10 @@ class DeepMcTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        progress = Training(self.options, run).train(report)
-        levels = publish(run, progress, self.options)
+        options: Options = self.options
+        start = Path(options.start) if options.start else None
+        progress = Training(options, run, start=start).train(report)
+        levels = publish(run, progress, options)
         return {
             "out": str(run.out),
             "rounds": progress.iteration,
@@ -71,12 +73,15 @@ class DeepMcTrainer(Trainer):
         options: Options = self.options
         if run.minutes is None and options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        given = {"others": options.play.others, "features": options.features, "seed": run.seed}
-        hands = logged(games.trajectories("train"), **given)
+        trajectories = games.trajectories("train")
+        hands = logged(trajectories, others=options.play.others, seen=options.seen, seed=run.seed)
         if not hands:
             raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
         count = round(options.logged_share * options.hands * DECISIONS_PER_HAND)
-        first = None if start is None or start.path is None else Path(start.path) / WEIGHTS
+        first = None
+        if start is not None and start.path is not None:
+            first = Path(start.path) / WEIGHTS
+            options = msgspec.structs.replace(options, sizes=sizes_of(first))
         more = (lambda rng: some(hands, count, rng)) if count else None
         progress = Training(options, run, start=first, more=more).train(report)
         levels = publish(run, progress, msgspec.structs.replace(options, levels=(1.0,)))
@@ -117,7 +122,7 @@ class Training:
         self.pool.forget_after(done)
         if done == 0:
             if start is not None:
-                checkpoint.load_model(start, self.learner.model)
+                begin_with(start, self.learner.model)
             self.pool.add(0, self.learner.model)
         self.learner.load()
         last = read_until(run.out / FILE, done)[-1] if done else {}
@@ -188,8 +193,8 @@ class Training:
         }
 
     def _evaluate(self, seed: int) -> dict[str, float]:
-        deals, features = self.options.evaluation_deals, self.options.features
-        landlord, peasants = win_rates(self.table, self.learner.nets, deals=deals, seed=seed, features=features)
+        deals, seen = self.options.evaluation_deals, self.options.seen
+        landlord, peasants = win_rates(self.table, self.learner.nets, deals=deals, seed=seed, seen=seen)
         self.win_rate = (landlord + peasants) / 2
         return {"landlord": landlord, "peasants": peasants}
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bothost import Budget, ModelError, Request, Table, rules
+from bothost.inference import Session
 from bothost.plugins import weights
 from bothost_deep_mc.decide import DeepMc, PlayOptions
 from bothost_deep_mc.encode import ROLES, encode, roles
@@ -41,6 +42,12 @@ def test_levels_come_with_verified_files_and_the_champion_is_the_last():
     assert len({model.sha256 for model in models}) == len(DeepMc.levels)
     assert weights.find(DeepMc, "champion").sha256 == models[-1].sha256
     assert set(models[0].files) == {"model.safetensors", *(f"{role}.onnx" for role in ROLES)}
+
+
+def test_networks_of_other_widths_are_refused(monkeypatch):
+    monkeypatch.setattr(Session, "width", lambda session, name: 600)
+    with pytest.raises(ModelError, match="600"):
+        DeepMc(PlayOptions(), weights.find(DeepMc, "champion"))
 
 
 def test_every_rule_set_is_played_and_every_role():

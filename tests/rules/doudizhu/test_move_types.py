@@ -1,4 +1,4 @@
-"""The block ``move_types`` against what the rules and hand-made positions say."""
+"""The blocks ``move_types`` and ``passed`` against what the rules and hand-made positions say."""
 
 import numpy as np
 import pytest
@@ -82,19 +82,41 @@ def test_a_solo_let_pass_counts_and_a_pair_only_with_two_cards_left():
     assert let_pass(state, 0, 1) == ("", "", "", "")
 
 
+def let_enemies_play(state, seat, neighbour):
+    """(solo, pair, three) as ranks, "" for none."""
+    row = np.split(state.view(seat).encode("passed"), 2)[(neighbour - seat) % 3 - 1]
+    return tuple("".join(RANKS[i] for i in np.flatnonzero(part)) for part in np.split(row, [15, 28]))
+
+
+def test_only_what_an_enemy_played_tells_what_a_seat_lacks():
+    hands = ["33334444555566667", "77788889999TTTTJJ", "JJQQQQKKKKAAAA222"]
+    state = GAME.state_from_deal({"hands": hands, "bottom": "2BR", "first": 0})
+    for move in ("7", "8", "pass", "pass", "99", "pass", "pass"):
+        state.apply(state.to_act[0], GAME.parse(move))
+    assert let_enemies_play(state, 1, 2) == ("", "", "")  # a peasant let the other one play
+    assert let_enemies_play(state, 1, 0) == let_enemies_play(state, 2, 0) == ("8", "9", "")
+    assert let_enemies_play(state, 0, 1) == ("", "", "")
+
+
 class Passes:
     """What every seat let pass, kept move by move."""
 
     def __init__(self):
         self.held = [20, 17, 17]
-        self.last = None
+        self.last = self.by = None
         self.lowest = {}
+        self.of_enemies = {}
 
     def apply(self, seat, action):
         if action:
             self.held[seat] -= len(doudizhu.move(action).cards)
-            self.last = doudizhu.move(action)
+            self.last, self.by = doudizhu.move(action), seat
             return
+        if 0 in (seat, self.by):  # the landlord is seat 0
+            for column, kinds in enumerate(THREE_KINDS):
+                if self.last.kind in kinds:
+                    key = seat, column
+                    self.of_enemies[key] = min(self.of_enemies.get(key, 99), self.last.rank)
         for column, (kind, cards) in enumerate(COLUMNS):
             if self.last.kind == kind and cards in (None, self.held[seat]):
                 self.lowest[seat, column] = min(self.lowest.get((seat, column), 99), self.last.rank)
@@ -102,13 +124,17 @@ class Passes:
     def of(self, seat):
         return tuple(RANKS[self.lowest[seat, n]] if (seat, n) in self.lowest else "" for n in range(4))
 
+    def of_enemies_by(self, seat):
+        return tuple(RANKS[self.of_enemies[seat, n]] if (seat, n) in self.of_enemies else "" for n in range(3))
+
 
 COLUMNS = (("solo", None), ("solo", 1), ("pair", 2), ("trio", 3))
+THREE_KINDS = (("solo",), ("pair",), ("trio", "trio_solo", "trio_pair"))
 
 
 def test_all_that_neighbours_let_pass_is_remembered():
     rng = np.random.default_rng(0)
-    seen = set()
+    seen, enemies = set(), set()
     for seed in range(150):
         state, passes = GAME.new_state(seed), Passes()
         while True:
@@ -119,7 +145,10 @@ def test_all_that_neighbours_let_pass_is_remembered():
             if state.terminal:
                 break
             seen |= {column for _, column in passes.lowest}
+            enemies |= {*passes.of_enemies}
             for watcher in range(3):
                 for other in ((watcher + 1) % 3, (watcher + 2) % 3):
                     assert let_pass(state, watcher, other) == passes.of(other)
+                    assert let_enemies_play(state, watcher, other) == passes.of_enemies_by(other)
     assert seen == {0, 1, 2, 3}
+    assert enemies == {(seat, column) for seat in range(3) for column in range(3)}

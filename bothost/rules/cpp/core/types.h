@@ -1,5 +1,6 @@
 // Vocabulary shared by every game.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -29,5 +30,13 @@ struct InvalidInput : std::invalid_argument {
 struct IllegalAction : InvalidInput {
   using InvalidInput::InvalidInput;
 };
+
+/// Throws InvalidInput with this reason unless it holds.
+inline void require(bool holds, const char* why) {
+  if (!holds) throw InvalidInput(why);
+}
+
+/// A number that is not negative, such as a seat's, as an index.
+constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace bothost

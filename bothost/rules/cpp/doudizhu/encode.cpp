@@ -17,7 +17,8 @@ enum BlockIndex {
   kMoveCards,
   kOthers,
   kMoveTypesBlock,
-  kMoveAnalysisBlock
+  kMoveAnalysisBlock,
+  kPassedBlock
 };
 
 constexpr int kSide = 15, kPlane = kSide * kSide, kNumPlanes = 29, kRecentPlanes = 18;
@@ -25,7 +26,6 @@ constexpr int kCandidatePlane = 2, kFirstRecentPlane = 11;
 constexpr int kRecentMoves = 15;
 constexpr int kCompactSize = 9 * kCardVector + 3 * 20 + 15 + 4 + 3 * 6 + 1;
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
 Seat relative(Seat s, int k) { return static_cast<Seat>((s + k) % 3); }
 
 /// Row of a move's type among rows 4..13 of the plane, or -1 for a pass. Wings and fours with two count as
@@ -226,6 +226,12 @@ const std::vector<Block>& encoder_blocks() {
        "whether no enemy can beat it, as far as the unseen cards tell (1); whether the rule player likes "
        "another move better by 1, 3, 6, 12, 24, 48, 96, 192 half points (8); whether it wins for certain by "
        "the rule player's reckoning (1); whether it is the rule player's choice (1)."},
+      {"passed",
+       {kPassed},
+       1,
+       Block::Of::view,
+       "0 or 1. For next and previous: rank of the smallest solo of an enemy that it passed on (15), of the "
+       "smallest pair (13), of the smallest trio, alone or with cards (13)."},
   };
   return blocks;
 }
@@ -234,6 +240,7 @@ void encode(const View& view, int block, float* out) {
   if (block == kPlanes) return planes(view, out);
   if (block == kCompact) return compact(view, out);
   if (block == kMoveTypesBlock) return move_type_features(view, out);
+  if (block == kPassedBlock) return passed(view, out);
   recent_moves(view, out);
 }
 

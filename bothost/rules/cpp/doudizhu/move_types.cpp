@@ -5,8 +5,6 @@
 namespace bothost::doudizhu {
 namespace {
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
-
 /// An abstract move: the cards that it needs, and its kickers.
 struct Type {
   Cards body = 0;
@@ -70,37 +68,67 @@ bool makes(const Type& t, Cards cards) {
   return kickers >= t.solos;
 }
 
+/// Calls visit(by, beaten, held) for each move that the seat passed on, from the newest backwards: who had
+/// made it, and how many cards the seat held.
+template <class Visit>
+void each_pass(const Public& p, Seat seat, Visit visit) {
+  int held = p.counts[at(seat)];
+  // `last` before a move is the newest play before it, unless two passed.
+  for (int i = p.size - 1; i >= p.calls; --i) {
+    const Action action = p.history[at(i)];
+    if (p.seat_of(i) != seat) continue;
+    held += size_of(Universe::get()[action].cards);
+    if (action != kPass) continue;
+    int before = i - 1;
+    while (before >= p.calls && p.history[at(before)] == kPass) --before;
+    if (before < p.calls) continue;  // the history does not reach back to it
+    visit(p.seat_of(before), Universe::get()[p.history[at(before)]], held);
+  }
+}
+
+/// Smallest ranks of several kinds.
+template <std::size_t N>
+struct Smallest {
+  std::array<int, N> rank;
+  Smallest() { rank.fill(kRanks); }
+  void note(std::size_t which, const Move& m) {
+    rank[which] = std::min(rank[which], static_cast<int>(m.rank));
+  }
+  /// One hot each, where its cells begin; none for a kind that was never noted.
+  void write(const std::array<int, N>& starts, float* out) const {
+    for (std::size_t which = 0; which < N; ++which)
+      if (rank[which] < kRanks) out[starts[which] + rank[which]] = 1;
+  }
+};
+
 /// What the seat let pass, smallest first: a solo, a solo with one card left, a pair with two, a trio with
 /// three.
 void let_pass(const Public& p, Seat seat, float* out) {
-  std::array<int, 4> smallest{kRanks, kRanks, kRanks, kRanks};
-  int held = p.counts[at(seat)];
-  // From the newest move backwards: `last` before a move is the newest play before it, unless two passed.
-  for (int i = p.size - 1; i >= p.calls; --i) {
-    const Seat by = p.seat_of(i);
-    const Action action = p.history[static_cast<std::size_t>(i)];
-    const Move& m = Universe::get()[action];
-    if (by == seat) held += size_of(m.cards);
-    if (by != seat || action != kPass) continue;
-    int before = i - 1;
-    while (before >= p.calls && p.history[static_cast<std::size_t>(before)] == kPass) --before;
-    if (before < p.calls) continue;  // the history does not reach back to it
-    const Move& beaten = Universe::get()[p.history[static_cast<std::size_t>(before)]];
-    const auto note = [&](std::size_t which) {
-      smallest[which] = std::min(smallest[which], static_cast<int>(beaten.rank));
-    };
+  Smallest<4> smallest;
+  each_pass(p, seat, [&](Seat, const Move& beaten, int held) {
     if (beaten.kind == Kind::solo) {
-      note(0);
-      if (held == 1) note(1);
+      smallest.note(0, beaten);
+      if (held == 1) smallest.note(1, beaten);
     } else if (beaten.kind == Kind::pair && held == 2) {
-      note(2);
+      smallest.note(2, beaten);
     } else if (beaten.kind == Kind::trio && held == 3) {
-      note(3);
+      smallest.note(3, beaten);
     }
-  }
-  constexpr std::array<int, 4> kStart = {0, kRanks, 2 * kRanks, 2 * kRanks + 13};
-  for (std::size_t which = 0; which < 4; ++which)
-    if (smallest[which] < kRanks) out[kStart[which] + smallest[which]] = 1;
+  });
+  smallest.write({0, kRanks, 2 * kRanks, 2 * kRanks + 13}, out);
+}
+
+/// What the seat let an enemy play, smallest first: a solo, a pair, three with or without cards.
+void let_enemies_play(const Public& p, Seat seat, float* out) {
+  Smallest<3> smallest;
+  each_pass(p, seat, [&](Seat by, const Move& beaten, int) {
+    if (by != p.landlord && seat != p.landlord) return;
+    if (beaten.kind == Kind::solo) smallest.note(0, beaten);
+    if (beaten.kind == Kind::pair) smallest.note(1, beaten);
+    if (beaten.kind == Kind::trio || beaten.kind == Kind::trio_solo || beaten.kind == Kind::trio_pair)
+      smallest.note(2, beaten);
+  });
+  smallest.write({0, kRanks, kRanks + 13}, out);
 }
 
 void one_hot(int index, int size, float*& out) {
@@ -133,6 +161,13 @@ void move_type_features(const View& view, float* out) {
   one_hot(known ? (view.seat() - p.landlord + 3) % 3 : -1, 3, out);
   let_pass(p, next, out);
   let_pass(p, previous, out + kLetPass);
+}
+
+void passed(const View& view, float* out) {
+  std::fill_n(out, kPassed, 0.0f);
+  for (int i = 1; i < kSeats; ++i)
+    let_enemies_play(view.table(), static_cast<Seat>((view.seat() + i) % kSeats),
+                     out + (i - 1) * kPassed / 2);
 }
 
 }  // namespace bothost::doudizhu

@@ -17,4 +17,9 @@ bool can_make(int abstract, Cards cards);
 /// Writes kMoveTypeFeatures numbers, 0 or 1; the layout is in the doc of the block `move_types`.
 void move_type_features(const View& view, float* out);
 
+/// For next and previous: smallest solo, pair and three that it let an enemy play.
+inline constexpr int kPassed = 2 * (kRanks + 2 * 13);
+/// Writes kPassed numbers, 0 or 1; the layout is in the doc of the block `passed`.
+void passed(const View& view, float* out);
+
 }  // namespace bothost::doudizhu

@@ -12,8 +12,6 @@
 namespace bothost::doudizhu {
 namespace {
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
-
 /// Whether somebody with at most `most` of the cards `held` may beat the move. Kickers are taken to be at
 /// hand.
 bool beatable(Cards held, const Move& m, int most) {

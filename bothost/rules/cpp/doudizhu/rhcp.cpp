@@ -16,7 +16,6 @@ constexpr int kFewCards = 3;
 /// A bomb is played by choice where the hand left is worth so much (20 points), or so few plays.
 constexpr int kBombWorth = 40, kBombPlays = 2;
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
 bool is_bomb(const Move& m) { return m.kind == Kind::bomb || m.kind == Kind::rocket; }
 
 class Partitioner {

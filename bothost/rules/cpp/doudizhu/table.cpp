@@ -5,7 +5,7 @@
 namespace bothost::doudizhu {
 namespace {
 
-constexpr std::array<std::string_view, 5> kKinds = {"deal", "bid", "landlord", "play", "reveal"};
+constexpr std::array<std::string_view, 5> kEventNames = {"deal", "bid", "landlord", "play", "reveal"};
 
 std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> out;
@@ -34,7 +34,7 @@ Cards parse_cards(std::string_view word, int size) {
 std::string Event::text() const {
   const std::string who = seat == kNobody ? "-" : std::to_string(seat);
   if (kind == Kind::play && action == kPass) return std::string("pass ").append(who);
-  std::string out = std::string(kKinds[static_cast<std::size_t>(kind)]) + " " + who;
+  std::string out = std::string(kEventNames[static_cast<std::size_t>(kind)]) + " " + who;
   switch (kind) {
     case Kind::deal:
       return out + " " + to_text(cards[0]) + " " + std::to_string(first);

@@ -5,14 +5,6 @@
 namespace bothost::doudizhu {
 namespace {
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
-
-[[noreturn]] void refuse(const std::string& why) { throw InvalidInput(why); }
-
-void require(bool ok, const char* why) {
-  if (!ok) refuse(why);
-}
-
 /// The cards one by one.
 int spread(Cards c, std::uint8_t* out) {
   int n = 0;

@@ -6,12 +6,6 @@
 namespace bothost::doudizhu {
 namespace {
 
-std::size_t at(Seat s) { return static_cast<std::size_t>(s); }
-
-void require(bool ok, const char* why) {
-  if (!ok) throw InvalidInput(why);
-}
-
 /// Counts as one number in mixed radix (5 for suited ranks, 2 for jokers): below 2^33.
 void write_cards(ByteWriter& w, Cards c) {
   std::uint64_t v = 0;

@@ -19,7 +19,6 @@ enum BlockIndex {
   kProspect,
   kHiddenTiles
 };
-constexpr int kPlane = 4 * kKinds;
 constexpr int kTilePlanes = 18;
 constexpr int kOrderLength = 24;
 constexpr int kScalars = 34;

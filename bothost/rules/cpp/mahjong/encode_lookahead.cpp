@@ -8,7 +8,6 @@
 namespace bothost::mahjong {
 namespace {
 
-constexpr int kPlane = 4 * kKinds;
 constexpr int kDiscard = 0, kInReach = 1, kBestHand = 2, kBestFans = 4, kShapesInReach = 25,
               kFansInReach = 27;
 static_assert(kFansInReach + (kFans + 3) / 4 == kLookAheadPlanes);

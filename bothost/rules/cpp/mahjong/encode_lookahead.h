@@ -7,6 +7,8 @@
 
 namespace bothost::mahjong {
 
+/// Cells of a plane: four rows of the kinds of tiles.
+inline constexpr int kPlane = 4 * kKinds;
 inline constexpr int kLookAheadPlanes = 48;
 inline constexpr int kDeepestLookAhead = 4;
 inline constexpr int kProspectFloats = 18;

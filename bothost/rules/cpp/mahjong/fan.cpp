@@ -13,7 +13,6 @@ namespace {
 
 constexpr TileMask bit(int t) { return TileMask{1} << t; }
 /// Ranks (bits 0..8) in all three suits.
-constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
 constexpr TileMask kWinds = TileMask{0xf} << 27, kDragons = TileMask{7} << 31;
 constexpr TileMask kTerminals = ranks(0x101);
 constexpr TileMask kGreen = TileMask{0b10101110} << 9 | bit(kDragonGreen);

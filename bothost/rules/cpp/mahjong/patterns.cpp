@@ -8,8 +8,6 @@
 namespace bothost::mahjong {
 namespace {
 
-constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
-
 TileMask tiles_of(const Meld& set) {
   return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : TileMask{1} << set.tile;
 }

@@ -17,7 +17,6 @@ template <class T>
 using BySeat = std::array<T, kSeats>;
 
 constexpr Seat next_seat(int seat) { return static_cast<Seat>((seat + 1) % kSeats); }
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 enum class WallModel : std::uint8_t {
   per_seat,  // every seat draws from its own quarter, as in the official judge's duplicate walls

@@ -79,9 +79,11 @@ using TileMask = std::uint64_t;
 
 /// The six ways to lay 147, 258, 369 over the three suits.
 extern const std::array<TileMask, 6> kKnitted;
+/// The tiles of these ranks (bits 0-8) in all suits.
+constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
 inline constexpr TileMask kHonourMask = TileMask{0x7f} << 27;
 inline constexpr TileMask kOrphanMask =
-    kHonourMask | TileMask{0x101} | TileMask{0x101} << 9 | TileMask{0x101} << 18;
+    kHonourMask | ranks(0x101);
 
 /// Kinds of which the hand holds at least `copies` (1..4).
 TileMask kinds_with(const Counts& hand, int copies);

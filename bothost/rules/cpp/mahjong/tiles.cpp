@@ -6,15 +6,15 @@ namespace bothost::mahjong {
 namespace {
 
 constexpr std::string_view kLetters = "WTBFJH";
-constexpr int kFirst[] = {0, 9, 18, 27, 31, 34};
+constexpr int kFirstOf[] = {0, 9, 18, 27, 31, 34};
 constexpr int kRanks[] = {9, 9, 9, 4, 3, 8};
 
 }  // namespace
 
 std::string tile_name(int t) {
   for (int i = 0; i < 6; ++i)
-    if (t >= kFirst[i] && t < kFirst[i] + kRanks[i])
-      return {kLetters[static_cast<std::size_t>(i)], static_cast<char>('1' + t - kFirst[i])};
+    if (t >= kFirstOf[i] && t < kFirstOf[i] + kRanks[i])
+      return {kLetters[static_cast<std::size_t>(i)], static_cast<char>('1' + t - kFirstOf[i])};
   return "?";
 }
 
@@ -23,7 +23,7 @@ Tile parse_tile(std::string_view word, bool flowers) {
     const auto i = kLetters.find(word[0]);
     const int rank = word[1] - '1';
     if (i != std::string_view::npos && rank >= 0 && rank < kRanks[i] && (flowers || i < 5))
-      return static_cast<Tile>(kFirst[i] + rank);
+      return static_cast<Tile>(kFirstOf[i] + rank);
   }
   throw InvalidInput("\"" + std::string(word.substr(0, 20)) + "\" is no tile");
 }

@@ -7,10 +7,6 @@ namespace {
 
 using Kind = Event::Kind;
 
-void require(bool condition, const char* message) {
-  if (!condition) throw InvalidInput(message);
-}
-
 Move move_of(Kind kind) {
   switch (kind) {
     case Kind::chi:

@@ -14,10 +14,6 @@ using Kind = Event::Kind;
 
 constexpr std::array<std::string_view, 4> kMeldNames = {"chi", "peng", "gang", "angang"};
 
-void require(bool condition, const char* message) {
-  if (!condition) throw InvalidInput(message);
-}
-
 template <std::size_t N>
 std::size_t index_of(std::string_view name, std::string_view what,
                      const std::array<std::string_view, N>& names) {

@@ -117,7 +117,7 @@ struct Pairing {
     const pairing::Cursor& cursor() const { return cursor_; }
     /// Cards that a seat has never seen, while the hand lasts.
     CardSet unseen(Seat seat) const {
-      const auto me = pairing::at(seat);
+      const auto me = at(seat);
       return pairing::kAllCards & ~(now_.hand[me] | now_.pool | now_.library[0] | now_.library[1] |
                                     now_.discards | replaced_[me] | deal_.known[me]);
     }
@@ -244,7 +244,7 @@ template <class Sink>
 void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
   constexpr bool silent = std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>;
   log_.push(seat, static_cast<std::uint8_t>(action));
-  const auto mover = pairing::at(seat);
+  const auto mover = at(seat);
   if (action >= pairing::kCards) {
     cursor_.enter(pairing::entered_phase(action));
     ++seq_[mover];
@@ -272,7 +272,7 @@ void Pairing::State::tell(Sink&& sink, Event event, std::size_t first_hidden) {
 
 template <class Sink>
 void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
-  using pairing::at, pairing::bit;
+  using pairing::bit;
   constexpr bool silent = std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>;
   const Seat seat = now_.mover;
   const auto both = [&] { ++seq_[0], ++seq_[1]; };

@@ -21,7 +21,6 @@ static_assert(kMostDeck + 2 * kMostCharges[0] <= kQueue);
 /// known.
 using Queue = std::array<Card, kQueue>;
 
-constexpr std::size_t at(Seat seat) { return static_cast<std::size_t>(seat); }
 constexpr Seat other(Seat seat) { return static_cast<Seat>(1 - seat); }
 
 struct Position {
