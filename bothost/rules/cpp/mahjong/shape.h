@@ -82,8 +82,7 @@ extern const std::array<TileMask, 6> kKnitted;
 /// The tiles of these ranks (bits 0-8) in all suits.
 constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
 inline constexpr TileMask kHonourMask = TileMask{0x7f} << 27;
-inline constexpr TileMask kOrphanMask =
-    kHonourMask | ranks(0x101);
+inline constexpr TileMask kOrphanMask = kHonourMask | ranks(0x101);
 
 /// Kinds of which the hand holds at least `copies` (1..4).
 TileMask kinds_with(const Counts& hand, int copies);
