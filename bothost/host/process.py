@@ -63,7 +63,7 @@ class ProcessLate(ProcessFailed):
 
 
 class ProcessStrategy(Strategy):
-    """Stands in the host for a strategy that runs in a process. Belongs to one thread, save for ``kill``."""
+    """Stands in the host for a strategy that runs in a process. Belongs to one thread, save for ``close``."""
 
     name = "process"
     version = "1"
@@ -80,6 +80,7 @@ class ProcessStrategy(Strategy):
         self._numbers = itertools.count(1)
         self._began: deque[float] = deque(maxlen=STARTS)
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
         self._connection: socket.socket | None = None
         self._ready = False
         self._start()
@@ -97,11 +98,15 @@ class ProcessStrategy(Strategy):
         return _Player(self, next(self._numbers), table)
 
     def close(self) -> None:
+        """End the process, and have no other: from any thread, even while this one waits for an answer."""
+        self._closed = True
         self.kill()
 
     # -------------------------------------------------------------------------------------------------- the process
 
     def _start(self) -> None:
+        if self._closed:
+            raise ProcessFailed("the process was ended for good")
         now = time.monotonic()
         if len(self._began) == STARTS and now - self._began[0] < STARTS_S:
             raise ProcessFailed(f"the process ended {STARTS} times within {STARTS_S:g} s")
@@ -109,6 +114,9 @@ class ProcessStrategy(Strategy):
         self._ready = False
         self.starts += 1
         self._process, self._connection = self._spares.take()
+        if self._closed:  # while it was started
+            self.kill()
+            raise ProcessFailed("the process was ended for good")
         folder = self._limits.plugins_dir
         begin = Begin(
             _making(self._resolved),

@@ -239,7 +239,7 @@ class Workers:
     def _kill_processes(worker: Worker) -> None:
         for instance in list(worker.instances.values()):
             if isinstance(instance, ProcessStrategy):
-                instance.kill()
+                instance.close()
 
     @staticmethod
     def _inherit(fresh: Worker, old: Worker, but: Loaded) -> None:

@@ -209,6 +209,8 @@ class DoudizhuMctsPlayer(Player):
             slice_of = int(min(SLICE, watch.iterations - watch.done))
             search_on(tree, thought.evaluator, iterations=slice_of, ms=watch.left_ms())
             watch.done += tree.iterations - before
+            if tree.iterations - before < slice_of:  # no further batch of leaves would be valued in time
+                break
             first, second = _most_visited(tree)
             if first - second > watch.left_iterations():
                 break
@@ -265,8 +267,8 @@ def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch
     total = visits.sum()
     if total == 0:
         action, _ = doudizhu.rule_choice(view)
-        late = {"reason": "no time to search", "iterations": 0, "deals": thought.search.deals, "seed": thought.seed}
-        return Decision(action=action, stats=late)
+        late = {"deals": thought.search.deals, "seed": thought.seed}
+        return Decision(action=action, stats={"reason": "no time to search", "iterations": watch.done, **late})
     values = np.where(visits > 0, values, values[visits > 0].min())
     order = np.lexsort((-values, -visits))
     best = int(order[0])

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -74,6 +75,21 @@ def test_a_process_that_holds_the_gil_is_killed_at_the_deadline_and_replaced(rem
         os.kill(pid, 0)
     assert decide(player, view).action == view.legal()[0], "the next process knows nothing of the decisions before"
     assert strategy.starts == 2
+
+
+def test_a_process_that_is_ended_while_its_thread_waits_has_no_successor(remote):
+    """As when the thread is given up: nobody would end the next one."""
+    table, view = position()
+    strategy = remote("misbehaving-gil", {"seconds": 600})
+    player = strategy.player(table)
+    ending = threading.Timer(0.5, strategy.close)
+    ending.start()
+    with pytest.raises(ProcessFailed):
+        decide(player, view)
+    ending.join()
+    assert strategy.pid is None and strategy.starts == 1
+    with pytest.raises(ProcessFailed, match="for good"):
+        decide(player, view)
 
 
 def test_a_request_that_never_reached_the_process_costs_one_decision(remote):

@@ -181,6 +181,35 @@ class Fond(Evaluator):
         return [np.where(actions == self.action, 0.9, -0.9).astype(np.float32) for actions in legal]
 
 
+class Slow(Fond):
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        time.sleep(0.05)
+        return super().action_values(views, legal)
+
+
+def test_a_search_that_came_no_farther_than_its_root_is_replayed_and_so_is_the_next() -> None:
+    def made(evaluator: Evaluator) -> Player:
+        strategy = PLUGINS.resolve("doudizhu-mcts", {"evaluator": ""}).make()
+        strategy.use_evaluator("evaluator", evaluator)
+        return strategy.player(Table(lobby="test", table="1", game=GAME, seat=0, seed=7))
+
+    state = GAME.new_state(2)
+    thinker, again = made(Slow(0)), made(Fond(0))
+    for seconds in (0.08, 1.0):
+        while state.to_act[0] != 0 or len(state.legal(0)) == 1:
+            state.apply(state.to_act[0], doudizhu.rule_choice(state.view(state.to_act[0]))[0])
+        view = state.view(0)
+        decision = thinker.decide(view, view.legal(), Budget(deadline=time.monotonic() + seconds))
+        assert decision.stats is not None
+        if seconds < 1.0:
+            assert decision.stats["reason"] == "no time to search" and decision.stats["iterations"] > 0
+        replayed = again.replay(view, view.legal(), decision.stats)
+        assert replayed is not None
+        assert replayed.policy == decision.policy and replayed.values == decision.values
+        state.apply(0, decision.action)
+    assert decision.policy is not None
+
+
 def fond_of(action: int, game: rules.Game = GAME, **options: object) -> tuple[Fond, Player]:
     strategy = PLUGINS.resolve("doudizhu-mcts", {**options, "evaluator": ""}).make()
     evaluator = Fond(action)
