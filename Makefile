@@ -7,8 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-# What pip would install, in a fifth of the time. What this cannot get, where only pip was told of an index, pip gets after
-# it.
+# What pip would install, several times as fast. What this cannot get, where only pip was told of an index, pip gets after it.
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt
 EXTRAS := torch ray postgres dev
 NATIVE := $(shell find bothost/rules/cpp -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
