@@ -73,15 +73,15 @@ class DeepMcTrainer(Trainer):
         options: Options = self.options
         if run.minutes is None and options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
+        first = None
+        if start is not None and start.path is not None:
+            first = Path(start.path) / WEIGHTS
+            options = msgspec.structs.replace(options, sizes=sizes_of(first))
         trajectories = games.trajectories("train")
         hands = logged(trajectories, others=options.play.others, seen=options.seen, seed=run.seed)
         if not hands:
             raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
         count = round(options.logged_share * options.hands * DECISIONS_PER_HAND)
-        first = None
-        if start is not None and start.path is not None:
-            first = Path(start.path) / WEIGHTS
-            options = msgspec.structs.replace(options, sizes=sizes_of(first))
         more = (lambda rng: some(hands, count, rng)) if count else None
         progress = Training(options, run, start=first, more=more).train(report)
         levels = publish(run, progress, msgspec.structs.replace(options, levels=(1.0,)))

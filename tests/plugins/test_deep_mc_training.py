@@ -481,8 +481,11 @@ def test_logged_moves_are_the_experts():
     assert 8 <= sum(len(part.returns) for part in some.values()) <= 12
 
 
-def test_retraining_learns_from_logged_hands(tmp_path):
-    run(tmp_path / "first")
+@pytest.mark.parametrize("positions", ["now", "history"])
+def test_retraining_learns_from_logged_hands_with_networks_like_the_champions(tmp_path, positions):
+    """Whatever networks the options ask for."""
+    sizes = msgspec.structs.replace(SIZES, positions=positions, trunk=(48, 32))
+    run(tmp_path / "first", options=msgspec.structs.replace(SMALL, sizes=sizes))
     from bothost.plugins import weights
 
     start = weights.find(DeepMc, "champion", tmp_path / "first" / "weights")
