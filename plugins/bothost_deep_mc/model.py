@@ -94,7 +94,7 @@ def sizes_of(file: Path) -> Sizes:
             bidder_trunk=widths("bidder", "trunk"),
             bidder_head=widths("bidder", "head"),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, IndexError, ValueError) as error:
         raise ModelError(f"{file} holds no networks of deep-mc", advice="begin with another file") from error
 
 
