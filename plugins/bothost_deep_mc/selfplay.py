@@ -196,10 +196,7 @@ class Table:
         own = ~self.experts[rows, 0 if role == "landlord" else 1]
         if role == "bidder":
             own = ~self.experts[rows].all(axis=1)
-        values = np.zeros(len(part.moves), np.float32)
-        if own.any():
-            seen = np.ascontiguousarray(part.moves[:, : self.seen.move])
-            values = self.nets[role].evaluate(part.positions, seen, part.offsets)
+        values = self._values(role, part, own)
         played = best_of(values, part.offsets)
         if part.moves.shape[1] > CHOICE:
             expert = first_of(part.moves[:, CHOICE] == 1, part.offsets)
@@ -209,6 +206,17 @@ class Table:
         lost = self.rng.random(len(rows)) < self.options.epsilon
         anything = part.offsets[:-1] + (self.rng.random(len(rows)) * np.diff(part.offsets)).astype(np.int64)
         return Chosen(rows, part, np.where(lost, anything, played), values, own)
+
+    def _values(self, role: str, part: Candidates, own: Bools) -> FloatArray:
+        """The network's values of the moves of those positions that it decides; 0 elsewhere."""
+        counts = np.diff(part.offsets)
+        asked = np.repeat(own, counts)
+        values = np.zeros(len(asked), np.float32)
+        if own.any():
+            moves = np.ascontiguousarray(part.moves[asked, : self.seen.move])
+            offsets = np.concatenate([[0], np.cumsum(counts[own])])
+            values[asked] = self.nets[role].evaluate(part.positions[own], moves, offsets)
+        return values
 
     def keep(self, decided: Chosen) -> Kept | None:
         """What is learnt from of one role's decisions."""

@@ -183,6 +183,21 @@ def test_pairs_are_two_moves_of_one_position(nets):
     assert 0.05 < (returns[:, 0] != returns[:, 1]).mean() < 0.95
 
 
+def test_networks_are_asked_for_their_own_decisions_alone(nets):
+    class Counting:
+        def __init__(self, net):
+            self.net, self.positions = net, 0
+
+        def evaluate(self, positions, moves, offsets):
+            self.positions += len(positions)
+            return self.net.evaluate(positions, moves, offsets)
+
+    counting = {role: Counting(net) for role, net in nets.items()}
+    found = play(counting, game=BIDDING, expert_share=0.5)
+    learnt = sum(len(part.returns) for part in found.decisions.values())
+    assert sum(net.positions for net in counting.values()) == learnt < found.asked
+
+
 def test_bidders_learn_points_and_the_others_wins(nets):
     found = play(nets, game=BIDDING, hands=60, options=PlayOptions(epsilon=1.0))
     assert set(found.decisions) == set(ROLES)
