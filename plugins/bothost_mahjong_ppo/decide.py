@@ -37,6 +37,7 @@ class MahjongPpo(Strategy):
     name = "mahjong-ppo"
     version = "1"
     games = ("mahjong",)
+    levels = ("level-1", "level-2", "level-3", "level-4", "level-5")
     execution = "inline"
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions
 

@@ -1,6 +1,7 @@
 """mahjong-ppo: encoder, network, hidden features that vanish, curriculum, training, and live play of what comes out."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,8 @@ import safetensors.torch
 import torch
 
 from bothost import Budget, ReproductionRun, Request, Table, TrainingRun, rules
+from bothost.arena.run import MatchSpec, run_match
+from bothost.cli.arena import build
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import weights
 from bothost.rules import mahjong
@@ -324,6 +327,33 @@ def test_no_answer_is_illegal():
 def test_no_answer_is_illegal_in_ten_thousand_hands(opponents, hands):
     wrong, given = illegal_answers(hands, SCRIPTED[opponents], 1)
     assert wrong == 0 and given > 5 * hands
+
+
+def test_levels_come_with_verified_files_and_the_champion_is_the_last():
+    models = [weights.find(MahjongPpo, level) for level in MahjongPpo.levels]
+    assert len({model.sha256 for model in models}) == len(MahjongPpo.levels) == 5
+    assert weights.find(MahjongPpo, "champion").sha256 == models[-1].sha256
+
+
+def test_a_weak_level_is_weaker_than_the_champion():
+    """Against three rule players, on walls whose seats rotate: some eleven points a hand less."""
+    weak, champion = (score_against_rule_players(level, walls=10)[0] for level in ("level-1", "level-5"))
+    assert weak < champion - 4.0
+
+
+@pytest.mark.long
+def test_levels_are_strictly_ordered():
+    scores = [score_against_rule_players(level, walls=400) for level in MahjongPpo.levels]
+    for (_, (_, below)), (_, (above, _)) in pairwise(scores):
+        assert below < above
+
+
+def score_against_rule_players(level: str, walls: int) -> tuple[float, tuple[float, float]]:
+    """Mean score a hand, with its 95 % interval."""
+    contestants = (f"mahjong-ppo:{level}", *["rule-mahjong"] * 3)
+    spec = MatchSpec(game="mahjong", rules={}, contestants=contestants, options=({},) * 4, deals=walls, seed=1701)
+    figures = run_match(spec, build)["agents"]["A"]
+    return figures["score"], tuple(figures["ci95"])
 
 
 def test_a_model_is_needed_and_must_be_of_this_encoder(trained):
