@@ -12,11 +12,15 @@ import numpy as np
 
 from bothost import LoggedStep, Trajectory
 from bothost.rules import ActionArray, Game, View, search
+from bothost_deep_mc.branches import merged_decisions, play_round
 from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
-from bothost_deep_mc.selfplay import Bits, Decisions, Nets, utility
+from bothost_deep_mc.selfplay import Bits, Decisions, Nets, PlayOptions, utility
 
 SEARCH = {"playout": "rule", "others": "policy", "widening": 1.0}
 """How the search looks: playouts by the rule player, who also decides for the other seats."""
+
+AT_ONCE = 1000
+"""Hands that networks play at once for a log."""
 
 
 class Lesson(NamedTuple):
@@ -89,6 +93,30 @@ def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed:
             if step.own and len(step.legal) > 1:
                 found.append((_of_step(step, hand.seat, others, seen, rng), hand.scores[hand.seat] / base))
     return _gathered(found)
+
+
+def played_by(
+    game: Game, nets: Nets, hands: int, *, others: int, wide: Seen, seen: Seen, seed: int
+) -> dict[str, Decisions]:
+    """All decisions among several moves of ``hands`` hands that networks play against themselves, without exploration:
+    what ``logged`` makes of a log of such hands, which the networks and the seed determine.
+
+    ``wide``: how much the networks see; ``seen``: how much those see that are to learn, no more than that.
+    """
+    rng = np.random.default_rng([seed, 4])
+    options, parts = PlayOptions(epsilon=0.0, others=others), []
+    for begin in range(0, hands, AT_ONCE):
+        count, number = min(AT_ONCE, hands - begin), int(rng.integers(2**63))
+        found = play_round(game, nets, options, hands=count, seed=number, seen=wide, keep_expert=True).decisions
+        parts.append({role: _own(part, seen) for role, part in found.items()})
+    return merged_decisions(parts)
+
+
+def _own(part: Decisions, seen: Seen) -> Decisions:
+    """With the move played as the expert's, in place of the rule player's."""
+    moves = part.moves[:, :, : seen.move].copy()
+    moves[:, 1] = moves[:, 0]
+    return Decisions(part.positions[:, : seen.position].copy(), moves, part.returns)
 
 
 def _of_step(step: LoggedStep, seat: int, others: int, seen: Seen, rng: np.random.Generator) -> Lesson:

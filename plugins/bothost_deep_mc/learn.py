@@ -16,7 +16,7 @@ from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.experts import searched
 from bothost_deep_mc.model import seeded
 from bothost_deep_mc.options import Options
-from bothost_deep_mc.selfplay import Decisions, Nets, Pairs
+from bothost_deep_mc.selfplay import Bits, Decisions, Nets, Pairs
 
 
 class Played(Protocol):
@@ -98,7 +98,9 @@ class Learner:
             parts["difference"] = losses.difference_loss(both[:, 0], both[:, 1], gained[:, 0], gained[:, 1])
             total = total + options.difference_weight * parts["difference"]
         if expert_weight > 0 and k > 1:
-            parts["regularizer"] = losses.experience_regularizer(own, own[:, 1])
+            parts["regularizer"] = losses.experience_regularizer(
+                own, own[:, 1], expert_margins(singles.moves, options.expert_margin)
+            )
             total = total + expert_weight * parts["regularizer"]
         if options.reduction_weight > 0:
             played = representations[: n * k].view(n, k, -1)[:, 0]
@@ -111,6 +113,13 @@ class Learner:
         self.optimizer.zero_grad()
         net.load()
         return {name: float(part.detach()) for name, part in parts.items()}
+
+
+def expert_margins(moves: Bits, margin: float) -> Tensor | float:
+    """Of moves (n, k, cells) with the expert's in second place: ``margin`` for each that is another one, else 0."""
+    if margin == 0.0:
+        return 0.0
+    return torch.from_numpy((moves != moves[:, 1:2]).any(axis=2).astype(np.float32)) * margin
 
 
 class Batch(NamedTuple):

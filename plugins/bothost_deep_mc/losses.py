@@ -28,13 +28,15 @@ def difference_loss(first: Tensor, second: Tensor, first_returns: Tensor, second
     return functional.mse_loss(first - second, first_returns - second_returns)
 
 
-def experience_regularizer(values: Tensor, expert: Tensor) -> Tensor:
-    """R_e(θ) = E[max(Q(s, a) - Q(s, f(s)), 0)]: no move may be valued above the expert's f(s).
+def experience_regularizer(values: Tensor, expert: Tensor, margins: Tensor | float = 0.0) -> Tensor:
+    """R_e(θ) = E[max(Q(s, a) + μ(s, a) - Q(s, f(s)), 0)]: no move may be valued above the expert's f(s) less a margin.
 
-    ``values`` (n, k) of k moves of each of n positions, ``expert`` (n,) of the expert's moves. The mean is over all of
-    values; a move that is the expert's own adds 0.
+    ``values`` (n, k) of k moves of each of n positions, ``expert`` (n,) of the expert's moves, ``margins`` (n, k), 0
+    where a move is the expert's own, which then adds 0. The mean is over all of values. Without margins it is the
+    source's, which equal values of all moves satisfy too: a large weight takes the differences between moves away. The
+    margin is that of Hester et al., "Deep Q-learning from demonstrations", arXiv:1704.03732 (2017).
     """
-    return functional.relu(values - expert[:, None]).mean()
+    return functional.relu(values + margins - expert[:, None]).mean()
 
 
 def similarity(first: Tensor, second: Tensor, beta: float) -> Tensor:

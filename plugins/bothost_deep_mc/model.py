@@ -13,9 +13,10 @@ import torch
 from onnx import TensorProto, helper
 from torch import nn
 
-from bothost.errors import ModelError
+from bothost.errors import ModelError, UsageError
 from bothost.training import checkpoint
 from bothost.training.action_values import ActionValueNet
+from bothost.training.publish import WEIGHTS
 from bothost_deep_mc.encode import ROLES, Features, Positions, Seen, seen
 
 
@@ -96,6 +97,22 @@ def sizes_of(file: Path) -> Sizes:
         )
     except (KeyError, IndexError, ValueError) as error:
         raise ModelError(f"{file} holds no networks of deep-mc", advice="begin with another file") from error
+
+
+def shipped(version: str = "champion") -> tuple[str, Path]:
+    """Name and parameters' file of a version that this package ships, ``version`` its name or an alias.
+
+    Raises UsageError for one that it does not ship.
+    """
+    weights = Path(__file__).parent / "weights"
+    known = msgspec.json.decode((weights / "manifest.json").read_bytes())
+    name = known["aliases"].get(version, version)
+    if name not in known["versions"]:
+        raise UsageError(
+            f"deep-mc ships no version {version!r}",
+            advice=f"one of {', '.join([*known['aliases'], *known['versions']])}",
+        )
+    return name, weights / name / WEIGHTS
 
 
 def begin_with(file: Path, model: DeepMcNet) -> None:

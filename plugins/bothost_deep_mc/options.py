@@ -27,7 +27,15 @@ POSITIVE = (
     "checkpoint_every",
     "pool_every",
 )
-NOT_NEGATIVE = ("branches", "difference_weight", "expert_weight", "reduction_weight", "beta", "logged_share")
+NOT_NEGATIVE = (
+    "branches",
+    "difference_weight",
+    "expert_weight",
+    "expert_margin",
+    "reduction_weight",
+    "beta",
+    "logged_share",
+)
 SHARES = ("bidding_share", "imitation", "expert_share")
 
 
@@ -51,9 +59,11 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """α_d of the loss of differences, which needs branches."""
     expert_weight: float = 0.3
     """α_e of the regularizer at the beginning; 0: none."""
-    expert: Literal["rule", "search"] = "rule"
+    expert_margin: float = 0.0
+    """μ, by which every other move is to be valued below the expert's."""
+    expert: Literal["rule", "search", "logged"] = "rule"
     """Whose moves the regularizer takes for the best: the rule player's, at every decision, or those of a search, at
-    some."""
+    some; where logged hands are learnt from beside self-play, their players' count too, and with "logged" alone."""
     searched_hands: int = 32
     """Hands of a round, beside the others, of which a search decides one decision each."""
     search_iterations: int = 300

@@ -1,29 +1,58 @@
 """``bothost reproduce deep-mc``: what the regularizer and the reduction loss save of the way to a strength.
 
 Plain deep Monte-Carlo, with either loss, and with both, from nothing, under several seeds: no imitation, no branches,
-no games against the expert. The win rate against the rule player is measured along the way, in both roles of the same
-deals. Minutes are the process's own CPU time, so that other work on the machine does not count.
+no games against the expert. The regularizer's expert is a strong player, whose logged hands take the place of half of
+the self-play and count as samples, or the rule player, who is asked at every decision. The win rate against the rule
+player is measured along the way, in both roles of the same deals. Minutes are the process's own CPU time, so that other
+work on the machine does not count.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
+from bothost.errors import UsageError
+from bothost.rules import game
 from bothost.training import checkpoint
+from bothost.training.action_values import NativeActionValues
 from bothost.training.metrics import read
+from bothost_deep_mc.encode import ROLES
+from bothost_deep_mc.engine import PRESET
+from bothost_deep_mc.experts import played_by
+from bothost_deep_mc.model import DeepMcNet, begin_with, shipped, sizes_of
 from bothost_deep_mc.options import Options as TrainOptions
-from bothost_deep_mc.train import Training
+from bothost_deep_mc.selfplay import Decisions
+from bothost_deep_mc.train import More, Training, some_of
 
-TARGETS = (0.3, 0.4, 0.45, 0.5, 0.6, 0.7)
+TARGETS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 """Win rates whose samples and minutes are told."""
 CLAIMED = 0.6
 """Part of plain's samples that the whole method shall need at most."""
+HANDS = 256
+"""Of a round of self-play."""
+SETTLED = "experiment.json"
+"""What the trainings of a folder were made with."""
+REGULARIZED: Mapping[str, Mapping[str, Any]] = {
+    "rule": {"expert": "rule", "expert_weight": 2.0},
+    "logged": {
+        "expert": "logged",
+        "expert_weight": 120.0,
+        "expert_margin": 0.2,
+        "parity": 0.65,
+        "hands": HANDS // 2,
+        "logged_share": 0.85,
+        "play": {"others": 7},
+    },
+}
+"""Options of the trainings with the regularizer, by expert. As many logged decisions as half of the hands have; the
+champion wins 65 % against the rule player."""
 
 Curve = Sequence[Mapping[str, float]]
 
@@ -34,19 +63,27 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     seeds: int = 3
     """Trainings of each kind."""
     rounds: int = 80
-    """Of self-play, each of 256 hands, in each training."""
+    """Of each training: 256 hands of self-play, or half of them and as much of logged hands."""
     full_rounds: int = 20000
     """Of each training of a full one."""
-    expert_weight: float = 2.0
-    """α_e where the regularizer takes part."""
+    expert: Literal["logged", "rule"] = "logged"
+    """Of the regularizer: whoever played the logged hands, or the rule player."""
+    player: str = "champion"
+    """Version of this package that plays the logged hands, against itself."""
+    logged_hands: int = 8000
+    """Hands that it plays, anew under each seed."""
+    regularizer: dict[str, Any] = {}
+    """Options of the trainings with the regularizer, in place of those of this reproduction."""
     reduction_weight: float = 0.001
     """α_s where the reduction loss takes part."""
     training: dict[str, Any] = {}
     """Options of all trainings, in place of those of this reproduction."""
 
     def __post_init__(self) -> None:
-        if min(self.seeds, self.rounds, self.full_rounds) < 1:
-            raise ValueError("seeds and rounds must be positive")
+        if min(self.seeds, self.rounds, self.full_rounds, self.logged_hands) < 1:
+            raise ValueError("seeds, rounds and logged_hands must be positive")
+        if "expert" in self.regularizer:
+            raise ValueError("the expert is named by expert=, not by regularizer.expert=")
 
 
 class DeepMcReproduction(Reproduction):
@@ -59,24 +96,33 @@ class DeepMcReproduction(Reproduction):
 
     def run(self, run: ReproductionRun, report: ReportProgress) -> Reproduced:
         rounds = self.options.full_rounds if run.full else self.options.rounds
-        kinds = self._kinds()
+        trainings = {kind: self._training(given, rounds) for kind, given in self._kinds().items()}
+        log = Log(self.options) if self.options.expert == "logged" else None
+        self._keep_to(run.out / SETTLED, rounds, log)
         curves: dict[str, list[Curve]] = {}
-        jobs = [(kind, seed) for seed in range(self.options.seeds) for kind in kinds]
+        jobs = [(kind, run.seed + seed) for seed in range(self.options.seeds) for kind in trainings]
         for done, (kind, seed) in enumerate(jobs):
-            report(done, f"{kind}, seed {run.seed + seed}", len(jobs))
-            out = run.out / f"{kind.replace(' ', '-').replace('+', 'with')}-{run.seed + seed}"
-            curves.setdefault(kind, []).append(self._curve(kinds[kind], out, run.seed + seed, rounds))
+            report(done, f"{kind}, seed {seed}", len(jobs))
+            out, training = run.out / f"{kind.replace(' ', '-').replace('+', 'with')}-{seed}", trainings[kind]
+            more = some_of(log.hands(seed, training), training) if log and training.expert == "logged" else None
+            curves.setdefault(kind, []).append(_curve(training, out, seed, more))
         reached = {kind: _reached(found) for kind, found in curves.items()}
         plot_curves(curves, run.out / "win_rates.png")
         return Reproduced(
             figures={
                 "reached": reached,
                 "last": {kind: [curve[-1]["win_rate"] for curve in found] for kind, found in curves.items()},
-                "samples_of_both_over_plain": _ratios(reached, "samples"),
-                "minutes_of_both_over_plain": _ratios(reached, "minutes"),
+                "samples": {kind: [curve[-1]["samples"] for curve in found] for kind, found in curves.items()},
+                **{
+                    f"{unit}_of_{name}_over_plain": _ratios(reached, kind, unit)
+                    for name, kind in (("both", "+ both"), ("regularizer", "+ regularizer"))
+                    for unit in ("samples", "minutes")
+                },
                 "claimed": CLAIMED,
                 "rounds": rounds,
                 "seeds": self.options.seeds,
+                "expert": self.options.expert,
+                **(log.figures() if log else {}),
             },
             tables=tuple(_table(curves, reached, unit) for unit in ("samples", "minutes")),
             plots=("win_rates.png",),
@@ -85,11 +131,12 @@ class DeepMcReproduction(Reproduction):
                 "CPU time of one core, without the measurements'.",
                 "Mean ± standard deviation over seeds of when the win rate, averaged over three measurements, first "
                 "was there; how many seeds got there where it is not all.",
+                *(log.notes() if log else ()),
             ),
         )
 
-    def _kinds(self) -> dict[str, dict[str, float]]:
-        regularizer = {"expert_weight": self.options.expert_weight}
+    def _kinds(self) -> dict[str, dict[str, Any]]:
+        regularizer = {**REGULARIZED[self.options.expert], **self.options.regularizer}
         reduction = {"reduction_weight": self.options.reduction_weight}
         return {
             "plain": {},
@@ -98,16 +145,87 @@ class DeepMcReproduction(Reproduction):
             "+ both": regularizer | reduction,
         }
 
-    def _curve(self, kind: Mapping[str, float], out: Path, seed: int, rounds: int) -> Curve:
-        """Measurements of one training, which goes on where an earlier run left it."""
+    def _training(self, kind: Mapping[str, Any], rounds: int) -> TrainOptions:
+        """Options of one kind's trainings. Raises UsageError for given ones that are none."""
         nothing = dict.fromkeys(
             ("bidding_share", "imitation", "expert_share", "expert_weight", "reduction_weight"), 0.0
         )
-        given: dict[str, Any] = {"iterations": rounds, "hands": 256, "minibatch": 512, "branches": 0, **nothing}
+        given: dict[str, Any] = {"iterations": rounds, "hands": HANDS, "minibatch": 512, "branches": 0, **nothing}
         given |= {"evaluate_every": 5, "evaluation_deals": 150, **kind}
-        options = msgspec.convert(given | self.options.training, TrainOptions)
-        Training(options, checkpoint.take_up(out, seed=seed)).train(lambda *_, **__: None)
-        return [record for record in read(out / "metrics.jsonl") if "landlord" in record]
+        try:
+            return msgspec.convert(given | self.options.training, TrainOptions)
+        except msgspec.ValidationError as error:
+            raise UsageError(
+                f"deep-mc: options training or regularizer: {error}", advice="they take those of bothost train deep-mc"
+            ) from error
+
+    def _keep_to(self, file: Path, rounds: int, log: Log | None) -> None:
+        """Raises UsageError where the folder holds trainings of another experiment: they would go on as this one's."""
+        settled = msgspec.to_builtins(self.options) | {"rounds": rounds, "player": log.player if log else ""}
+        for name in ("seeds", "full_rounds"):  # more seeds may be added
+            del settled[name]
+        asked = msgspec.json.decode(msgspec.json.encode(settled))
+        if not file.exists():
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(asked)) + b"\n")
+            return
+        held = msgspec.json.decode(file.read_bytes())
+        other = sorted(key for key in asked.keys() | held.keys() if asked.get(key) != held.get(key))
+        if other:
+            raise UsageError(
+                f"{file.parent} holds this reproduction with another {', '.join(other)}", advice="name another --out"
+            )
+
+
+class Log:
+    """Hands that a strong player has played against itself: given, as a log of his would be."""
+
+    def __init__(self, options: ExperimentOptions) -> None:
+        """Raises UsageError for a player whom this package does not ship."""
+        self.player, file = shipped(options.player)
+        self._count = options.logged_hands
+        sizes = sizes_of(file)
+        model = DeepMcNet(sizes)
+        begin_with(file, model)
+        self._nets = {role: NativeActionValues(model.of(role)) for role in ROLES}
+        self._wide = sizes.seen
+        self._made: dict[int, dict[str, Decisions]] = {}
+        self._decisions: list[int] = []
+        self._seconds: list[float] = []
+
+    def hands(self, seed: int, training: TrainOptions) -> dict[str, Decisions]:
+        """Those of a seed, as trainings with such options learn from them. Those of the last seed alone are kept."""
+        if seed not in self._made:
+            began = time.process_time()
+            table = game("doudizhu", preset=PRESET)
+            others, seen = training.play.others, training.seen
+            found = played_by(table, self._nets, self._count, others=others, wide=self._wide, seen=seen, seed=seed)
+            self._made = {seed: found}
+            self._decisions.append(sum(len(part.returns) for part in found.values()))
+            self._seconds.append(time.process_time() - began)
+        return self._made[seed]
+
+    def figures(self) -> dict[str, Any]:
+        """Who has played, how much, and the CPU seconds it took, of each seed."""
+        return {
+            "player": self.player,
+            "logged_hands": self._count,
+            "logged_decisions": self._decisions,
+            "logged_cpu_seconds": [round(seconds, 2) for seconds in self._seconds],
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """The same for readers."""
+        return (
+            f"The expert is deep-mc:{self.player} in {self._count:,} hands against itself, which are given, as a log "
+            f"would be: playing their {mean(self._decisions):,.0f} decisions, {mean(self._seconds):.0f} s of one core, "
+            "counts nowhere. Those that a training learns from count as samples, and learning from them as minutes.",
+        )
+
+
+def _curve(options: TrainOptions, out: Path, seed: int, more: More | None) -> Curve:
+    """Measurements of one training, which goes on where an earlier run left it."""
+    Training(options, checkpoint.take_up(out, seed=seed), more=more).train(lambda *_, **__: None)
+    return [record for record in read(out / "metrics.jsonl") if "landlord" in record]
 
 
 def _smoothed(curve: Curve) -> list[float]:
@@ -129,13 +247,13 @@ def _reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
     return out
 
 
-def _ratios(reached: Mapping[str, Any], unit: str) -> dict[str, float]:
-    """What the whole method needs of what plain needs, where all trainings of both got there."""
+def _ratios(reached: Mapping[str, Any], kind: str, unit: str) -> dict[str, float]:
+    """What a kind needs of what plain needs, where all trainings of both got there."""
     out = {}
     for target in reached["plain"]:
-        plain, both = reached["plain"][target][unit], reached["+ both"][target][unit]
-        if plain and len(plain) == len(both):
-            out[target] = round(mean(both) / mean(plain), 3)
+        plain, other = reached["plain"][target][unit], reached[kind][target][unit]
+        if plain and len(plain) == len(other):
+            out[target] = round(mean(other) / mean(plain), 3)
     return out
 
 
@@ -145,7 +263,8 @@ def _table(curves: Mapping[str, Sequence[Curve]], reached: Mapping[str, Any], un
     def cell(kind: str, target: str) -> str:
         found = reached[kind][target][unit]
         if not found:
-            return "-"
+            ends = [curve[-1] for curve in curves[kind]]
+            return f"> {min(end['samples'] if unit == 'samples' else end['cpu_seconds'] / 60 for end in ends):{form}}"
         spread = f" ± {stdev(found):{form}}" if len(found) > 1 else ""
         some = f" ({len(found)} of {len(curves[kind])})" if len(found) < len(curves[kind]) else ""
         return f"{mean(found):{form}}{spread}{some}"

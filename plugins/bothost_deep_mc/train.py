@@ -52,6 +52,10 @@ class DeepMcTrainer(Trainer):
         if run.minutes is None and self.options.iterations is None:
             run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
         options: Options = self.options
+        if options.expert == "logged":
+            raise UsageError(
+                "expert=logged: a training has no logged hands", advice="bothost retrain deep-mc, or expert=rule"
+            )
         start = Path(options.start) if options.start else None
         progress = Training(options, run, start=start).train(report)
         levels = publish(run, progress, options)
@@ -81,9 +85,7 @@ class DeepMcTrainer(Trainer):
         hands = logged(trajectories, others=options.play.others, seen=options.seen, seed=run.seed)
         if not hands:
             raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
-        count = round(options.logged_share * options.hands * DECISIONS_PER_HAND)
-        more = (lambda rng: some(hands, count, rng)) if count else None
-        progress = Training(options, run, start=first, more=more).train(report)
+        progress = Training(options, run, start=first, more=some_of(hands, options)).train(report)
         levels = publish(run, progress, msgspec.structs.replace(options, levels=(1.0,)))
         found = sum(len(part.returns) for part in hands.values())
         return {"rounds": progress.iteration, "samples": progress.samples, "logged_decisions": found, "levels": levels}
@@ -98,6 +100,12 @@ class DeepMcTrainer(Trainer):
 
 More = Callable[[np.random.Generator], Mapping[str, Decisions]]
 """Makes decisions beside those of self-play, the expert's move in second place, for one round."""
+
+
+def some_of(hands: Mapping[str, Decisions], options: Options) -> More | None:
+    """For each round as many decisions of logged hands as the options ask for; None where they ask for none."""
+    count = round(options.logged_share * options.hands * DECISIONS_PER_HAND)
+    return (lambda rng: some(hands, count, rng)) if count else None
 
 
 class Training:
@@ -175,7 +183,7 @@ class Training:
             lessons = merged_decisions((lessons, learner.search(self.table, int(rng.integers(2**31)))))
         taught = learner.learn(Lessons(lessons), weight, rng)
         figures = learner.learn(played, weight, rng)
-        samples = sum(len(part.returns) for part in played.decisions.values())
+        samples = sum(len(part.returns) for learnt in (played.decisions, lessons) for part in learnt.values())
         seconds = time.monotonic() - began
         progress.samples += samples
         progress.seconds += seconds

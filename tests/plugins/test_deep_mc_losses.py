@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bothost_deep_mc import losses
+from bothost_deep_mc.learn import expert_margins
 
 RATES = st.floats(0.0, 1.0)
 
@@ -42,6 +44,24 @@ def test_regularizer_is_zero_where_the_experts_move_is_the_best(values):
     row = torch.tensor([values])
     assert losses.experience_regularizer(row, row.max(dim=1).values).item() == 0.0
     assert losses.experience_regularizer(row, row.min(dim=1).values).item() >= 0.0
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=8), st.floats(0, 1, width=32))
+def test_with_a_margin_every_other_move_is_to_be_valued_below_the_experts(values, margin):
+    row = torch.tensor([values])
+    margins = torch.full_like(row, margin)
+    margins[0, 0] = 0.0  # the expert's own
+    found = losses.experience_regularizer(row, row[:, 0], margins).item()
+    expected = sum(max(value + margin - values[0], 0.0) for value in values[1:]) / len(values)
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert losses.experience_regularizer(row, row[:, 0]).item() <= found + 1e-6
+
+
+def test_only_moves_that_are_not_the_experts_have_a_margin():
+    moves = np.array([[[1, 0], [0, 1], [0, 1], [1, 1]], [[1, 1], [1, 1], [1, 0], [0, 0]]], np.uint8)
+    assert expert_margins(moves, 0.5).tolist() == [[0.5, 0, 0, 0.5], [0, 0, 0.5, 0.5]]
+    assert expert_margins(moves, 0.0) == 0.0
 
 
 def test_similarity_of_right_angles_opposites_and_equals():

@@ -3,13 +3,17 @@
 import json
 
 import msgspec
+import numpy as np
 import pytest
 
-from bothost import ReproductionRun
+from bothost import ReproductionRun, TrainingRun
+from bothost.errors import UsageError
 from bothost.testing.bench import deepmc
+from bothost_deep_mc import train
+from bothost_deep_mc.encode import FEATURES, NOW
 from bothost_deep_mc.measure import LARGE, Monolithic
-from bothost_deep_mc.model import seeded
-from bothost_deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, _ratios, _reached
+from bothost_deep_mc.model import seeded, shipped
+from bothost_deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, Log, _ratios, _reached, _table
 
 TINY = {
     "hands": 8,
@@ -18,26 +22,120 @@ TINY = {
     "checkpoint_every": 1,
     "sizes": {"trunk": [16], "head": [16], "bidder_trunk": [16], "bidder_head": [16]},
 }
+QUICK = {"seeds": 1, "rounds": 2, "training": TINY, "logged_hands": 4}
 
 
-def test_the_reproduction_compares_four_kinds_and_can_be_run_again(tmp_path):
-    options = ExperimentOptions(seeds=1, rounds=2, training=TINY)
-    run = ReproductionRun(out=tmp_path, play=lambda *a, **k: {}, record=lambda *a, **k: None, seed=3)
-    first = DeepMcReproduction(options).run(run, lambda *a, **k: None)
+def reproduce(out, seed=3, **options):
+    run = ReproductionRun(out=out, play=lambda *a, **k: {}, record=lambda *a, **k: None, seed=seed)
+    experiment = msgspec.convert(QUICK | options, ExperimentOptions)
+    return DeepMcReproduction(experiment).run(run, lambda *a, **k: None)
+
+
+def records(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def parameters(folder):
+    return (folder / "checkpoint-000002" / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_plots_of_trainings():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "plot", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def by_expert(tmp_path_factory):
+    """Folder and outcome of a reproduction with either expert."""
+    folders = {expert: tmp_path_factory.mktemp(expert) for expert in ("logged", "rule")}
+    return {expert: (out, reproduce(out, expert=expert)) for expert, out in folders.items()}
+
+
+@pytest.mark.parametrize("expert", ["logged", "rule"])
+def test_the_reproduction_compares_four_kinds_and_can_be_run_again(by_expert, expert):
+    out, first = by_expert[expert]
     assert set(first.figures["reached"]) == {"plain", "+ regularizer", "+ reduction", "+ both"}
-    assert [table.header[1:7] for table in first.tables] == [("30 %", "40 %", "45 %", "50 %", "60 %", "70 %")] * 2
+    targets = ("40 %", "45 %", "50 %", "55 %", "60 %", "70 %")
+    assert [table.header[1:7] for table in first.tables] == [targets] * 2
     assert all(len(table.rows) == 4 for table in first.tables)
-    assert (tmp_path / "win_rates.png").stat().st_size > 1000
-    losses = {
-        kind.name: set(json.loads((kind / "metrics.jsonl").read_text().splitlines()[0]))
-        for kind in tmp_path.iterdir()
-        if kind.is_dir()
-    }
-    assert ["regularizer" in losses[f"{kind}-3"] for kind in ("plain", "with-regularizer", "with-both")] == [0, 1, 1]
-    assert ["reduction" in losses[f"{kind}-3"] for kind in ("plain", "with-reduction", "with-both")] == [0, 1, 1]
-    again = DeepMcReproduction(options).run(run, lambda *a, **k: None)
+    assert (out / "win_rates.png").stat().st_size > 1000
+    of = "_of_lessons" if expert == "logged" else ""
+    losses = {kind.name: set(records(kind)[0]) for kind in out.iterdir() if kind.is_dir()}
+    kinds = ("plain-3", "with-regularizer-3", "with-reduction-3", "with-both-3")
+    assert [f"regularizer{of}" in losses[kind] for kind in kinds] == [False, True, False, True]
+    assert ["reduction" in losses[kind] for kind in kinds] == [False, False, True, True]
+    again = reproduce(out, expert=expert)
     assert again.figures["reached"] == first.figures["reached"]
     assert json.dumps(first.figures)
+
+
+def test_only_the_kinds_with_the_regularizer_know_of_the_expert(by_expert):
+    logged, rule = (out for out, _ in by_expert.values())
+    for kind, same in (("plain-3", True), ("with-reduction-3", True), ("with-regularizer-3", False)):
+        assert (parameters(logged / kind) == parameters(rule / kind)) == same
+
+
+def test_logged_decisions_count_as_samples(tmp_path):
+    options = msgspec.convert(TINY | {"iterations": 1, "expert": "logged"}, train.Options)
+    hands = Log(ExperimentOptions(logged_hands=4)).hands(1, options)
+    learnt = {}
+    for name, more in (("self-play", None), ("both", train.some_of(hands, options))):
+        run = TrainingRun(out=tmp_path / name, seed=1)
+        learnt[name] = train.Training(options, run, more=more).train(lambda *_: None).samples
+    asked = round(options.logged_share * TINY["hands"] * train.DECISIONS_PER_HAND)
+    assert abs(learnt["both"] - learnt["self-play"] - asked) <= 3  # roles are rounded by themselves
+
+
+def test_the_player_of_the_logged_hands_is_named(by_expert):
+    found = by_expert["logged"][1]
+    assert found.figures["player"] == shipped()[0] == shipped(shipped()[0])[0]
+    assert found.figures["logged_hands"] == 4 and found.figures["logged_decisions"][0] > 40
+    assert any(shipped()[0] in note for note in found.notes)
+    assert "player" not in by_expert["rule"][1].figures
+
+
+def test_the_players_games_are_those_of_its_seed():
+    options = msgspec.convert(TINY, train.Options)
+    log = Log(ExperimentOptions(logged_hands=6))
+    first, other, again = (log.hands(seed, options) for seed in (1, 2, 1))
+    assert set(first) == {"landlord", "next", "previous"} and log.figures()["logged_decisions"][0] > 60
+    for role, part in first.items():
+        assert all(np.array_equal(*both) for both in zip(part, again[role], strict=True))
+        assert part.positions.shape[1] == NOW and part.moves.shape[1:] == (2 + options.play.others, FEATURES)
+        assert np.array_equal(part.moves[:, 0], part.moves[:, 1])  # the expert's move is the one it played
+    assert any(len(part.returns) != len(other[role].returns) for role, part in first.items())
+
+
+@pytest.mark.parametrize("other", [{"rounds": 3}, {"logged_hands": 5}, {"regularizer": {"parity": 0.6}}])
+def test_one_folder_holds_one_experiment(by_expert, other):
+    for out in (by_expert["logged"][0], by_expert["rule"][0]):
+        with pytest.raises(UsageError, match=f"another .*{next(iter(other))}"):
+            reproduce(out, **other)
+
+
+def test_more_seeds_go_into_the_same_folder(tmp_path):
+    tiny = {"training": TINY | {"evaluate_every": 9}, "rounds": 1, "expert": "rule"}
+    first = reproduce(tmp_path, **tiny)
+    both = reproduce(tmp_path, seeds=2, **tiny)
+    assert all(
+        len(rates) == 2 and rates[:1] == first.figures["last"][kind] for kind, rates in both.figures["last"].items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"player": "v0"}, "ships no version 'v0'"),
+        ({"training": {"handz": 1}}, "handz"),
+        ({"regularizer": {"expert_margin": -1}}, "expert_margin must be 0 or more"),
+    ],
+)
+def test_options_that_are_none_are_told(tmp_path, wrong, message):
+    with pytest.raises(UsageError, match=message) as found:
+        reproduce(tmp_path, **wrong)
+    assert found.value.advice and not any(tmp_path.iterdir())
 
 
 def measured(*rates):
@@ -50,15 +148,22 @@ def measured(*rates):
 def test_when_a_win_rate_was_reached():
     found = _reached([measured(0.1, 0.6, 0.5, 0.5, 0.5), measured(0.0, 0.2, 0.3)])
     # Averages of three: 0.1, 0.35, 0.4, 0.53, … and 0, 0.1, 0.17.
-    assert found["30"] == {"samples": [200.0], "minutes": [0.2]}
-    assert found["40"]["samples"] == [300.0] and found["50"]["samples"] == [400.0]
+    assert found["40"] == {"samples": [300.0], "minutes": [0.3]}
+    assert found["45"]["samples"] == found["50"]["samples"] == [400.0]
     assert found["60"] == {"samples": [], "minutes": []}
+
+
+def test_a_win_rate_that_none_reached_is_told_by_how_far_they_came():
+    curves = {"plain": [measured(0.1, 0.2, 0.3), measured(0.1, 0.2)], "+ both": [measured(0.6, 0.6), measured(0.1)]}
+    reached = {kind: _reached(found) for kind, found in curves.items()}
+    rows = [row[3] for unit in ("samples", "minutes") for row in _table(curves, reached, unit).rows]
+    assert rows == ["> 200", "100 (1 of 2)", "> 0.20", "0.10 (1 of 2)"]
 
 
 def test_ratios_are_told_where_all_trainings_got_there():
     plain = {"30": {"samples": [100.0, 300.0]}, "40": {"samples": [500.0]}, "50": {"samples": []}}
     both = {"30": {"samples": [50.0, 70.0]}, "40": {"samples": [100.0, 200.0]}, "50": {"samples": []}}
-    assert _ratios({"plain": plain, "+ both": both}, "samples") == {"30": 0.3}
+    assert _ratios({"plain": plain, "+ both": both}, "+ both", "samples") == {"30": 0.3}
 
 
 def test_the_benchmark_measures_speeds_and_errors():
@@ -76,6 +181,8 @@ def test_the_large_networks_and_their_rival_have_one_and_a_half_million_paramete
 
 
 def test_options_of_the_reproduction_are_checked():
-    for wrong in ({"seeds": 0}, {"rounds": 0}):
+    for wrong in ({"seeds": 0}, {"rounds": 0}, {"logged_hands": 0}):
         with pytest.raises(msgspec.ValidationError, match="positive"):
             msgspec.convert(wrong, ExperimentOptions)
+    with pytest.raises(msgspec.ValidationError, match="by expert="):
+        msgspec.convert({"regularizer": {"expert": "search"}}, ExperimentOptions)

@@ -15,7 +15,7 @@ from bothost.rules import doudizhu
 from bothost.training.action_values import NativeActionValues
 from bothost_deep_mc import branches, engine, experts, learn, train
 from bothost_deep_mc.decide import DeepMc, PlayOptions
-from bothost_deep_mc.encode import CHOICE, FEATURES, INPUTS, NOW, ROLES, Seen, encode, encode_rows, roles
+from bothost_deep_mc.encode import CARD_FEATURES, CHOICE, FEATURES, INPUTS, NOW, ROLES, Seen, encode, encode_rows, roles
 from bothost_deep_mc.model import Sizes, begin_with, seeded, sizes_of
 from bothost_deep_mc.selfplay import Decisions, Pairs
 from bothost_deep_mc.selfplay import PlayOptions as SelfPlayOptions
@@ -184,7 +184,7 @@ def test_published_levels_play_what_was_learnt(tmp_path, positions):
         np.testing.assert_allclose(found[i], expected.clamp(-1, 1).numpy(), atol=0.01)  # 16 bits
 
 
-def test_options_that_make_no_sense_are_refused():
+def test_options_that_make_no_sense_are_refused(tmp_path):
     for wrong in (
         {"iterations": 0},
         {"hands": 0},
@@ -193,6 +193,7 @@ def test_options_that_make_no_sense_are_refused():
         {"evaluation_deals": 0},
         {"pool_every": 0},
         {"parity": 0.0},
+        {"expert_margin": -0.1},
         {"learning_rate": float("nan")},
         {"levels": ()},
         {"levels": (0.5, 0.2)},
@@ -205,6 +206,8 @@ def test_options_that_make_no_sense_are_refused():
             SelfPlayOptions(**wrong)
     with pytest.raises(ValueError, match="multiples of 16"):
         Sizes(trunk=(20,))
+    with pytest.raises(UsageError, match="no logged hands"):
+        train.DeepMcTrainer(train.Options(expert="logged")).train(TrainingRun(out=tmp_path), lambda *_, **__: None)
     with pytest.raises(UsageError, match="workers"):
         engine.Engine(train.Options(runner="ray"), engine.Setup(SIZES, QUIET), seeded(SIZES, 0), {})
 
@@ -293,6 +296,23 @@ def test_logged_moves_are_the_experts():
     assert experts.logged([trajectory(1, own=False)], others=1, seen=SEEN, seed=1) == {}
     some = experts.some(found, 10, np.random.default_rng(1))
     assert 8 <= sum(len(part.returns) for part in some.values()) <= 12
+
+
+def test_what_networks_played_is_their_best_move_and_the_experts(monkeypatch, nets):
+    monkeypatch.setattr(experts, "AT_ONCE", 7)
+    found = experts.played_by(GAME, nets, 20, others=3, wide=SEEN, seen=SEEN, seed=1)
+    assert sum(len(part.returns) for part in found.values()) > 20 * 10
+    for role, (positions, moves, returns) in found.items():
+        np.testing.assert_array_equal(moves[:, 0], moves[:, 1])
+        n, k, cells = moves.shape
+        inputs = positions.astype(np.float32), moves.reshape(n * k, cells).astype(np.float32)
+        values = nets[role].evaluate(*inputs, np.arange(0, n * k + 1, k)).reshape(n, k)
+        assert k == 5 and (values[:, 0] >= values.max(axis=1) - 1e-6).all()
+        assert set(np.unique(returns)) == {-1.0, 1.0}
+    narrow = experts.played_by(GAME, nets, 20, others=3, wide=SEEN, seen=Seen(NOW, CARD_FEATURES), seed=1)
+    for role, part in narrow.items():
+        np.testing.assert_array_equal(part.moves, found[role].moves[:, :, :CARD_FEATURES])
+        np.testing.assert_array_equal(part.returns, found[role].returns)
 
 
 @pytest.mark.parametrize("positions", ["now", "history"])
