@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
+from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.metrics import read
 from bothost_mahjong_ppo.train import Options as TrainOptions
@@ -21,15 +22,21 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "(c) + hidden features dropped late": {"look_ahead": True, "oracle": True, "adaptive": False},
     "(d) + adaptive coefficients": {"look_ahead": True, "oracle": True, "adaptive": True},
 }
+TRAINING: dict[str, Any] = {"learning_rate": 1e-3, "first_stage": 0, "least_score": 1e6}
+"""Pure runs, against three random players to the end: who meets stronger ones sooner would score less for it."""
 LAST = 0.2
 """Part of the updates, from the end, over which the final score is taken."""
+TARGETS = (2.0, 5.0, 10.0, 20.0)
+"""Scores whose first time is told."""
+WINDOW = 10
+"""Updates over which the score is averaged for that."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the reproduction."""
 
-    seeds: int = 2
-    iterations: int = 40
+    seeds: int = 3
+    iterations: int = 120
     """Updates of each training."""
     hands: int = 64
     """Hands of each update."""
@@ -37,7 +44,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     full_iterations: int = 2000
     full_hands: int = 512
     training: dict[str, Any] = {}
-    """Options of the trainer, in place of what the size of the reproduction says; the same for all variants."""
+    """Options of the trainer, in place of what the reproduction itself says; the same for all variants."""
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "iterations", "hands", "full_seeds", "full_iterations", "full_hands"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
 
 
 class MahjongPpoReproduction(Reproduction):
@@ -58,29 +70,39 @@ class MahjongPpoReproduction(Reproduction):
             rows = []
             for seed in range(run.seed, run.seed + seeds):
                 report(number * seeds + seed - run.seed, f"{name}, seed {seed}", len(VARIANTS) * seeds)
-                rows.append(_curve(run, f"{name[1]}-{seed}", {**size, **settled.training, **change}, seed))
+                given = {**TRAINING, **size, **settled.training, **change}
+                rows.append(_curve(run, f"{name[1]}-{seed}", given, seed))
             curves[name] = np.array(rows)
-        plot_curves(curves, run.out / "curves.png")
-        figures = {
-            name: {"final_score": _mean_spread(final_scores(curve)), "mean_score": _mean_spread(curve.mean(axis=1))}
+        plot_curves(curves, size["hands"], run.out / "curves.png")
+        figures: dict[str, dict[str, Any]] = {
+            name: {
+                "final_score": _mean_spread(final_scores(curve)),
+                "mean_score": _mean_spread(curve.mean(axis=1)),
+                "hands_to": {f"{target:g}": hands_to(curve, target, size["hands"]) for target in TARGETS},
+            }
             for name, curve in curves.items()
         }
         return Reproduced(
             figures={**figures, **size, "seeds": seeds},
-            tables=(_table(figures),),
+            tables=(_scores(figures), _speeds(figures, seeds, size["iterations"] * size["hands"])),
             plots=("curves.png",),
             notes=(
                 f"{seeds} seeds; every variant with the same hyper-parameters and the same number of hands.",
-                "The opponents follow the curriculum, so that a score is against whom the variant has come to meet.",
+                "Pure runs, nothing imitated, in the first stage of the curriculum to the end.",
             ),
         )
 
 
 def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int) -> list[float]:
     """Mean score a hand, update by update, of one training, which goes on where an earlier run left it."""
+    try:
+        options = msgspec.convert(size, TrainOptions)
+    except msgspec.ValidationError as error:
+        advice = "they are those of bothost train mahjong-ppo"
+        raise UsageError(f"mahjong-ppo: option training: {error}", advice=advice) from error
     out = run.out / folder
     training = checkpoint.take_up(out, seed=seed, command=run.command)
-    Training(msgspec.convert(size, TrainOptions), training).go_on(lambda *_args, **_more: None)
+    Training(options, training).go_on(lambda *_args, **_more: None)
     return [record["mean_score"] for record in read(out / "metrics.jsonl")]
 
 
@@ -90,30 +112,59 @@ def final_scores(curves: np.ndarray) -> np.ndarray:
     return np.asarray(curves[:, -last:].mean(axis=1))
 
 
-def plot_curves(curves: Mapping[str, np.ndarray], path: Path) -> None:
+def smoothed(curves: np.ndarray) -> np.ndarray:
+    """The mean of each update and up to ``WINDOW - 1`` before it, of curves (seeds, updates): the same shape."""
+    sums = np.cumsum(curves, axis=1)
+    before = np.zeros_like(sums)
+    before[:, WINDOW:] = sums[:, :-WINDOW]
+    return np.asarray((sums - before) / np.minimum(np.arange(1, curves.shape[1] + 1), WINDOW))
+
+
+def hands_to(curves: np.ndarray, score: float, hands: int) -> list[int]:
+    """Hands until the score over a whole window was first reached, of each of the curves (seeds, updates) that came
+    there; an update is so many ``hands``."""
+    whole = smoothed(curves)[:, WINDOW - 1 :] >= score
+    return [(int(row.argmax()) + WINDOW) * hands for row in whole if row.any()]
+
+
+def plot_curves(curves: Mapping[str, np.ndarray], hands: int, path: Path) -> None:
     """Means over the seeds, with their range."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for name, curve in curves.items():
-        updates = np.arange(1, curve.shape[1] + 1)
-        (line,) = axes.plot(updates, curve.mean(axis=0), linewidth=1, label=name)
-        axes.fill_between(updates, curve.min(axis=0), curve.max(axis=0), alpha=0.15, color=line.get_color())
-    axes.set_xlabel("update")
-    axes.set_ylabel("mean score a hand")
+        played, scores = hands * np.arange(1, curve.shape[1] + 1), smoothed(curve)
+        (line,) = axes.plot(played, scores.mean(axis=0), linewidth=1.5, label=name)
+        axes.fill_between(played, scores.min(axis=0), scores.max(axis=0), alpha=0.15, color=line.get_color())
+    axes.set_xlabel("hands")
+    axes.set_ylabel(f"points a hand, mean of {WINDOW} updates")
     axes.legend()
     axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
 
 
 def _mean_spread(values: np.ndarray) -> dict[str, float]:
-    return {"mean": float(values.mean()), "sd": float(values.std())}
+    return {"mean": float(values.mean()), "sd": float(values.std(ddof=1)) if len(values) > 1 else 0.0}
 
 
-def _table(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> ResultTable:
-    def cells(of: Mapping[str, Mapping[str, float]]) -> Sequence[str]:
+def _scores(figures: Mapping[str, Mapping[str, Any]]) -> ResultTable:
+    def cells(of: Mapping[str, Any]) -> Sequence[str]:
         return [f"{of[key]['mean']:+.2f} ± {of[key]['sd']:.2f}" for key in ("mean_score", "final_score")]
 
     rows = tuple((name, *cells(of)) for name, of in figures.items())
     return ResultTable("Score a hand in training, mean ± sd over seeds", ("", "all updates", "last fifth"), rows)
+
+
+def _speeds(figures: Mapping[str, Mapping[str, Any]], seeds: int, hands: int) -> ResultTable:
+    def cell(found: Sequence[int]) -> str:
+        if not found:
+            return f"> {hands:,}"
+        spread = f" ± {np.std(found, ddof=1):,.0f}" if len(found) > 1 else ""
+        some = f" ({len(found)} of {seeds})" if len(found) < seeds else ""
+        return f"{np.mean(found):,.0f}{spread}{some}"
+
+    rows = tuple((name, *map(cell, of["hands_to"].values())) for name, of in figures.items())
+    header = ("", *(f"{target:g} points" for target in TARGETS))
+    title = f"Hands until a score, over {WINDOW} updates, was first reached, mean ± sd over the seeds that came there"
+    return ResultTable(title, header, rows)
