@@ -374,6 +374,12 @@ class Delta(Message, frozen=True, gc=False):
 
 
 class Presence(Message, frozen=True):
+    """Another player of the running hand, or else of the last, went away or came back.
+
+    Told before what the lobby does in their place, and again after ``Seated`` where that brings news. Who is away stays
+    so in the hands to come.
+    """
+
     table: str
     seat: int
     online: bool
@@ -446,6 +452,15 @@ class ServerActedForUs(Message, frozen=True):
     action: str | None
 
 
+class ServerActedFor(Message, frozen=True):
+    """The lobby makes moves of this hand in a player's place. Told as soon as it is known, once is enough; what comes
+    after the hand's end counts for nothing."""
+
+    table: str
+    hand: str
+    seat: int
+
+
 TableEvent = (
     Seated
     | HandStarted
@@ -459,6 +474,7 @@ TableEvent = (
     | MoveAcknowledged
     | Rejected
     | ServerActedForUs
+    | ServerActedFor
 )
 SessionEvent = (
     Connected

@@ -38,6 +38,8 @@ class _Table(msgspec.Struct):
     """Events are missing; the lobby was asked to tell them, and what comes before its answer does not count."""
     over: bool = False
     """Whether the end of ``hand`` was passed on."""
+    away: set[str] = set()
+    """Players who are not there."""
 
 
 class EmbeddedLobby(LobbyAdapter):
@@ -298,11 +300,17 @@ class EmbeddedLobby(LobbyAdapter):
 
     def _seated(self, frame: wire.Seated) -> list[m.Output]:
         self._seeks.discard(frame.seek)
-        self._tables.setdefault(frame.table, _Table()).lost = False
+        table = self._tables.setdefault(frame.table, _Table())
+        table.lost = False
         players = _players(frame.players)
         attributes = dict(frame.attributes)
         seek = frame.seek or None
-        return [m.Seated(frame.table, frame.game, frame.rules, frame.seat, players, attributes, seek)]
+        news = [player for player in frame.players if not player.online or player.player in table.away]
+        table.away = {player.player for player in frame.players if not player.online}
+        return [
+            m.Seated(frame.table, frame.game, frame.rules, frame.seat, players, attributes, seek),
+            *(m.Presence(frame.table, player.seat, player.online) for player in news),
+        ]
 
     def _elsewhere(self, frame: wire.ServerMessage, raw: str | bytes) -> list[m.Output]:
         """About a table that we do not hold: only its end is worth a word."""
@@ -326,14 +334,18 @@ class EmbeddedLobby(LobbyAdapter):
                 return [m.RequestWithdrawn(frame.table, frame.id, frame.reason)]
             case wire.ServerActed():
                 return [m.ServerActedForUs(frame.table, frame.id, frame.action)]
+            case wire.Resigned():
+                return [m.ServerActedFor(frame.table, frame.hand, frame.seat)]
             case wire.Presence():
+                (table.away.discard if frame.online else table.away.add)(frame.player)
                 return [m.Presence(frame.table, frame.seat, frame.online)]
             case wire.HandEnded():
                 if table.hand == frame.hand:
                     if table.over or table.lost:
                         return []  # said before, or said again once we have its last events
                     table.over = True
-                return [m.HandEnded(frame.table, frame.hand, frame.scores, frame.reason)]
+                served = [m.ServerActedFor(frame.table, frame.hand, seat) for seat in frame.played_for]
+                return [*served, m.HandEnded(frame.table, frame.hand, frame.scores, frame.reason)]
             case wire.TableEnded():
                 del self._tables[frame.table]
                 return [_table_ended(frame)]

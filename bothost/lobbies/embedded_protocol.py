@@ -328,6 +328,14 @@ class ServerActed(ServerFrame, frozen=True):
     reason: ServerActedReason
 
 
+class Resigned(ServerFrame, frozen=True):
+    """Another player gave the rest of the hand to the server."""
+
+    table: str
+    hand: str
+    seat: int
+
+
 class Presence(ServerFrame, frozen=True):
     table: str
     player: str
@@ -341,6 +349,9 @@ class HandEnded(ServerFrame, frozen=True):
     scores: tuple[float, ...] | None
     """Per seat of this hand; null when the hand was void."""
     reason: HandEndReason = "normal"
+    played_for: tuple[int, ...] = ()
+    """Seats at which the server made moves in a player's place. Told at the end only: that somebody let a question pass
+    who was asked beside others is not known before."""
 
 
 class TableEnded(ServerFrame, frozen=True):
@@ -367,6 +378,7 @@ ServerMessage = (
     | Rejected
     | Withdrawn
     | ServerActed
+    | Resigned
     | Presence
     | HandEnded
     | TableEnded

@@ -314,7 +314,7 @@ class MailgycLobby(MailgycSession):
         elif self._memo.get("table") == table.name:
             table.hand = MailgycHand.recall(self._memo)
         self._table = table
-        out = [*self._welcome(back=True), self._seated(table, None)]
+        out = [*self._welcome(back=True), self._seated(table, None), *_present(table)]
         return out + self._restore(frame, table)
 
     def _restore(self, frame: wire.Joined, table: Room) -> list[m.Output]:
@@ -374,7 +374,7 @@ class MailgycLobby(MailgycSession):
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame, table) if table.hand is not None else self._prepare(frame, table)
         if table.hand is not None and not table.lost and table.hand.agrees(frame):
-            return [m.Presence(table.name, i, True) for i, player in enumerate(frame.players) if not player.leave]
+            return _present(table)
         notice = m.Notice("the lobby's picture of the hand is not ours: taking the lobby's", "warning")
         return [notice, *self._restore(frame, table)]
 
@@ -453,6 +453,10 @@ def _is_ours_wrong(reason: str) -> bool:
 def _grant_ms(timer_s: float) -> float | None:
     """The clock that the lobby shows and does not enforce."""
     return min(timer_s, 600.0) * 1000.0 if timer_s > 0 else None
+
+
+def _present(table: Room) -> list[m.Output]:
+    return [m.Presence(table.name, i, not p.leave) for i, p in enumerate(table.players) if p.uid is not None]
 
 
 def _players(players: tuple[wire.Player, ...]) -> tuple[m.PlayerInfo, ...]:

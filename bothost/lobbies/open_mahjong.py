@@ -13,6 +13,7 @@ What this lobby leaves to its clients, and where it is dealt with:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -191,10 +192,7 @@ class OpenMahjong(OpenMahjongRooms):
         tags = frame.refresh_player_tag_list_info.player_to_tag_list
         offline = frozenset(int(i) for i, tag in tags.items() if i in ("0", "1", "2", "3") and "offline" in tag)
         changed, table.offline = offline ^ table.offline, offline
-        hand = table.hand
-        if hand is None:
-            return []
-        return [m.Presence(table.name, hand.seat_of(index), index not in offline) for index in sorted(changed)]
+        return _present(table, sorted(changed))
 
     # ------------------------------------------------------------------------------------------------------ the game
 
@@ -226,7 +224,8 @@ class OpenMahjong(OpenMahjongRooms):
             return [*out, m.Notice(f"the game cannot be understood: {error}", "error")]
         if back or new:
             out.append(self._seated(table, picture, info))
-        return out + self._position(table, picture, info)
+        out += self._position(table, picture, info)
+        return out + _present(table, range(len(table.users)))
 
     def _new_table(self, info: wire.GameInfo) -> Table:
         """A game that we did not see begin: an earlier process was there, or the match queue found it."""
@@ -282,10 +281,13 @@ class OpenMahjong(OpenMahjongRooms):
         if action.is_claim or action.action_tick <= hand.done:
             return []  # an announcement; or told before
         table.returned = False
-        mine = hand.seat_of(action.action_player) == hand.seat
-        done = hand.notation_of(action) if mine else ""
+        seat = hand.seat_of(action.action_player)
+        done = hand.notation_of(action) if seat == hand.seat else ""
         fate = hand.acted(action)
-        return self._tell(table, hand) + self._resolve(table, fate, done, action)
+        out: list[m.Output] = []
+        if action.is_timeout_action and seat != hand.seat:
+            out.append(m.ServerActedFor(table.name, hand.name, seat))
+        return out + self._tell(table, hand) + self._resolve(table, fate, done, action)
 
     def _resolve(self, table: Table, fate: str | None, done: str, action: wire.Action) -> list[m.Output]:
         """What became of the question that was open."""
@@ -477,6 +479,14 @@ class OpenMahjong(OpenMahjongRooms):
         memo = {"table": table.name, "gamestate": table.gamestate, "hand": hand.name, "seq": seq, "tick": hand.tick}
         self._memo = memo
         return m.Remember(memo)
+
+
+def _present(table: Table, indices: Iterable[int]) -> list[m.Output]:
+    """Who of these is there, of those who play the running hand."""
+    hand = table.hand
+    if hand is None:
+        return []
+    return [m.Presence(table.name, hand.seat_of(index), index not in table.offline) for index in indices]
 
 
 def _players(picture: Picture, info: wire.GameInfo) -> tuple[m.PlayerInfo, ...]:

@@ -87,6 +87,8 @@ class Hand:
         self.sent = [0] * len(seats)
         self.banks = [bank_ms] * len(seats)
         self.asks: dict[int, Ask] = {}
+        self.played_for: set[int] = set()
+        """Seats at which the server moved in a player's place."""
         self.scores: tuple[float, ...] | None = None
         self.reason: wire.HandEndReason = "normal"
         self.over = False
@@ -206,8 +208,11 @@ class Table:
 
     def _play_for(self, hand: Hand, seat: int) -> int:
         """A move by the server: random for robots, the first legal one for people who do not answer."""
+        robot = hand.seats[seat].robot
+        if not robot:
+            hand.played_for.add(seat)
         legal = hand.state.legal(seat)
-        action = int(self.rng.choice(legal) if hand.seats[seat].robot else legal[0])
+        action = int(self.rng.choice(legal) if robot else legal[0])
         hand.state.apply(seat, action)
         return action
 
@@ -260,7 +265,8 @@ class Table:
             self.next_hand_at = now + self.rules.pause_ms / 1000.0
 
     def _hand_ended(self, hand: Hand) -> wire.HandEnded:
-        return wire.HandEnded(table=self.name, hand=hand.number, scores=hand.scores, reason=hand.reason)
+        played_for = tuple(sorted(hand.played_for))
+        return wire.HandEnded(self.name, hand.number, hand.scores, hand.reason, played_for)
 
     def _withdraw(self, hand: Hand, reason: str) -> None:
         for seat, ask in hand.asks.items():
@@ -359,6 +365,9 @@ class Table:
         if hand is None or hand.over:
             return False
         self.member(player).resigned = True
+        for member in self.humans():
+            if member.player != player:
+                self.audience.send(member.player, wire.Resigned(self.name, hand.number, hand.seat_of(player)))
         self._hand_over_seat(hand, player, now)
         return True
 
@@ -373,8 +382,8 @@ class Table:
         elif hand is None or hand.over:
             self._end("left", "a player left")
         else:
-            self._hand_over_seat(hand, player, now)
             self.presence(player, False)
+            self._hand_over_seat(hand, player, now)
 
     def _hand_over_seat(self, hand: Hand, player: str, now: float) -> None:
         seat = next(s for s, m in enumerate(hand.seats) if m.player == player)

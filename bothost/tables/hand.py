@@ -110,6 +110,7 @@ class Hand:
         "answer",
         "attempt",
         "attempt_seq",
+        "away",
         "due_at",
         "game_id",
         "given_up",
@@ -145,6 +146,8 @@ class Hand:
         self.seat = seat
         self.players = players
         self.view = view
+        self.away: frozenset[int] = frozenset()
+        """Seats whose players were away at some time, or in whose place the lobby moved, as far as it told."""
         self.lent = False
         """Whether a worker may be reading ``view``: it is then cloned before it changes."""
         self.game_id = b""
@@ -201,6 +204,15 @@ class Hand:
             self.job = None
             self.steps = []
             self.due_at = NEVER
+
+    def open_actions(self, seq: int) -> ActionArray:
+        """The legal actions at this position, without those that the lobby refused there."""
+        if self.attempt_seq != seq:
+            self.attempt_seq, self.attempt, self.given_up = seq, 0, False
+            if self.rejected:
+                self.rejected = []
+        legal = self.view.legal()
+        return legal[~np.isin(legal, self.rejected)] if self.rejected else legal
 
     def answer_again(self, request_id: str, seq: int, epoch: int, parse: Callable[[str], int]) -> Answer | None:
         """The answer that this request got already, before a reconnect or a crash; None where it got none.

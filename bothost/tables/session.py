@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from bothost.messages import (
     ActionRequest,
     Delta,
@@ -29,6 +27,7 @@ from bothost.messages import (
     Rejected,
     RequestWithdrawn,
     Seated,
+    ServerActedFor,
     ServerActedForUs,
     Snapshot,
     TableEnded,
@@ -36,6 +35,7 @@ from bothost.messages import (
 )
 from bothost.rules.game import Game
 from bothost.strategy import Decision
+from bothost.tables.attendance import Attendance
 from bothost.tables.clock import NEVER, window
 from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.hand import (
@@ -66,6 +66,7 @@ class Session:
     """One seat at one table. ``resumed``: the lobby told of the table when we connected, it is not a new one."""
 
     __slots__ = (
+        "attendance",
         "attributes",
         "conduct",
         "epoch",
@@ -89,6 +90,7 @@ class Session:
         self.conduct = conduct
         self.seat = seated.seat
         self.players: tuple[PlayerInfo, ...] = seated.players
+        self.attendance = Attendance()
         self.attributes = seated.attributes
         self.hand: Hand | None = None
         self.fresh = not resumed
@@ -183,8 +185,8 @@ class Session:
         self._close_hand(out, event.reason, None if event.reason == "aborted" else event.scores)
         out.append(Closed(self.key.table, event.reason))
 
-    def _presence(self, event: Presence, now: float, out: list[Output]) -> None:
-        return None
+    def _attends(self, event: Presence | ServerActedFor, now: float, out: list[Output]) -> None:
+        self.attendance.told(event, self.hand, self.players)
 
     # ----------------------------------------------------------------------------------------------- action events
 
@@ -277,16 +279,10 @@ class Session:
         self._ask(hand, request, arrived, seq, out)
 
     def _ask(self, hand: Hand, request: ActionRequest, arrived: float, seq: int, out: list[Output]) -> None:
-        if hand.attempt_seq != seq:
-            hand.attempt_seq, hand.attempt, hand.given_up = seq, 0, False
-            if hand.rejected:
-                hand.rejected = []
+        legal = hand.open_actions(seq)
         if hand.answer is not None and hand.answer.sent_in < 0:
             out.append(Outcome(hand.answer, "superseded"))
             hand.answer = None
-        legal = hand.view.legal()
-        if hand.rejected:
-            legal = legal[~np.isin(legal, hand.rejected)]
         if not len(legal) or hand.attempt >= MAX_ATTEMPTS:
             self._give_up(hand, "every action that we may take here was refused", out)
             return
@@ -432,10 +428,11 @@ class Session:
         except ValueError as error:
             out.append(GaveUp(self.key.table, f"hand {name}: {error}"))
             return False
-        told = players or self.players
+        self.players = told = players or self.players
         if self.conduct.consents:
             told = consenting(told, self.key.account, seat)
         self.hand = Hand(self, name, seat, told, view)
+        self.hand.away = self.attendance.away_from(told, self.game.num_seats)
         out.append(HandOpening(self.hand, self.lookup))
         self.lookup = False
         return True
@@ -481,7 +478,7 @@ _HANDLERS: dict[type, Callable[[Session, Any, float, list[Output]], None]] = {
     HandStarted: Session._hand_started,
     Snapshot: Session._snapshot,
     Delta: Session._delta,
-    Presence: Session._presence,
+    Presence: Session._attends,
     HandEnded: Session._hand_ended,
     TableEnded: Session._table_ended,
     ActionRequest: Session._action_request,
@@ -489,4 +486,5 @@ _HANDLERS: dict[type, Callable[[Session, Any, float, list[Output]], None]] = {
     MoveAcknowledged: Session._acknowledged,
     Rejected: Session._was_rejected,
     ServerActedForUs: Session._server_acted,
+    ServerActedFor: Session._attends,
 }

@@ -210,8 +210,13 @@ def test_the_hot_frame():
         (wire.Rejected("t", "r1", "stale", "gone"), [m.Rejected("t", "r1", "stale: gone")]),
         (wire.Withdrawn("t", "r1", "over"), [m.RequestWithdrawn("t", "r1", "over")]),
         (wire.ServerActed("t", "r1", "pass", "timeout"), [m.ServerActedForUs("t", "r1", "pass")]),
+        (wire.Resigned("t", "1", 1), [m.ServerActedFor("t", "1", 1)]),
         (wire.Presence("t", "bob", 1, False), [m.Presence("t", 1, False)]),
         (wire.HandEnded("t", "1", (1.0, -1.0)), [m.HandEnded("t", "1", (1.0, -1.0))]),
+        (
+            wire.HandEnded("t", "1", None, "void", (1,)),
+            [m.ServerActedFor("t", "1", 1), m.HandEnded("t", "1", None, "void")],
+        ),
         (wire.TableEnded("t", "left", None, "bye"), [m.TableEnded("t", "left", None, None, "bye")]),
         (wire.Error("internal", "a bug"), [m.Notice("a bug (internal)", "error")]),
         (wire.Error("rate_limited", "slow down", retry_ms=700), [m.Throttled(0.7)]),

@@ -114,6 +114,19 @@ def test_somebody_elses_return_is_compared_with_our_picture():
     assert told(outputs, m.Notice) and told(outputs, m.Snapshot)  # logged, and the lobby's picture wins
 
 
+def test_who_left_and_who_came_back_is_told():
+    bench = Bench().play()
+    assert bench.hear(wire.LEFT, uid=4) == [m.Presence("1", 2, False)]
+    back = playing(2)
+    back["players"][1]["leave"] = 1
+    assert [event.online for event in told(bench.hear(wire.JOINED, **back), m.Presence)] == [True, False, True]
+    bench.lose()
+    bench.resume()
+    back["players"][2]["leave"] = 1
+    outputs = bench.hear(wire.JOINED, **back)
+    assert [event.online for event in told(outputs, m.Presence)] == [True, False, False]
+
+
 def test_a_contradiction_is_met_by_asking_anew_a_few_times():
     bench = Bench().play()
     for _ in range(3):

@@ -141,11 +141,22 @@ def test_trap_all_people_offline_deletes_the_game_so_the_connection_is_kept(othe
     if others == "offline":
         tags = {str(i): ["offline"] if i != 1 else [] for i in range(4)}
         bench.hear("refresh_player_tag_list", refresh_player_tag_list_info={"player_to_tag_list": tags})
-        assert [p.online for p in told(bench.out, m.Presence)] == [False] * 3
+        assert [p.online for p in told(bench.out, m.Presence)][-3:] == [False] * 3
     out = contradict(bench)
     assert not told(out, m.Disconnected) and not told(out, m.CloseSocket)
     bench.hear("gamestate/guobiao/game_start", game_info=game_info(2, HAND, users=None, current_round=2))
     assert told(bench.out, m.HandStarted)[-1].seat == 2, "the next hand is told whole"
+
+
+def test_who_is_offline_is_told_with_every_position():
+    bench = Bench().turn()
+    tags = {"player_to_tag_list": {"0": [], "1": [], "2": ["offline"], "3": []}}
+    assert bench.hear("refresh_player_tag_list", refresh_player_tag_list_info=tags) == [m.Presence("room-1", 2, False)]
+    info = game_info(1, HAND, current_round=2, p3={"tag_list": ["offline"]})
+    out = bench.hear("gamestate/guobiao/game_start", game_info=info)
+    present = [(event.seat, event.online) for event in told(out, m.Presence)]
+    assert present == [(0, True), (1, True), (2, True), (3, False)]
+    assert out.index(told(out, m.HandStarted)[0]) < out.index(told(out, m.Presence)[0])
 
 
 def test_the_host_is_told_the_position_again_without_breaking_the_connection():

@@ -57,6 +57,16 @@ def test_trap_server_made_moves_carry_is_timeout_action():
     assert told(out, m.Delta)[0].events == ("play 1 W4",)
 
 
+def test_a_server_made_move_of_another_is_told_before_its_events():
+    bench = Bench().opened()
+    bench.do(["deal_tile"], 1, 3, deal_tile=14)
+    bench.do(["cut"], 1, 4, cut_tile=45, cut_class=False)
+    bench.do(["deal_tile"], 2, 5)
+    out = bench.do(["cut"], 2, 6, cut_tile=44, cut_class=True, is_timeout_action=True)
+    hand = told(bench.out, m.HandStarted)[0].hand
+    assert out[:2] == [m.ServerActedFor("room-1", hand, 2), m.Delta("room-1", hand, out[1].seq, ("play 2 F4",))]
+
+
 def test_trap_a_clock_that_ran_out_on_a_claim_is_a_pass():
     bench = Bench().opened(tile=41)
     bench.ask_claims(1, ["peng", "pass"], 41, 3)

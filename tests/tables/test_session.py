@@ -13,9 +13,11 @@ from bothost.messages import (
     HandStarted,
     MoveAcknowledged,
     PlayerInfo,
+    Presence,
     Rejected,
     RequestWithdrawn,
     Seated,
+    ServerActedFor,
     ServerActedForUs,
     Snapshot,
     TableEnded,
@@ -425,3 +427,67 @@ def test_an_account_that_consents_is_marked_at_its_hands_and_nobody_else():
         session = Session(TableKey("lobby", "me", "t"), Seated("t", "doudizhu", game.rules, 0), game, conduct)
         [opening] = session.feed(HandStarted("t", "h", 0, players), 1.0)
         assert {player.player for player in opening.hand.players if player.consents} == expected
+
+
+# ------------------------------------------------------------------------------------------------------ who is away
+
+
+def away_of(outputs):
+    [closed] = [output for output in outputs if isinstance(output, HandClosed)]
+    return closed.hand.away
+
+
+def players(*names):
+    return tuple(PlayerInfo(name, seat) for seat, name in enumerate(names))
+
+
+def test_a_hand_knows_who_was_away_at_any_time(seat):
+    first, second = (other for other in range(3) if other != seat.seat)
+    assert seat.feed(Presence("t", first, False)) == []
+    seat.feed(Presence("t", first, True))
+    assert away_of(seat.feed(HandEnded("t", "h", None))) == {first}
+    seat.feed(HandStarted("t", "i", seat.seat))
+    assert away_of(seat.feed(HandEnded("t", "i", None))) == set(), "back before it began"
+    seat.feed(Presence("t", second, False))
+    seat.feed(HandStarted("t", "j", seat.seat))
+    seat.feed(Presence("t", second, True))
+    assert away_of(seat.feed(HandEnded("t", "j", None))) == {second}, "away when it began"
+
+
+def test_a_player_who_is_away_is_so_at_the_seat_of_the_next_hand():
+    seat = Seat()
+    for hand, names, away in (
+        ("h", ("ada", "bob", "cyd"), set()),
+        ("i", ("bob", "cyd", "ada"), {0}),
+        ("j", ("cyd", "ada", "bob"), {2}),
+    ):
+        seat.feed(HandStarted("t", hand, names.index("ada"), players(*names)))
+        assert away_of(seat.feed(HandEnded("t", hand, None))) == away
+        if hand == "h":
+            seat.feed(Presence("t", 1, False))
+
+
+def test_presence_that_is_told_with_the_seat_counts_for_the_hand_that_follows():
+    seat = Seat()
+    seat.feed(Seated("t", "doudizhu", seat.game.rules, 0, players("ada", "bob", "cyd")))
+    seat.feed(Presence("t", 2, False))
+    seat.feed(Snapshot("t", "h", seat.seat, seat.state.view(seat.seat).to_json()))
+    seat.session.disconnected()
+    seat.feed(Seated("t", "doudizhu", seat.game.rules, 0, players("ada", "bob", "cyd")))
+    seat.feed(Presence("t", 2, True))
+    seat.feed(Presence("t", 1, False))
+    seat.snapshot()
+    assert away_of(seat.feed(HandEnded("t", "h", None))) == {1, 2}
+    seat.feed(HandStarted("t", "i", 0, players("ada", "bob", "cyd")))
+    assert away_of(seat.session.abort()) == {1}
+
+
+def test_where_the_lobby_moved_for_another_the_hand_alone_is_marked(seat):
+    other = (seat.seat + 1) % 3
+    assert seat.feed(ServerActedFor("t", "another", other)) == []
+    assert seat.session.hand.away == set()
+    seat.feed(ServerActedFor("t", "h", other))
+    assert away_of(seat.feed(HandEnded("t", "h", None))) == {other}
+    assert seat.feed(ServerActedFor("t", "h", other)) == []
+    seat.feed(HandStarted("t", "i", seat.seat))
+    assert seat.session.hand.away == set()

@@ -1,0 +1,40 @@
+"""Who is at a table, as far as its lobby tells: at a seat whose player is away the lobby moves."""
+
+from __future__ import annotations
+
+from bothost.messages import PlayerInfo, Presence, ServerActedFor
+from bothost.tables.hand import Hand
+
+
+class Attendance:
+    """The players of a table over all of its hands. Seats change from hand to hand, so players are remembered."""
+
+    __slots__ = ("_away",)
+
+    def __init__(self) -> None:
+        self._away: frozenset[str | int] = frozenset()
+        """Players; seats where the lobby names nobody."""
+
+    def told(self, event: Presence | ServerActedFor, hand: Hand | None, players: tuple[PlayerInfo, ...]) -> None:
+        """The lobby tells of a player of the running hand, or else, of the last one's ``players``."""
+        if isinstance(event, ServerActedFor):
+            if hand is not None and hand.name == event.hand:
+                hand.away |= {event.seat}
+            return
+        who = {_at(event.seat, hand.players if hand is not None else players)}
+        if event.online:
+            self._away -= who
+            return
+        self._away |= who
+        if hand is not None:
+            hand.away |= {event.seat}
+
+    def away_from(self, players: tuple[PlayerInfo, ...], seats: int) -> frozenset[int]:
+        """The seats of a hand of these players, ``seats`` in all, at which nobody is as it begins."""
+        if not self._away:
+            return frozenset()
+        return frozenset(seat for seat in range(seats) if _at(seat, players) in self._away)
+
+
+def _at(seat: int, players: tuple[PlayerInfo, ...]) -> str | int:
+    return next((player.player for player in players if player.seat == seat), "") or seat
