@@ -238,12 +238,12 @@ class PlayerLog(Protocol):
     """Logged hands as the decisions of those who sat at them, bots and people alike, and who agreed to be imitated.
 
     Nobody else's decisions come out of it. Left out are also hands that were not revealed or that the log does not hold
-    whole, and what our own seats did without their player having chosen it (fallbacks, the lobby's moves after a
-    time-out).
+    whole, what our own seats did without their player having chosen it (fallbacks, the lobby's moves after a
+    time-out), and hands of other players from which they were away at some time, as far as the lobby told.
     """
 
     def players(self, game: str) -> Mapping[str, int]:
-        """Who agreed, with the number of closed hands of the game that they sat at, the most first."""
+        """Who agreed, with the number of closed hands of the game that they played, the most first."""
         ...
 
     def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:

@@ -40,7 +40,8 @@ def _head(report: Json, out: Console) -> None:
     for player in report["players"]:
         mark = "*" if player.get("seat") == report["seat"] else " "
         named = player.get("name") or player.get("player")
-        out.print(Text(printable(f" {mark} seat {player.get('seat')}: {named}")))
+        away = ", away: the lobby may have moved" if player.get("seat") in report["away"] else ""
+        out.print(Text(printable(f" {mark} seat {player.get('seat')}: {named}{away}")))
     for name, value in (report["deal"] or {}).items():
         if isinstance(value, list) and len(value) == len(report["scores"] or report["players"]):
             for seat, item in enumerate(value):

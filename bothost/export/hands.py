@@ -15,7 +15,7 @@ from bothost.export import arrays
 from bothost.export.columns import KEY, SYMBOL, ColumnReader
 from bothost.export.options import ExportOptions
 from bothost.store.query import players_of
-from bothost.store.reader import Key
+from bothost.store.reader import Key, decode_away
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -36,6 +36,7 @@ FIELDS = [
     pa.field("outcome", pa.float32()),
     pa.field("scores", pa.list_(pa.float32())),
     pa.field("end", SYMBOL),
+    pa.field("away", pa.list_(pa.int8())),
     pa.field("split", SYMBOL, nullable=False),
     pa.field("started", TIME, nullable=False),
 ]
@@ -53,9 +54,10 @@ _FETCHED = pa.schema(
         pa.field("started_us", TIME, nullable=False),
         pa.field("reason", SYMBOL),
         pa.field("scores", pa.string()),
+        pa.field("away", pa.string()),
     ]
 )
-_OF_END = ("reason", "scores")
+_OF_END = ("reason", "scores", "away")
 _QUERY = (
     "SELECT "
     + ", ".join(f'{"e" if name in _OF_END else "g"}."{name}"' for name in _FETCHED.names)
@@ -135,6 +137,7 @@ class HandPage:
             "outcome": arrays.floats([self.score_of(hand) for hand in range(len(self))]),
             "scores": arrays.lists(self.scores, arrays.floats),
             "end": found["reason"],
+            "away": arrays.lists([decode_away(text) for text in found["away"].to_pylist()], _seats),
             "split": _symbols(arrays.texts(self.splits)),
             "started": found["started_us"],
         }
@@ -146,6 +149,10 @@ def _seated(players: list[dict[str, Any]], seat: int) -> tuple[dict[str, Any], l
     others = [player for player in players if player.get("seat") != seat]
     others.sort(key=lambda player: str(player.get("seat")))
     return mine, [str(player.get("player", "")) for player in others]
+
+
+def _seats(values: Sequence[int]) -> pa.Array:
+    return arrays.numbers(np.array(values, np.int8))
 
 
 def _symbols(text: pa.Array) -> pa.DictionaryArray:

@@ -124,7 +124,14 @@ class Recorder:
         self.flush_events(hand)
         scores = None if event.scores is None else _text(event.scores)
         self._add(
-            GameEndRecord(game_id=hand.game_id, seat=hand.seat, reason=event.reason, scores=scores, ended_us=now_us())
+            GameEndRecord(
+                game_id=hand.game_id,
+                seat=hand.seat,
+                reason=event.reason,
+                scores=scores,
+                ended_us=now_us(),
+                away=_text(sorted(hand.away)),
+            )
         )
 
     def snapshot(self, event: SnapshotTaken) -> None:

@@ -2,7 +2,8 @@
 
 A hand's events, folded at one of our seats, end with the reveal of what was hidden; replaying the hand from there gives
 what each seat knew when it chose. What the host logged live at that seat is the check: the rebuilt views must be the
-logged ones, byte by byte, or the hand is left out and counted.
+logged ones, byte by byte, or the hand is left out and counted. At the seats of others there is no such check: where the
+lobby told any of our seats that a player was away, the moves of that hand are not taken for the player's.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ class Players:
         """See :class:`bothost.PlayerLog`."""
         words = recorded(self._store)
         counted: Counter[str] = Counter()
-        for hand, siblings in _with_siblings(self._hands(game)):
+        for hand, siblings, away in _with_siblings(self._hands(game)):
             first = all(hand.game.seat < seat for seat in siblings)
             for sitter in sitters(hand.game, words):
                 own = sitter.seat == hand.game.seat
-                if sitter.consents and (own or (first and sitter.seat not in siblings)):
+                if sitter.consents and (own or (first and sitter.seat not in siblings | away)):
                     counted[sitter.names[0]] += 1
         return dict(counted.most_common())
 
@@ -140,19 +141,18 @@ class _Pass:
         self._whole = False
 
     def run(self, hands: Iterator[Hand], split: str | None) -> Iterator[PlayerMove]:
-        chosen: deque[tuple[dict[int, Sitter], str]] = deque()
+        chosen: deque[tuple[dict[int, Sitter], frozenset[int], str]] = deque()
 
         def asked() -> Iterator[Hand]:
-            for hand, siblings in _with_siblings(hands):
+            for hand, siblings, away in _with_siblings(hands):
                 part = self._split(*_place(hand))
                 seats = {s.seat: s for s in self._sitters(hand) if s.seat not in siblings}
                 if seats and split in (None, part):
-                    chosen.append((seats, part))
+                    chosen.append((seats, away, part))
                     yield hand
 
         for timeline in self._log.timelines(asked()):
-            seats, part = chosen.popleft()
-            yield from self._hand(timeline, seats, part)
+            yield from self._hand(timeline, *chosen.popleft())
         self._whole = True
 
     def told(self) -> Json:
@@ -170,7 +170,9 @@ class _Pass:
             if sitter.consents and (not self._wanted or self._wanted & set(sitter.names)):
                 yield sitter
 
-    def _hand(self, timeline: Timeline, seats: dict[int, Sitter], split: str) -> Iterator[PlayerMove]:
+    def _hand(
+        self, timeline: Timeline, seats: dict[int, Sitter], away: Collection[int], split: str
+    ) -> Iterator[PlayerMove]:
         hand = timeline.hand
         seats = {seat: sitter for seat, sitter in seats.items() if not self._came_out(hand, seat)}
         game = self._log.game(hand.game.game, hand.game.rules)
@@ -178,17 +180,17 @@ class _Pass:
             self._left_out["hands seen twice" if game is not None else "hands of a game that is not known here"] += 1
             return
         try:
-            moves = _checked(game, timeline, seats)
+            moves = _checked(game, timeline, seats, away)
         except _LeftOut as error:
             self._left_out[error.why] += 1
             if error.detail:
                 _log.warning("hand_left_out", game_id=hand.game.game_id.hex(), reason=error.detail)
             return
-        self._left_out["moves that the player did not choose"] += sum(not chose for _, chose in moves)
+        self._left_out.update(why for _, why in moves if why)
         self._remember(hand, seats)
         scores = None if hand.scores is None else tuple(hand.scores)
         game_id, started = hand.game.game_id.hex(), hand.game.started_us
-        chosen = [move for move, chose in moves if chose]
+        chosen = [move for move, why in moves if not why]
         self._digest.update(f"{game_id} {[(move.seat, move.action) for move in chosen]}\n".encode())
         self._hands += 1
         self._moves += len(chosen)
@@ -217,8 +219,8 @@ class _LeftOut(Exception):
         self.detail = detail
 
 
-def _checked(game: Game, timeline: Timeline, seats: Collection[int]) -> list[tuple[Move, bool]]:
-    """The moves of these seats, and whether the player chose each. Raises _LeftOut."""
+def _checked(game: Game, timeline: Timeline, seats: Collection[int], away: Collection[int]) -> list[tuple[Move, str]]:
+    """The moves of these seats, and why one may not be the player's, "" where it is. Raises _LeftOut."""
     own = timeline.hand.game.seat
     try:
         events = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
@@ -230,8 +232,14 @@ def _checked(game: Game, timeline: Timeline, seats: Collection[int]) -> list[tup
     if not moves:
         raise _LeftOut("hands that were not revealed")
     chose = _chosen(game, timeline, [move for move in moves if move.seat == own])
-    told = [(move, next(chose) if move.seat == own else True) for move in moves]
-    return [(move, chosen) for move, chosen in told if move.seat in seats]
+    told = []
+    for move in moves:
+        if move.seat == own:
+            why = "" if next(chose) else "moves that the player did not choose"
+        else:
+            why = "moves of players who were away" if move.seat in away else ""
+        told.append((move, why))
+    return [(move, why) for move, why in told if move.seat in seats]
 
 
 def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]:
@@ -269,8 +277,8 @@ def _place(hand: Hand) -> Place:
     return hand.game.lobby, hand.game.table, hand.game.hand
 
 
-def _with_siblings(hands: Iterator[Hand]) -> Iterator[tuple[Hand, frozenset[int]]]:
-    """Each hand, and the other seats of ours at which the log has it too."""
+def _with_siblings(hands: Iterator[Hand]) -> Iterator[tuple[Hand, frozenset[int], frozenset[int]]]:
+    """Each hand, the other seats of ours at which the log has it too, and the seats that any of ours saw deserted."""
     before: deque[Hand] = deque()
     ahead: deque[Hand] = deque()
     near: dict[Place, list[Hand]] = {}
@@ -284,12 +292,12 @@ def _with_siblings(hands: Iterator[Hand]) -> Iterator[tuple[Hand, frozenset[int]
         take()
     while ahead:
         hand = ahead.popleft()
-        others = {
-            other.game.seat
+        others = [
+            other
             for other in near[_place(hand)]
             if other.game.seat != hand.game.seat and abs(other.game.started_us - hand.game.started_us) <= TOGETHER_US
-        }
-        yield hand, frozenset(others)
+        ]
+        yield hand, frozenset(other.game.seat for other in others), hand.away.union(*(other.away for other in others))
         before.append(hand)
         take()
         if len(before) > WINDOW_HANDS:

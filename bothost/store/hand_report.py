@@ -45,6 +45,7 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
         "ended": None if end is None else _time(end.ended_us),
         "state": "live" if end is None else end.reason,
         "scores": timeline.hand.scores,
+        "away": sorted(timeline.hand.away),
         "deal": _deal(timeline, game),
         "events": [
             {"seq": stretch.seq + i, "event": line}

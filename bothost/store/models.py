@@ -94,6 +94,7 @@ game_ends = sa.Table(
     _column("reason", sa.Text),
     _column("scores", sa.Text, null=True),
     _column("ended_us", sa.BigInteger),
+    _column("away", sa.Text, null=True),
     sa.PrimaryKeyConstraint("game_id", "seat"),
     sqlite_with_rowid=False,
 )

@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import sqlalchemy as sa
@@ -43,6 +43,23 @@ class Hand(msgspec.Struct, frozen=True):
         """Per seat; None where the hand is live, aborted or void."""
         text = self.end.scores if self.end is not None else None
         return None if text is None else [float(score) for score in json.loads(text)]
+
+    @property
+    def away(self) -> frozenset[int]:
+        """Seats at which moves may not be those of the player who sits there: see ``GameEndRecord.away``."""
+        return frozenset(decode_away(self.end.away) or () if self.end is not None else ())
+
+
+_decode_seats = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0, le=127)]] | None).decode
+
+
+def decode_away(text: str | None) -> list[int] | None:
+    """The seats of ``GameEndRecord.away``; None where they were not recorded. Raises StoreError."""
+    try:
+        seats: list[int] | None = _decode_seats(text or "null")
+    except msgspec.DecodeError as error:
+        raise StoreError(f"who was away from a hand cannot be read: {error}") from error
+    return seats
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -106,7 +123,8 @@ def read_hands(store: Store, keys: Sequence[Key]) -> list[Hand]:
         return [hand for hand in map(_hand, rows) if hand.key in wanted]
 
 
-_OF_HAND = (games, game_ends.c.reason, game_ends.c.scores, game_ends.c.ended_us)
+_OF_END = tuple(name for name in GameEndRecord.__struct_fields__ if name not in ("game_id", "seat"))
+_OF_HAND = (games, *(game_ends.c[name] for name in _OF_END))
 
 
 def _joined(*columns: Any) -> sa.Select[Any]:
@@ -140,11 +158,10 @@ def _page(
 def _hand(row: Sequence[Any]) -> Hand:
     count = len(games.columns)
     game = GameRecord(**dict(zip(GameRecord.__struct_fields__, row[:count], strict=True)))
-    reason, scores, ended_us = row[count:]
-    if ended_us is None:
+    of_end = dict(zip(_OF_END, row[count:], strict=True))
+    if of_end["ended_us"] is None:
         return Hand(game, None)
-    end = GameEndRecord(game_id=game.game_id, seat=game.seat, reason=reason, scores=scores, ended_us=ended_us)
-    return Hand(game, end)
+    return Hand(game, GameEndRecord(game_id=game.game_id, seat=game.seat, **of_end))
 
 
 def iter_timelines(store: Store, hands: Iterator[Hand], *, page: int = 64) -> Iterator[Timeline]:

@@ -50,6 +50,9 @@ class GameEndRecord(msgspec.Struct, kw_only=True, gc=False):
     scores: str | None
     """JSON array, per seat; None when the hand was aborted or void."""
     ended_us: int
+    away: str | None = None
+    """JSON array of the seats whose players were away at some time of the hand, or in whose place the lobby moved, as
+    far as it told; None where that was not recorded."""
 
 
 class EventsRecord(msgspec.Struct, gc=False):

@@ -24,6 +24,7 @@ def hands():
     decisions[0].fallback, decisions[0].strategy = "late", "random"
     made[2][0].account = "evil\x1b[31m"
     made[1].pop()
+    made[3][-1].away = "[1]"
     return made
 
 
@@ -73,6 +74,7 @@ def test_a_hand_is_shown_with_deal_events_decisions_and_reasons(config, hands, c
     assert "fallback: late" in text
     assert "reason: drawn at random" in text
     assert "hands 0: " in text
+    assert re.findall(r"seat (\d): .*, away: the lobby may have moved", text) == ["1"]
     assert "warning" not in text
     assert text.index("deal 0") < text.index("▸") < text.index("reveal")
 
@@ -84,7 +86,7 @@ def test_the_same_as_json(config, hands, capsys):
     assert [item["id"] for item in found["decisions"]] == [row.id.hex() for row in logged]
     assert all(sum(action["chosen"] for action in item["actions"]) == 1 for item in found["decisions"])
     assert found["deal"]["hands"]
-    assert found["problems"] == []
+    assert found["problems"] == [] and found["away"] == []
     assert found["decisions"][0]["outcomes"] == [{"kind": "sent", "detail": None}]
 
 

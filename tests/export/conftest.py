@@ -24,6 +24,7 @@ def played() -> list[list[Record]]:
     ]
     hands[0].pop()
     hands[1][-1].scores, hands[1][-1].reason = None, "aborted"
+    hands[3][-1].away, hands[4][-1].away = "[]", "[0,2]"
     decision = hands[2][2]
     hands[2].append(OutcomeRecord(decision.id, "rejected", "too late", decision.at_us + 700))
     return hands

@@ -77,6 +77,16 @@ def test_outcome_and_player_are_those_of_the_seat(store, played, tmp_path):
         )
 
 
+def test_who_was_away_is_told_where_it_was_recorded(store, played, tmp_path):
+    run(store, tmp_path / "out")
+    found = pl.read_parquet(f"{tmp_path}/out/data/*.parquet").group_by("game_id").agg(pl.col("away").unique())
+    away = dict(found.iter_rows())
+    assert [away[rows[0].game_id.hex()] for rows in played[2:6]] == [[None], [[]], [[0, 2]], [None]]
+    run(store, tmp_path / "lines", JsonLinesExporter())
+    lines = [line for p in sorted((tmp_path / "lines" / "data").iterdir()) for line in p.read_text().splitlines()]
+    assert {row["game_id"]: [row["away"]] for row in map(json.loads, lines)} == away
+
+
 def test_polars_duckdb_and_pandas_read_the_same(store, tmp_path):
     info = run(store, tmp_path / "out")
     pattern = f"{tmp_path}/out/data/*.parquet"

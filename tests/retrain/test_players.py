@@ -78,6 +78,34 @@ def test_the_moves_of_all_who_agreed_come_out_as_they_were_made(settings, tmp_pa
         assert again.lineage()["read"][0]["sha256"] == told[0]["sha256"] != told[1]["sha256"]
 
 
+def test_moves_of_players_who_were_away_are_left_out_and_counted(settings, tmp_path):
+    """Our own seat's moves are checked with what was logged there: what the lobby told of it does not matter."""
+    hands = hands_of("doudizhu")
+    for rows, away in zip(hands, ("[1]", "[0,2]", "[]", None, "[0,1]"), strict=True):
+        rows[-1].away = away
+    write_rows(settings, tmp_path, hands)
+    with Store.open(settings) as store:
+        log = Players(store, rules.game)
+        assert log.players("doudizhu") == {"ada": HANDS, "bob": 3}
+        found = [({0} if number in (0, 4) else {0, 1}, rows) for number, rows in enumerate(hands)]
+        assert flat(log.moves("doudizhu")) == [move for seats, rows in found for move in truth(rows, seats)]
+        theirs = len(truth(hands[0], {1})) + len(truth(hands[4], {1}))
+        assert log.lineage()["read"][0]["left_out"] == {"moves of players who were away": theirs}
+
+
+def test_who_was_away_is_known_when_one_of_our_accounts_was_told(settings, tmp_path):
+    hands = hands_of("doudizhu", consents=("ada", "bob", "cyd"), seats=(0, 1), hands=2)
+    hands[1][-1].away, hands[2][-1].away = "[2]", "[2]"  # told to bob of the first hand, to ada of the second
+    write_rows(settings, tmp_path, hands)
+    with Store.open(settings) as store:
+        log = Players(store, rules.game)
+        assert log.players("doudizhu") == {"ada": 2, "bob": 2}
+        assert {move.player for move in log.moves("doudizhu")} == {"ada", "bob"}
+        assert list(log.moves("doudizhu", ["cyd"])) == []
+        left_out = log.lineage()["read"][-1]["left_out"]
+        assert left_out["moves of players who were away"] == sum(len(truth(hands[at], {2})) for at in (0, 2))
+
+
 def hands_number(hands, move):
     return next(int(rows[0].table.removeprefix("table-")) for rows in hands if rows[0].game_id.hex() == move.game_id)
 

@@ -12,6 +12,7 @@ from bothost.errors import StoreError
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameRecord, Store
 from bothost.store.query import HandQuery, first_id, id_range
 from bothost.store.reader import (
+    decode_away,
     events_of,
     iter_decisions,
     iter_hands,
@@ -93,6 +94,25 @@ async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
 async def test_every_decision_of_closed_hands_comes_once(hands, store):
     wanted = [r for rows in hands if len(rows) == 11 for r in rows if isinstance(r, DecisionRecord)]
     assert [decision for _, decision in iter_decisions(store)] == wanted
+
+
+async def test_who_was_away_is_read_back(any_settings, store, tmp_path):
+    log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
+    told = {None: set(), "[]": set(), "[0,2]": {0, 2}}
+    for at, text in enumerate(told):
+        rows = sample_hand(random.Random(at), decisions=1, started_us=START + at * DAY)
+        rows[-1].away = text
+        await log.submit(rows)
+    await log.aclose()
+    found = list(iter_hands(store))
+    assert [hand.end.away for hand in found] == list(told)
+    assert [hand.away for hand in found] == list(told.values())
+
+
+@pytest.mark.parametrize("text", ["[", "[true]", "[-1]", "[128]", '{"0": 1}'])
+def test_who_was_away_is_checked(text):
+    with pytest.raises(StoreError, match="who was away"):
+        decode_away(text)
 
 
 @hypothesis_settings(max_examples=20, deadline=None)
