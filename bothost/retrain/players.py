@@ -248,13 +248,15 @@ def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]
         id for id, outcomes in timeline.outcomes.items() if any(outcome.kind == "rejected" for outcome in outcomes)
     }
     live = {(row.seq, row.substep): row for row in timeline.decisions if row.role == "live" and row.id not in rejected}
+    # Where the log holds no decisions at all, there is nothing but the lobby to say that it was another.
+    unquestioned = not live and timeline.hand.game.seat not in timeline.hand.away
     start, step = -1, 0
     for move in moves:
         # The selections of a composite move are logged under the number of events at its beginning.
         start, step = (move.view.seq, 0) if (move.view.seq, 0) in live else (start, step + 1)
         decision = live.get((start, step))
         if decision is None:
-            yield not live  # where the log holds no decisions at all, there is nothing to say that it was another
+            yield unquestioned
             continue
         _check(game, timeline, move, decision)
         yield decision.fallback is None and decision.action == move.action

@@ -106,6 +106,18 @@ def test_who_was_away_is_known_when_one_of_our_accounts_was_told(settings, tmp_p
         assert left_out["moves of players who were away"] == sum(len(truth(hands[at], {2})) for at in (0, 2))
 
 
+def test_a_hand_that_the_lobby_played_for_us_from_beginning_to_end_is_not_ours(settings, tmp_path):
+    """As when our account had gone before its first question; a log of another host's may lack decisions, too."""
+    hands = [[row for row in rows if not isinstance(row, DecisionRecord)] for rows in hands_of("doudizhu", hands=2)]
+    hands[0][-1].away = "[0]"
+    write_rows(settings, tmp_path, hands)
+    with Store.open(settings) as store:
+        log = Players(store, rules.game)
+        assert flat(log.moves("doudizhu", ["ada"])) == truth(hands[1], {0})
+        left_out = log.lineage()["read"][0]["left_out"]
+        assert left_out == {"moves that the player did not choose": len(truth(hands[0], {0}))}
+
+
 def hands_number(hands, move):
     return next(int(rows[0].table.removeprefix("table-")) for rows in hands if rows[0].game_id.hex() == move.game_id)
 
