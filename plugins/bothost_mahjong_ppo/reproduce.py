@@ -22,8 +22,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "(c) + hidden features dropped late": {"look_ahead": True, "oracle": True, "adaptive": False},
     "(d) + adaptive coefficients": {"look_ahead": True, "oracle": True, "adaptive": True},
 }
-TRAINING: dict[str, Any] = {"learning_rate": 1e-3, "first_stage": 0, "least_score": 1e6}
-"""Pure runs, against three random players to the end: who meets stronger ones sooner would score less for it."""
+TRAINING: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "first_stage": 0,
+    "least_score": 1e6,
+    "steering": {"entropy_target": 0.6, "entropy_rate": 1e-4},
+}
+"""Pure runs, against three random players to the end: who meets stronger ones sooner would score less for it. With the
+trainer's own rate the weight of the entropy is 0 after six updates, as nothing is learnt yet and all of it is there."""
 LAST = 0.2
 """Part of the updates, from the end, over which the final score is taken."""
 TARGETS = (2.0, 5.0, 10.0, 20.0)
