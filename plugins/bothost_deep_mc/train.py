@@ -38,7 +38,7 @@ PLOTTED = ("win_rate", "loss", "agreement", "hands_per_s")
 DEFAULT_MINUTES = 60.0
 DECISIONS_PER_HAND = 24
 """Among several moves, about."""
-GENERATION = "v5"
+GENERATION = "v6"
 """Versions of the levels are named by it: a name stands for one model for good."""
 
 
