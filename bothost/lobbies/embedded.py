@@ -38,8 +38,9 @@ class _Table(msgspec.Struct):
     """Events are missing; the lobby was asked to tell them, and what comes before its answer does not count."""
     over: bool = False
     """Whether the end of ``hand`` was passed on."""
-    away: set[str] = set()
-    """Players who are not there."""
+    players: frozenset[str] = frozenset()
+    away: frozenset[str] = frozenset()
+    """Of ``players``: who is not there."""
 
 
 class EmbeddedLobby(LobbyAdapter):
@@ -306,7 +307,8 @@ class EmbeddedLobby(LobbyAdapter):
         attributes = dict(frame.attributes)
         seek = frame.seek or None
         news = [player for player in frame.players if not player.online or player.player in table.away]
-        table.away = {player.player for player in frame.players if not player.online}
+        table.players = frozenset(player.player for player in frame.players)
+        table.away = frozenset(player.player for player in frame.players if not player.online)
         return [
             m.Seated(frame.table, frame.game, frame.rules, frame.seat, players, attributes, seek),
             *(m.Presence(frame.table, player.seat, player.online) for player in news),
@@ -337,7 +339,8 @@ class EmbeddedLobby(LobbyAdapter):
             case wire.Resigned():
                 return [m.ServerActedFor(frame.table, frame.hand, frame.seat)]
             case wire.Presence():
-                (table.away.discard if frame.online else table.away.add)(frame.player)
+                who = table.players & {frame.player}
+                table.away = table.away - who if frame.online else table.away | who
                 return [m.Presence(frame.table, frame.seat, frame.online)]
             case wire.HandEnded():
                 if table.hand == frame.hand:

@@ -186,7 +186,8 @@ class Session:
         out.append(Closed(self.key.table, event.reason))
 
     def _attends(self, event: Presence | ServerActedFor, now: float, out: list[Output]) -> None:
-        self.attendance.told(event, self.hand, self.players)
+        if 0 <= event.seat < self.game.num_seats:  # the log's reader takes no other
+            self.attendance.told(event, self.hand, self.players)
 
     # ----------------------------------------------------------------------------------------------- action events
 

@@ -454,6 +454,14 @@ def test_a_hand_knows_who_was_away_at_any_time(seat):
     assert away_of(seat.feed(HandEnded("t", "j", None))) == {second}, "away when it began"
 
 
+@pytest.mark.parametrize("nowhere", [-1, 3, 10**9])
+def test_a_lobby_that_tells_of_seats_that_there_are_not_spoils_no_hand(seat, nowhere):
+    assert seat.feed(Presence("t", nowhere, False)) == seat.feed(ServerActedFor("t", "h", nowhere)) == []
+    assert away_of(seat.feed(HandEnded("t", "h", None))) == set()
+    seat.feed(HandStarted("t", "i", seat.seat))
+    assert away_of(seat.feed(HandEnded("t", "i", None))) == set()
+
+
 def test_a_player_who_is_away_is_so_at_the_seat_of_the_next_hand():
     seat = Seat()
     for hand, names, away in (
