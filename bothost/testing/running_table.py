@@ -1,0 +1,53 @@
+"""A table of the lobby in memory at which a hand is running, and what its players were told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from bothost import messages as m
+from bothost.lobby_server.table import Table
+from bothost.testing.memory_lobby import MemoryLobby, RandomClient
+
+NAMES = ("ada", "bob", "cyd", "dan")
+TOKENS = {name: f"token-of-{name}" for name in NAMES}
+
+Kind = TypeVar("Kind")
+
+
+def new_lobby(seed: int = 0, **options: Any) -> MemoryLobby:
+    """For the accounts ``NAMES``."""
+    return MemoryLobby(TOKENS, seed=seed, **options)
+
+
+def clients(lobby: MemoryLobby, count: int, **options: Any) -> list[RandomClient]:
+    """The first so many of ``NAMES``, not yet connected."""
+    return [RandomClient(lobby.shell(name), seed, **options) for seed, name in enumerate(NAMES[:count])]
+
+
+def told(client: RandomClient, kind: type[Kind]) -> list[Kind]:
+    """The events of a kind that a player was told."""
+    return [event for event in client.shell.events if isinstance(event, kind)]
+
+
+def started(
+    seed: int = 0,
+    count: int = 3,
+    acts: bool = False,
+    game: str = "claims",
+    attributes: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> tuple[MemoryLobby, list[RandomClient], Table]:
+    """A lobby with one running table, and its players; ``acts``: whether they answer."""
+    lobby = new_lobby(seed, **options)
+    players = clients(lobby, count, acts=acts)
+    for player in players:
+        player.start(m.Wish(game, {}, dict(attributes or {})))
+    lobby.run()
+    (table,) = list(lobby.core.tables.values()) or [lobby.core._remembered["t-1"][0]]
+    return lobby, players, table
+
+
+def asked(players: Sequence[RandomClient]) -> RandomClient:
+    """The first who has a question to answer."""
+    return next(player for player in players if player.asked)
