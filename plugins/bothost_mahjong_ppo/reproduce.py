@@ -94,7 +94,9 @@ class MahjongPpoReproduction(Reproduction):
             plots=("curves.png",),
             notes=(
                 f"{seeds} seeds; every variant with the same hyper-parameters and the same number of hands.",
-                "Pure runs, nothing imitated, in the first stage of the curriculum to the end.",
+                "Pure runs, nothing imitated, in the first stage of the curriculum to the end."
+                if not settled.training
+                else f"All variants with {msgspec.json.encode(settled.training).decode()}.",
             ),
         )
 

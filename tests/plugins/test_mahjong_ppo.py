@@ -378,6 +378,7 @@ def test_the_reproduction_trains_every_variant_with_every_seed(tmp_path):
     run = ReproductionRun(out=tmp_path, play=lambda *_args, **_more: {}, record=lambda *_args, **_more: None, seed=5)
     made = MahjongPpoReproduction(settled).run(run, lambda *_: None)
     assert all(len(table.rows) == len(VARIANTS) == 4 for table in made.tables) and (tmp_path / "curves.png").is_file()
+    assert '{"ppo":{"epochs":1}}' in made.notes[1], "what was not pure or not the first stage is told"
     assert sorted(p.name for p in tmp_path.glob("?-?")) == [f"{v}-5" for v in "abcd"]
     again = MahjongPpoReproduction(settled).run(run, lambda *_: None)
     assert again.figures == made.figures
