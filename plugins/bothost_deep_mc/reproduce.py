@@ -168,7 +168,10 @@ class DeepMcReproduction(Reproduction):
         if not file.exists():
             file.write_bytes(msgspec.json.format(msgspec.json.encode(asked)) + b"\n")
             return
-        held = msgspec.json.decode(file.read_bytes())
+        try:
+            held = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{file} cannot be read: {error}", advice="name another --out") from error
         other = sorted(key for key in asked.keys() | held.keys() if asked.get(key) != held.get(key))
         if other:
             raise UsageError(

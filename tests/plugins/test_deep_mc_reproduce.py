@@ -115,6 +115,13 @@ def test_one_folder_holds_one_experiment(by_expert, other):
             reproduce(out, **other)
 
 
+@pytest.mark.parametrize("text", ["", "[]", '{"seeds": '])
+def test_a_folder_whose_experiment_cannot_be_read_is_not_gone_on_with(tmp_path, text):
+    (tmp_path / "experiment.json").write_text(text)
+    with pytest.raises(UsageError, match=r"experiment\.json cannot be read"):
+        reproduce(tmp_path, expert="rule")
+
+
 def test_more_seeds_go_into_the_same_folder(tmp_path):
     tiny = {"training": TINY | {"evaluate_every": 9}, "rounds": 1, "expert": "rule"}
     first = reproduce(tmp_path, **tiny)
