@@ -403,6 +403,15 @@ class FactorizationMachine:
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
+def websocket_frame(data: bytes, at: int, most: int) -> tuple[int, int] | None:
+    """Where the payload of the frame that begins at ``at`` starts and ends (RFC 6455, 5.2). It may end behind the data;
+    so far as the length itself has not come yet, the frame is said to end there. None: masked, or longer than ``most``.
+    Raises ValueError where ``at`` is not within the data."""
+
+def websocket_texts(data: bytes, most: int) -> tuple[list[str], int]:
+    """The text messages, each whole and in one frame of at most ``most`` bytes, that the data begins with, and where
+    what follows them begins: the end, or any other frame."""
+
 def take_short_turns() -> None:
     """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
 

@@ -19,6 +19,9 @@ from bothost.errors import ConfigError, StoreUnavailable
 PAGE_BYTES = 4096
 """Page size of new SQLite files. Interleaved hands write their keys to pages of their own, and a commit writes every
 page that it touched as a whole: with pages of 8 KiB a busy host's log was almost twice as long."""
+CACHE_KIB = 16_384
+"""Pages that a connection keeps. Ids grow with time, so that a log's writer touches the newest pages; until as many are
+kept as may be, each commit asks the system for more memory."""
 
 
 def parse_url(url: str) -> URL:
@@ -80,7 +83,7 @@ def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms:
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # only a file that is still empty takes it
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'full' else 'NORMAL'}")
-    connection.execute("PRAGMA cache_size = -65536")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
 def bind_as_they_are() -> None:

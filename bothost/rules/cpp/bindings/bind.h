@@ -24,5 +24,7 @@ void bind_fm(nanobind::module_& m);
 void bind_sqlite(nanobind::module_& m);
 /// Rows for PostgreSQL's COPY; bothost/store/postgres.py is its face.
 void bind_postgres(nanobind::module_& m);
+/// Frames of websockets; bothost/host/websocket.py is their face.
+void bind_websocket(nanobind::module_& m);
 
 }  // namespace bothost::python
