@@ -2,7 +2,8 @@
 
 Three processes: this one waits; the host has core 0, the load generator core 1. Four runs: the host under closed loop
 (most decisions per second), a bare echo of frames of the same sizes, the host under open loop at half its closed-loop
-rate (latency), and the bare echo at that rate: what of the latency is the machine's and the generator's.
+rate (latency), and the bare echo at that rate: what of the latency is the machine's and the generator's. Beside the
+latency stands the part of the host's core that was stolen meanwhile: who waits for the core, answers late.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 HOST_CORE, LOAD_CORE = 0, 1
+STOLEN = 7
+"""Place of the stolen time among a core's ticks."""
 Durability = Literal["before_send", "async"]
 
 
@@ -35,7 +38,9 @@ def command(
     closed = measure(common, accounts, durability, seconds, rate=0.0)
     frames, rate = closed.pop("frames"), closed["per_s"] / 2
     echo = measure_echo(tables, accounts, frames, min(seconds, 5.0))
+    before = core_ticks(HOST_CORE)
     opened = measure(common, accounts, durability, seconds, rate)
+    stolen = stolen_share(before, core_ticks(HOST_CORE))
     open_echo = measure_echo(tables, accounts, frames, min(seconds, 5.0), rate)
     return {
         "decisions_per_s": round(closed["per_s"]),
@@ -56,6 +61,7 @@ def command(
         "bytes_to_host": round(closed["bytes_to_host"]),
         "bytes_from_host": round(closed["bytes_from_host"]),
         "cpu_us_per_decision": round(closed["cpu_us"], 1),
+        "stolen_share": None if stolen is None else round(stolen, 3),
         "fallbacks": closed["fallbacks"] + opened["fallbacks"],
     }
 
@@ -104,6 +110,21 @@ def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, 
             end(subject)
     finally:
         end(load)
+
+
+def core_ticks(core: int) -> list[int]:
+    """What a core has spent, by kind, in ticks (proc_stat(5)); empty where the system does not tell."""
+    try:
+        lines = Path("/proc/stat").read_text().splitlines()
+    except OSError:
+        return []
+    return next((list(map(int, line.split()[1:])) for line in lines if line.startswith(f"cpu{core} ")), [])
+
+
+def stolen_share(before: list[int], after: list[int]) -> float | None:
+    """Part of the time in which a virtual machine's core was not to be had, since its host ran others: 0 to 1."""
+    spent = [now - then for then, now in zip(before, after, strict=True)]
+    return spent[STOLEN] / sum(spent[: STOLEN + 1]) if len(spent) > STOLEN and any(spent) else None
 
 
 def start(module: str, core: int, *args: str) -> subprocess.Popen[bytes]:
