@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from bothost import rules
 from bothost.arena.lineup import lineups
 from bothost.arena.match import play_deals
-from bothost.rules import mahjong
+from bothost.rules import View, mahjong
 from bothost.strategy import Budget, NoOptions, Strategy, Table
 from bothost_baselines.mahjong import RuleMahjong, SimpleMahjong
 from bothost_baselines.random import Random
@@ -26,8 +29,12 @@ def test_it_beats_random_play(kind: type[Strategy]) -> None:
 
 
 @pytest.mark.parametrize("preset", rules.presets("mahjong"))
-@pytest.mark.parametrize("simple", [False, True])
-def test_four_of_them_finish_most_hands_and_take_every_win(preset: str, simple: bool) -> None:
+@pytest.mark.parametrize(
+    "choose", [mahjong.rule_choice, partial(mahjong.rule_choice, simple=True), mahjong.discerning_choice]
+)
+def test_four_of_them_finish_most_hands_and_take_every_win(
+    preset: str, choose: Callable[[View], tuple[int, str, float]]
+) -> None:
     game = rules.game("mahjong", preset=preset)
     won = 0
     for seed in range(12):
@@ -35,7 +42,7 @@ def test_four_of_them_finish_most_hands_and_take_every_win(preset: str, simple: 
         while not state.terminal:
             seat = state.to_act[0]
             view = state.view(seat)
-            action, reason, _ = mahjong.rule_choice(view, simple=simple)
+            action, reason, _ = choose(view)
             assert action in view.legal()
             assert (reason == "win") == (action == game.parse("hu"))
             if not game.rules["false_win"]:
@@ -59,9 +66,13 @@ def test_its_decisions_give_reasons() -> None:
 def test_a_view_of_another_game_is_refused() -> None:
     with pytest.raises(TypeError, match="mahjong"):
         mahjong.rule_choice(rules.game("othello").new_state(1).view(0))
+    with pytest.raises(TypeError, match="mahjong"):
+        mahjong.discerning_choice(rules.game("othello").new_state(1).view(0))
     state = rules.game("mahjong").new_state(1)
     with pytest.raises(ValueError, match="not asked"):
         mahjong.rule_choice(state.view(1))
+    with pytest.raises(ValueError, match="not asked"):
+        mahjong.discerning_choice(state.view(1))
 
 
 def test_what_a_lobby_refused_is_not_said_again() -> None:

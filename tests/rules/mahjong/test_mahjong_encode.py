@@ -137,6 +137,29 @@ def test_prospects_of_actions() -> None:
         view.encode_actions("prospect", np.array([GAME.parse("play:W9")], np.int32))
 
 
+def test_the_discerning_look_ahead_knows_what_others_keep() -> None:
+    """Late in a hand the last wind, of which two lie open, comes more readily than the last five of a suit."""
+    discards = [["W9"] * 3, ["F4", "T1", "T9", "W5", "J2"], ["B1", "B9", "F4", "W5"], ["F1", "F2", "F3", "J1", "J2"]]
+    hand = "T1 T2 T3 T4 T5 T6 T7 T8 T9 B2 B2 B2 F4 W5"
+    known = {"hand": hand.split(), "wall_left": [6, 6, 6, 6], "discards": discards}
+    view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, **known})
+    waits = np.array([GAME.parse("play:W5"), GAME.parse("play:F4")], np.int32)  # for the wind, for the five
+    plain, discerning = (np.expm1(6 * view.encode_actions(name, waits)[:, 0]) for name in ("prospect", "appraisal"))
+    assert discerning[0] / discerning[1] > 1.2 * plain[0] / plain[1]
+
+
+def test_the_discerning_look_ahead_pools_the_hands_that_lack_several_tiles() -> None:
+    """Many hands are two and three tiles away: together they are worth less than their sum, but no less than the chance
+    of each and what danger there is says of the discards."""
+    hand = "W1 W2 W3 W4 W6 T4 T5 T6 T7 B6 B7 B8 F1 J1"
+    view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, "hand": hand.split()})
+    legal = view.legal()
+    plain, discerning = (view.encode_actions(name, legal) for name in ("prospect", "appraisal"))
+    assert (discerning[:, 0] <= plain[:, 0]).all() and (discerning[:, 0] < plain[:, 0]).any()
+    assert ((discerning[:, 0] > 0) == (plain[:, 0] > 0)).all(), "the same hands are in reach"
+    np.testing.assert_array_equal(discerning[:, 16], plain[:, 16])
+
+
 def test_prospects_of_a_win_and_of_claims() -> None:
     state = GAME.new_state(0)
     seen = {"hu": 0, "chi": 0, "peng": 0}
@@ -185,5 +208,6 @@ def test_encoders_and_decisions_do_not_depend_on_what_is_hidden(seed: int) -> No
             legal = view.legal()
             assert np.array_equal(view.encode_actions(name, legal), same.encode_actions(name, legal)), name
     assert mahjong.rule_choice(view) == mahjong.rule_choice(same)
+    assert mahjong.discerning_choice(view) == mahjong.discerning_choice(same)
     with pytest.raises(ValueError, match="hidden"):
         view.encode("hidden")

@@ -65,8 +65,9 @@ const View& view_of(const AnyView& view) {
   return own->native();
 }
 
-nb::tuple rule_choice(const AnyView& view, bool simple) {
-  const auto choice = simple ? choose_simply(view_of(view)) : choose(view_of(view));
+nb::tuple rule_choice(const AnyView& view, bool simple, bool discerning) {
+  const auto appraisal = discerning ? Appraisal::discerning : Appraisal::plain;
+  const auto choice = simple ? choose_simply(view_of(view)) : choose(view_of(view), appraisal);
   return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
 }
 
@@ -186,7 +187,8 @@ void bind_mahjong(nb::module_& m) {
       },
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
-  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false);
+  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false,
+        nb::arg("discerning") = false);
 
   m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
 

@@ -17,6 +17,7 @@ enum BlockIndex {
   kLookAhead,  // and deeper
   kAction = kLookAhead + kDeepestLookAhead,
   kProspect,
+  kAppraisal,
   kHiddenTiles
 };
 constexpr int kTilePlanes = 18;
@@ -199,6 +200,12 @@ const std::vector<Block>& encoder_blocks() {
        "at most 2; 11-15 one-hot its shape; 16 points that the discard is expected to lose / 4, at most 4; "
        "17 worth "
        "less that loss, against the best. Of a claim, by the best discard after it."},
+      {"appraisal",
+       {kProspectFloats},
+       1,
+       action,
+       "As prospect, by the discerning look-ahead: tiles come as their supply has it, and worths are "
+       "pooled."},
       {"hidden",
        {kSeats + 1, 4, kKinds},
        1,
@@ -230,7 +237,8 @@ void encode_view(const View& view, int block, float* out) {
 }
 
 void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
-  if (block == kProspect) return encode_prospects(view, actions, out);
+  if (block == kProspect) return encode_prospects(view, Appraisal::plain, actions, out);
+  if (block == kAppraisal) return encode_prospects(view, Appraisal::discerning, actions, out);
   std::fill_n(out, actions.size() * kActionFloats, 0.0f);
   for (const auto action : actions) {
     const auto [move, tile] = parts(action);

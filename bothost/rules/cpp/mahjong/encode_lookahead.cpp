@@ -68,7 +68,7 @@ void encode_look_ahead(const View& view, int depth, float* out) {
   encode_hand(*best, out);
 }
 
-void encode_prospects(const View& view, std::span<const Action> actions, float* out) {
+void encode_prospects(const View& view, Appraisal appraisal, std::span<const Action> actions, float* out) {
   std::fill_n(out, actions.size() * kProspectFloats, 0.0f);
   ActionList legal;
   view.legal(legal);
@@ -76,7 +76,7 @@ void encode_prospects(const View& view, std::span<const Action> actions, float* 
     if (!std::binary_search(legal.begin(), legal.end(), action))
       throw IllegalAction("prospects are those of legal actions");
   if (actions.empty()) return;
-  const auto options = Planner(view).options(actions);
+  const auto options = Planner(view, appraisal).options(actions);
   Option best;
   best.prospect.worth = 0;
   for (const auto& o : options)

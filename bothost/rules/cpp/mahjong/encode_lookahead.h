@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/types.h"
+#include "mahjong/appraisal.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
@@ -16,6 +17,6 @@ inline constexpr int kProspectFloats = 18;
 /// `depth` draws ahead, 1..kDeepestLookAhead.
 void encode_look_ahead(const View& view, int depth, float* out);
 /// Throws IllegalAction for an action that the view may not take.
-void encode_prospects(const View& view, std::span<const Action> actions, float* out);
+void encode_prospects(const View& view, Appraisal appraisal, std::span<const Action> actions, float* out);
 
 }  // namespace bothost::mahjong

@@ -24,15 +24,20 @@ class Evaluation final : public TargetVisitor {
  public:
   Evaluation(const Holding& holding, const Outlook& outlook, bool fans, LookAhead& out)
       : holding_(holding), outlook_(outlook), fans_(fans), out_(out) {
-    int sum = 0;
-    for (const int n : outlook.unseen) sum += n;
-    for (std::size_t s = 0; s < chance_.size(); ++s)
-      for (std::size_t u = 0; u < chance_[s].size(); ++u) {
-        const double rate = static_cast<double>(u) * (1 + kClaims[s]) / std::max(1, sum);
-        chance_[s][u] = 1 - std::exp(-outlook.turns * rate);
-      }
+    set_chances();
     win_.seat_wind = outlook.seat_wind;
     win_.prevalent_wind = outlook.prevalent_wind;
+  }
+
+  /// Once all targets are visited: pools what was credited.
+  void pool() {
+    if (!outlook_.supply) return;
+    const auto norm = [](Prospect& p, double ready) {
+      const double root = std::cbrt(p.worth + powered(ready));
+      p.worth = root * root;
+    };
+    norm(out_.now, ready_now_);
+    for (std::size_t t = 0; t < kKinds; ++t) norm(out_.after[t], ready_after_[t]);
   }
 
   void visit(const Target& target) override {
@@ -49,6 +54,35 @@ class Evaluation final : public TargetVisitor {
   }
 
  private:
+  /// To the power of the norm by which worths are pooled.
+  static double powered(double worth) { return worth * std::sqrt(worth); }
+
+  void set_chances() {
+    int sum = 0;
+    for (const int n : outlook_.unseen) sum += n;
+    const double turns = outlook_.turns / std::max(1, sum);
+    for (std::size_t s = 0; s < chance_.size(); ++s) {
+      auto& chances = chance_[s];
+      if (!outlook_.supply) {
+        for (std::size_t u = 0; u < chances[0].size(); ++u) {
+          const double rate = static_cast<double>(u) * (1 + kClaims[s]) / std::max(1, sum);
+          chances[0][u] = 1 - std::exp(-outlook_.turns * rate);
+        }
+        std::fill(chances.begin() + 1, chances.end(), chances[0]);
+        continue;
+      }
+      const auto& by_others = s == chow ? outlook_.supply->discarded_before : outlook_.supply->discarded;
+      for (std::size_t t = 0; t < kKinds; ++t) {
+        const double missed = std::exp(-turns * (outlook_.supply->drawn[t] + kClaims[s] * by_others[t]));
+        double none = 1;
+        for (auto& chance : chances[t]) {
+          chance = 1 - none;
+          none *= missed;
+        }
+      }
+    }
+  }
+
   /// Which of several ways to finish a target is worth most.
   struct Leaf {
     double chance = 0, worth = 0;
@@ -65,13 +99,13 @@ class Evaluation final : public TargetVisitor {
     while (spare < kKinds && holding_.standing[spare] <= target.standing[spare]) ++spare;
     if (std::exchange(met_[tile][spare], true)) return;  // read in another way
     Leaf leaf;
-    const double drawn = chance_[own][outlook_.unseen[tile]];
+    const double drawn = chance_[own][tile][outlook_.unseen[tile]];
     for (const bool self_drawn : {false, true}) {
       win_.win_tile = tile;
       win_.self_drawn = self_drawn;
       const auto fans = calculate_fans(target.standing, holding_.on_table(), win_);
       if (!fans || fans->points < outlook_.minimum) continue;
-      const double chance = self_drawn ? drawn : chance_[any][outlook_.unseen[tile]] - drawn;
+      const double chance = self_drawn ? drawn : chance_[any][tile][outlook_.unseen[tile]] - drawn;
       leaf.chance += chance;
       leaf.worth += chance * (self_drawn ? 3.0 * (8 + fans->points) : 24.0 + fans->points);
       leaf.points = fans->points;
@@ -129,11 +163,11 @@ class Evaluation final : public TargetVisitor {
     for (const auto& [tile, part] : target.missing_tiles()) {
       const int left = outlook_.unseen[tile] - coming[tile]++;
       const auto u = static_cast<std::size_t>(std::max(left, 0));
-      const double mine = chance_[own][u], anybody = chance_[any][u];
+      const double mine = chance_[own][tile][u], anybody = chance_[any][tile][u];
       Source source = own;
       if (part < kPairPart && ++seen[part] == of_part[part] && target.shape == Shape::standard)
         source = target.reading.sets[part].kind == Meld::chow ? chow : any;
-      const double claimed = chance_[source][u];
+      const double claimed = chance_[source][tile][u];
       drawn *= mine;
       claiming *= claimed;
       best_last = std::max(best_last, mine > 0 ? anybody / mine : 1);
@@ -163,13 +197,20 @@ class Evaluation final : public TargetVisitor {
   /// To the hand as it is, and to every discard that the target can do without.
   void credit(const Target& target, const Leaf& leaf) {
     if (leaf.worth <= 0) return;
-    add(out_.now, target, leaf);
+    add(out_.now, ready_now_, target, leaf);
     for (std::size_t t = 0; t < kKinds; ++t)
-      if (holding_.standing[t] > target.standing[t]) add(out_.after[t], target, leaf);
+      if (holding_.standing[t] > target.standing[t]) add(out_.after[t], ready_after_[t], target, leaf);
   }
 
-  void add(Prospect& p, const Target& target, const Leaf& leaf) const {
-    p.worth += leaf.worth;
+  /// `ready`: gathers the worth of targets that lack one tile, which do not share it, where worths are
+  /// pooled.
+  void add(Prospect& p, double& ready, const Target& target, const Leaf& leaf) const {
+    if (!outlook_.supply)
+      p.worth += leaf.worth;
+    else if (target.lacks == 1)
+      ready += leaf.worth;
+    else
+      p.worth += powered(leaf.worth);
     p.chance += leaf.chance;
     p.shapes[static_cast<std::size_t>(target.shape)] = true;
     if (fans_) p.all_fans.insert(leaf.any_fans);
@@ -185,8 +226,10 @@ class Evaluation final : public TargetVisitor {
   const Outlook& outlook_;
   bool fans_;
   LookAhead& out_;
-  /// By source and unseen copies.
-  std::array<std::array<double, 5>, 3> chance_{};
+  /// By source, kind and unseen copies.
+  std::array<std::array<std::array<double, 5>, kKinds>, 3> chance_{};
+  double ready_now_ = 0;
+  std::array<double, kKinds> ready_after_{};
   WinContext win_;
   /// Wins met, by the last tile and the tile to spare, the last for none.
   std::array<std::array<bool, kKinds + 1>, kKinds> met_{};
@@ -210,6 +253,7 @@ LookAhead look_ahead(const Holding& holding, const Outlook& outlook, int depth, 
     possible.unseen[t] = std::min<std::uint8_t>(possible.unseen[t], static_cast<std::uint8_t>(4 - held[t]));
   Evaluation evaluation(holding, possible, fans, out);
   each_target(holding.standing, holding.on_table(), possible.unseen, depth, evaluation);
+  evaluation.pool();
   return out;
 }
 

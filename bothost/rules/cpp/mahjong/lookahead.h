@@ -6,10 +6,16 @@
 // for independent: a tile of which u of U unseen ones are left comes within n turns with probability 1 -
 // exp(-n u r / U), where r counts the discards of others that can be claimed beside the own draw, and every
 // tile but the last takes off some more. So nothing is played out, and every leaf is met once.
+//
+// A discerning look-ahead differs in two things. Tiles come as their supply (supply.h) has it. And targets
+// that lack several tiles are pooled by their norm of order 3/2 in place of their sum: they share tiles and
+// rule one another out, so that a few good ones are worth more than many poor ones of the same sum.
 #pragma once
 #include <array>
+#include <optional>
 
 #include "mahjong/fan_list.h"
+#include "mahjong/supply.h"
 #include "mahjong/targets.h"
 
 namespace bothost::mahjong {
@@ -22,6 +28,8 @@ struct Outlook {
   std::uint8_t seat_wind = 0, prevalent_wind = 0;
   /// Fewest points that win.
   int minimum = 8;
+  /// Of a discerning look-ahead; none: all unseen tiles are equally likely to come, and worths are summed.
+  std::optional<Supply> supply;
 };
 
 /// Standing tiles and melds of a seat.
@@ -34,7 +42,7 @@ struct Holding {
 
 /// What can be won after one discard, or without any.
 struct Prospect {
-  /// Sum over the targets of chance times payment, in points of score.
+  /// Chance times payment, in points of score, summed over the targets, or pooled where they are discerned.
   double worth = 0;
   /// Sum of the chances.
   double chance = 0;

@@ -27,7 +27,7 @@ Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
 
 }  // namespace
 
-Outlook outlook_of(const View& view) {
+Outlook outlook_of(const View& view, Appraisal appraisal) {
   Outlook o;
   o.unseen = view.unseen();
   const bool shared = view.rules().wall == WallModel::shared;
@@ -35,6 +35,7 @@ Outlook outlook_of(const View& view) {
   o.seat_wind = static_cast<std::uint8_t>(view.seat());
   o.prevalent_wind = view.table().wind;
   o.minimum = view.rules().minimum;
+  if (appraisal == Appraisal::discerning) o.supply = supply(view);
   return o;
 }
 
@@ -45,7 +46,8 @@ Holding holding_of(const View& view) {
   return h;
 }
 
-Planner::Planner(const View& view) : view_(view), holding_(holding_of(view)), outlook_(outlook_of(view)) {
+Planner::Planner(const View& view, Appraisal appraisal)
+    : view_(view), holding_(holding_of(view)), outlook_(outlook_of(view, appraisal)) {
   const int needed = needed_tiles(holding_.standing, static_cast<int>(holding_.num_melds));
   ahead_ = look_as_far(holding_, outlook_, std::max(1, needed), kDeepest, &depth_);
 }

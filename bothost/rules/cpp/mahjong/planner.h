@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "mahjong/appraisal.h"
 #include "mahjong/danger.h"
 #include "mahjong/lookahead.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
 
-Outlook outlook_of(const View& view);
+Outlook outlook_of(const View& view, Appraisal appraisal = Appraisal::plain);
 Holding holding_of(const View& view);
 
 /// An action with what it leads to; after a claim that must discard, by the discard that is best then.
@@ -26,7 +27,7 @@ struct Option {
 class Planner {
  public:
   /// The view may be one that is not asked.
-  explicit Planner(const View& view);
+  explicit Planner(const View& view, Appraisal appraisal = Appraisal::plain);
 
   /// One option for each of `actions`, which must be legal. A win is worth what it pays.
   std::vector<Option> options(std::span<const Action> actions);

@@ -30,11 +30,11 @@ std::string_view name_of(const Prospect& p) {
 
 }  // namespace
 
-Choice choose(const View& view) {
+Choice choose(const View& view, Appraisal appraisal) {
   ActionList legal;
   view.legal(legal);
   if (legal.empty()) throw InvalidInput("this seat is not asked");
-  Planner planner(view);
+  Planner planner(view, appraisal);
   const auto options = planner.options(legal);
   const Option* best = nullptr;
   double most = 0;

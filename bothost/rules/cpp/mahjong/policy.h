@@ -2,7 +2,8 @@
 //
 // `choose` plans for the minimum: it looks ahead to all hands that win (lookahead.h), keeps what is worth
 // most, claims where the hand is worth more with the claim than without, and sets against that what each
-// discard may cost (danger.h). It takes every win.
+// discard may cost (danger.h). It takes every win. With the discerning appraisal it is the stronger player,
+// whom `mahjong-ppo` imitates; `rule-mahjong` is the plain one.
 //
 // `choose_simply` measures the hand against families of hands ("routes") that score by themselves or nearly
 // so (all pungs, a flush, three chows in step, ...). The worth of the standing tiles is summed over the
@@ -11,6 +12,7 @@
 #pragma once
 #include <string_view>
 
+#include "mahjong/appraisal.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
@@ -25,7 +27,7 @@ struct Choice {
 };
 
 /// The view must be asked; both are deterministic.
-Choice choose(const View& view);
+Choice choose(const View& view, Appraisal appraisal = Appraisal::plain);
 Choice choose_simply(const View& view);
 
 }  // namespace bothost::mahjong
