@@ -11,7 +11,7 @@ import numpy as np
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
-from bothost_mahjong_ppo.encode import VERSION, encode, masks, supports
+from bothost_mahjong_ppo.encode import PROSPECTS, VERSION, encode, masks, supports
 
 REWARD_SCALE = 1 / 24
 """Reward per point of score: a hand is won or lost by some tens of points."""
@@ -45,7 +45,8 @@ class MahjongPpo(Strategy):
         super().__init__(options, model)
         if model is None:
             raise ModelError("mahjong-ppo plays by a model, and there is none", advice="install its package again")
-        self.session = Session(model, encoder_version=VERSION)
+        self.encoder_version = model.encoder_version if model.encoder_version in PROSPECTS else VERSION
+        self.session = Session(model, encoder_version=self.encoder_version)
         self.temperature = options.temperature
 
     @classmethod
@@ -78,7 +79,7 @@ class MahjongPpo(Strategy):
 
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
         """Probabilities (n, 193), 0 where illegal, and expected scores (n,)."""
-        states, prospects = encode(views, legal)
+        states, prospects = encode(views, legal, self.encoder_version)
         logits, values = self.session.run(state=states, prospects=prospects)
         logits = np.where(masks(legal), logits, -np.inf)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -110,5 +111,5 @@ class MahjongPpoPlayer(Player):
             phase=view.phase,
             stats={"temperature": temperature} if temperature else None,
             model_sha256=self.strategy.session.model.sha256,
-            encoder_version=VERSION,
+            encoder_version=self.strategy.encoder_version,
         )

@@ -2,7 +2,7 @@
 
 ``state`` (2296,): tile sets and the tiles drawn and to claim (13 planes of ``tiles``), seat, winds, dealer, phase and
 actor (5 planes of rows), ``integers``, and of ``look_ahead_3`` the recommended discard and the discards in reach (2
-planes) and the rows of shapes and fans (46 planes). ``prospects`` (193, 20): block ``prospect`` of every legal action
+planes) and the rows of shapes and fans (46 planes). ``prospects`` (193, 20): block ``appraisal`` of every legal action
 (18), whether the look-ahead recommends it, and the logarithm of its value against the best, from 0 down to -1 for e⁻⁵;
 0 elsewhere. Both come from a ``View``. The hidden tiles are encoded in ``oracle``, which takes a ``State``.
 """
@@ -32,9 +32,12 @@ DEPTH = 3
 """Own draws that the look-ahead planes reach."""
 CHUNK = 64
 """Positions encoded at a time, which stay in the cache."""
-VERSION = 1
+VERSION = 2
 """Version of this encoding and of the blocks that it is made of."""
-BLOCKS = {"tiles": 1, "integers": 1, f"look_ahead_{DEPTH}": 1, "prospect": 1}
+PROSPECTS = {1: "prospect", 2: "appraisal"}
+"""The block of ``prospects`` by version: all else is the same in both. Networks of either version play; the last is
+trained."""
+BLOCKS = {"tiles": 1, "integers": 1, f"look_ahead_{DEPTH}": 1, **dict.fromkeys(PROSPECTS.values(), 1)}
 
 
 def supports(game: Game) -> bool:
@@ -42,20 +45,28 @@ def supports(game: Game) -> bool:
     return game.name == "mahjong" and all(game.blocks[name].version == version for name, version in BLOCKS.items())
 
 
-def encode(views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
+def encode(
+    views: Sequence[View], legal: Sequence[ActionArray], version: int = VERSION
+) -> tuple[FloatArray, FloatArray]:
     """States (n, 2296) and prospects (n, 193, 20) of seats that are asked; prospects of illegal actions are 0."""
     states = np.empty((len(views), STATE), np.float32)
     prospects = np.empty((len(views), ACTIONS, PROSPECT), np.float32)
-    encode_into(views, legal, states, prospects)
+    encode_into(views, legal, states, prospects, version)
     return states, prospects
 
 
-def encode_into(views: Sequence[View], legal: Sequence[ActionArray], states: FloatArray, prospects: FloatArray) -> None:
+def encode_into(
+    views: Sequence[View],
+    legal: Sequence[ActionArray],
+    states: FloatArray,
+    prospects: FloatArray,
+    version: int = VERSION,
+) -> None:
     """As ``encode``, into arrays of the caller's."""
     for first in range(0, len(views), CHUNK):
         part = slice(first, first + CHUNK)
         _encode_states(views[part], states[part])
-        _encode_prospects(views[part], legal[part], prospects[part])
+        _encode_prospects(views[part], legal[part], prospects[part], PROSPECTS[version])
 
 
 def _encode_states(views: Sequence[View], out: FloatArray) -> None:
@@ -77,9 +88,9 @@ def _encode_states(views: Sequence[View], out: FloatArray) -> None:
     np.concatenate([part.reshape(n, -1) for part in parts], axis=1, out=out)
 
 
-def _encode_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: FloatArray) -> None:
+def _encode_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: FloatArray, block: str) -> None:
     out[:] = 0.0
-    given = np.concatenate([view.encode_actions("prospect", of) for view, of in zip(views, legal, strict=True)])
+    given = np.concatenate([view.encode_actions(block, of) for view, of in zip(views, legal, strict=True)])
     at = np.repeat(np.arange(len(views)), [len(of) for of in legal]), np.concatenate(legal)
     value = given[:, VALUE, None]
     behind = np.log(np.maximum(value, np.exp(-FARTHEST))) / FARTHEST

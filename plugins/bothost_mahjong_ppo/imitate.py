@@ -1,6 +1,8 @@
-"""Warm start: imitating the rule player before PPO, to be reported separately from pure training."""
+"""Warm start: imitating a player that plans before PPO, to be reported separately from pure training."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import torch
@@ -13,6 +15,9 @@ from bothost_mahjong_ppo.encode import masks
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import observed
 
+Teacher = Literal["rule", "discerning"]
+TEACHERS = {"rule": mahjong.rule_choice, "discerning": mahjong.discerning_choice}
+"""Who is imitated: ``rule-mahjong``, or the player who plans as it does with the discerning look-ahead."""
 MINIBATCH = 64
 PASSES = 3
 """Over each chunk of hands."""
@@ -21,8 +26,11 @@ SHRINKAGE = 1e-2
 """Of the critic's weights, in parts of the mean square of what it sees."""
 
 
-def lessons(game: Game, hands: int, seed: int) -> tuple[Float, np.ndarray, np.ndarray, Float]:
-    """Decisions of four rule players: observations (n, 6836), masks (n, 193), actions (n,), scaled scores (n,)."""
+def lessons(
+    game: Game, hands: int, seed: int, teacher: Teacher = "rule"
+) -> tuple[Float, np.ndarray, np.ndarray, Float]:
+    """Decisions of four players of a kind: observations (n, 6836), masks (n, 193), actions (n,), scaled scores (n,)."""
+    choice = TEACHERS[teacher]
     views: list[View] = []
     actions: list[int] = []
     scores: list[float] = []
@@ -31,7 +39,7 @@ def lessons(game: Game, hands: int, seed: int) -> tuple[Float, np.ndarray, np.nd
         while not state.terminal:
             seat = state.to_act[0]
             view = state.view(seat)
-            action = mahjong.rule_choice(view)[0]
+            action = choice(view)[0]
             if len(view.legal()) > 1:
                 views.append(view)
                 actions.append(action)
@@ -42,9 +50,17 @@ def lessons(game: Game, hands: int, seed: int) -> tuple[Float, np.ndarray, np.nd
 
 
 def imitate(
-    model: MahjongNet, game: Game, hands: int, seed: int, *, rate: float, entropy: float = 0.0, chunk: int = 64
+    model: MahjongNet,
+    game: Game,
+    hands: int,
+    seed: int,
+    *,
+    rate: float,
+    entropy: float = 0.0,
+    chunk: int = 64,
+    teacher: Teacher = "rule",
 ) -> float:
-    """Teach the model ``hands`` hands of the rule player; returns its agreement on the last tenth, which it
+    """Teach the model ``hands`` hands of the teacher's; returns its agreement on the last tenth, which it
     had not seen.
 
     Minimises cross-entropy of the actions and half the squared error of the scores. ``entropy``: the least mean entropy
@@ -55,7 +71,7 @@ def imitate(
     generator = torch.Generator().manual_seed(seed)
     taught = max(1, hands * 9 // 10)
     for begin in range(0, taught, chunk):
-        fields = [torch.from_numpy(f) for f in lessons(game, min(chunk, taught - begin), seed + begin)]
+        fields = [torch.from_numpy(f) for f in lessons(game, min(chunk, taught - begin), seed + begin, teacher)]
         for group in optimizer.param_groups:
             group["lr"] = rate * (1.0 - begin / taught)
         orders = [torch.randperm(len(fields[0]), generator=generator) for _ in range(PASSES)]
@@ -67,13 +83,15 @@ def imitate(
             torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-    legal, actions, logits = _unseen(model, game, max(1, hands - taught), seed + taught)
+    legal, actions, logits = _unseen(model, game, max(1, hands - taught), seed + taught, teacher)
     model.cool(cooling(logits, legal, entropy))
     return _agreement(logits, legal, actions)
 
 
-def fit_critic(model: MahjongNet, game: Game, hands: int, seed: int, chunk: int = 32) -> float:
-    """Fit the value's last layers to the scores of ``hands`` hands of the rule player, in closed form; the policy stays
+def fit_critic(
+    model: MahjongNet, game: Game, hands: int, seed: int, chunk: int = 32, teacher: Teacher = "rule"
+) -> float:
+    """Fit the value's last layers to the scores of ``hands`` hands of the teacher's, in closed form; the policy stays
     as it is. Returns the share of the scores' variance that is explained in a further quarter of as many hands.
 
     The imitation cannot do this: the few hands that teach a policy are learnt by heart as scores. A critic that
@@ -81,32 +99,34 @@ def fit_critic(model: MahjongNet, game: Game, hands: int, seed: int, chunk: int 
     """
     gram = moment = None
     for begin in range(0, hands, chunk):
-        inputs, scores = _critic_lessons(model, game, min(chunk, hands - begin), seed + begin)
+        inputs, scores = _critic_lessons(model, game, min(chunk, hands - begin), seed + begin, teacher)
         gram = inputs.T @ inputs if gram is None else gram + inputs.T @ inputs
         moment = inputs.T @ scores if moment is None else moment + inputs.T @ scores
     assert gram is not None and moment is not None
     shrinkage = SHRINKAGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
     weights = torch.linalg.solve(gram + shrinkage, moment)
     model.set_critic(weights.float())
-    inputs, scores = _critic_lessons(model, game, max(1, hands // 4), seed + hands)
+    inputs, scores = _critic_lessons(model, game, max(1, hands // 4), seed + hands, teacher)
     return float(1.0 - (scores - inputs @ weights).var() / scores.var())
 
 
-def _critic_lessons(model: MahjongNet, game: Game, hands: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _critic_lessons(
+    model: MahjongNet, game: Game, hands: int, seed: int, teacher: Teacher
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Inputs of the critic (n, 149) and scaled scores (n,), float64."""
-    observations, _, _, scores = (torch.from_numpy(field) for field in lessons(game, hands, seed))
+    observations, _, _, scores = (torch.from_numpy(field) for field in lessons(game, hands, seed, teacher))
     return model.critic_inputs(observations).double(), scores.double()
 
 
-def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int) -> float:
-    """Share of the rule player's decisions among several actions that are the model's most probable ones."""
-    legal, actions, logits = _unseen(model, game, hands, seed)
+def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher = "rule") -> float:
+    """Share of the teacher's decisions among several actions that are the model's most probable ones."""
+    legal, actions, logits = _unseen(model, game, hands, seed, teacher)
     return _agreement(logits, legal, actions)
 
 
 @torch.inference_mode()
-def _unseen(model: torch.nn.Module, game: Game, hands: int, seed: int) -> tuple[torch.Tensor, ...]:
-    observations, legal, actions, _ = (torch.from_numpy(f) for f in lessons(game, hands, seed))
+def _unseen(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher) -> tuple[torch.Tensor, ...]:
+    observations, legal, actions, _ = (torch.from_numpy(f) for f in lessons(game, hands, seed, teacher))
     return legal, actions, model(observations)[0]
 
 

@@ -21,7 +21,7 @@ from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
-from bothost_mahjong_ppo.imitate import fit_critic, imitate
+from bothost_mahjong_ppo.imitate import Teacher, fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import MahjongNet, graph
 from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
@@ -67,13 +67,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     least_score: float = 2.0
     """Mean points a hand over the window from which on the next stage begins."""
     imitation_hands: int = 0
-    """Hands of the rule player to imitate before; 0: none, a pure run."""
+    """Hands of the teacher to imitate before; 0: none, a pure run."""
+    teacher: Teacher = "rule"
+    """Who is imitated: ``rule-mahjong``, or ``discerning``, the player who plans with the discerning look-ahead."""
     imitation_rate: float = 2e-3
     """Learning rate of the imitation."""
     imitation_entropy: float = 0.0
     """Mean entropy that the imitation leaves at least, in nats."""
     critic_hands: int = 400
-    """Hands of the rule player, after its imitation, that the critic is fitted to; 0: none."""
+    """Hands of the teacher, after its imitation, that the critic is fitted to; 0: none."""
     trunk: bool = True
     """Whether PPO changes the trunk, too; else what reads it alone."""
     pool_every: int = 10
@@ -183,7 +185,7 @@ class Training:
         before, started = self.progress.seconds, time.monotonic()
         if self.progress.iteration == 0:
             if self.options.imitation_hands:
-                report(0, "imitating the rule player")
+                report(0, f"imitating the {self.options.teacher} player")
                 agreed = imitate(
                     self.model,
                     self.game,
@@ -191,10 +193,17 @@ class Training:
                     self.run.seed + 2**40,
                     rate=self.options.imitation_rate,
                     entropy=self.options.imitation_entropy,
+                    teacher=self.options.teacher,
                 )
                 self.progress.options["imitation_agreement"] = round(agreed, 4)
                 if self.options.critic_hands:
-                    explained = fit_critic(self.model, self.game, self.options.critic_hands, self.run.seed + 2**41)
+                    explained = fit_critic(
+                        self.model,
+                        self.game,
+                        self.options.critic_hands,
+                        self.run.seed + 2**41,
+                        teacher=self.options.teacher,
+                    )
                     self.progress.options["critic_explained_variance"] = round(explained, 4)
             self.pool.add(0, self.model)
         self.progress.seconds = before + time.monotonic() - started

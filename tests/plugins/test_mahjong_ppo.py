@@ -20,7 +20,7 @@ from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
 from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE, encode, masks
-from bothost_mahjong_ppo.imitate import agreement, cooling, fit_critic, imitate, lessons
+from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, fit_critic, imitate, lessons
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.reproduce import (
@@ -84,6 +84,32 @@ def test_rows_that_are_all_ones_or_zeros_are_one_number():
     ahead = view.encode("look_ahead_3")
     np.testing.assert_array_equal(out[PLAIN : PLAIN + 272], ahead[:2].reshape(-1))
     np.testing.assert_array_equal(out[PLAIN + 272 :].reshape(46, 4), ahead[2:].mean(axis=2))
+
+
+def test_both_versions_of_the_encoding_differ_in_the_look_ahead_of_actions_alone():
+    state, seat = positions(1)[20]
+    view = state.view(seat)
+    legal = view.legal()
+    (first, rule), (second, discerning) = (encode([view], [legal], version) for version in (1, 2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(rule[0, legal, :18], view.encode_actions("prospect", legal))
+    np.testing.assert_array_equal(discerning[0, legal, :18], view.encode_actions("appraisal", legal))
+    assert not np.array_equal(rule, discerning)
+    with pytest.raises(KeyError):
+        encode([view], [legal], 3)
+
+
+@pytest.mark.parametrize(("level", "version"), [("level-4", 1), ("champion", 2)])
+def test_a_network_sees_what_it_was_made_for(level, version):
+    strategy = MahjongPpo(PlayOptions(), weights.find(MahjongPpo, level))
+    view = GAME.new_state(4).view(0)
+    player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=0, seed=1))
+    decision = player.decide(view, view.legal(), FOREVER)
+    assert strategy.encoder_version == decision.encoder_version == version
+    states, prospects = encode([view], [view.legal()], version)
+    (logits,), _ = strategy.session.run(state=states, prospects=prospects)
+    legal = view.legal()
+    assert decision.action == legal[logits[legal].argmax()]
 
 
 # ------------------------------------------------------------------------------------------------- hidden features
@@ -184,6 +210,16 @@ def test_imitation_comes_to_play_as_its_teacher():
     before = agreement(net, GAME, 2, 99)
     after = imitate(net, GAME, 20, 5, rate=3e-3, chunk=10)
     assert before < 0.5 and after > before + 0.3
+
+
+def test_a_lesson_is_what_its_teacher_does():
+    taught = {teacher: lessons(GAME, 2, 5, teacher) for teacher in TEACHERS}
+    for teacher, choice in TEACHERS.items():
+        view = GAME.new_state(5).view(0)
+        assert taught[teacher][2][0] == choice(view)[0]
+    assert not np.array_equal(taught["rule"][2], taught["discerning"][2])
+    with pytest.raises(msgspec.ValidationError, match="teacher"):
+        msgspec.convert({"teacher": "nobody"}, Options)
 
 
 def test_what_a_clone_is_sure_of_opens_up_in_the_same_order():
