@@ -130,8 +130,8 @@ class WebSocket(asyncio.Protocol):
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """Text in one frame, nearly all there is, is taken natively, at a tenth of what the protocol's parser costs.
-        It gets everything else, frame by frame, so that both know where the next one begins."""
+        """Text in one frame, nearly all there is, is taken natively, at less than a tenth of what the protocol's parser
+        costs. It gets everything else, frame by frame, so that both know where the next one begins."""
         if not self._is_open:
             if self._protocol.state is CONNECTING:
                 data = self._shake_hands(data)
@@ -146,16 +146,14 @@ class WebSocket(asyncio.Protocol):
             for text in texts:
                 if not self._closed:
                     self._on_message(text)
-        if at < len(data):
+        if at < len(data) or not self._is_open:
             self._other_frames(data, at)
 
     def _other_frames(self, data: bytes, at: int) -> None:
-        """Whatever begins at ``at``, and all behind it."""
+        """Whatever begins at ``at``, and all behind it. Once it is not open any more, the protocol gets the rest, be it
+        nothing: what it has to say then leaves."""
         size = len(data)
-        while at < size:
-            if not self._is_open:
-                self._protocol_reads(data[at:])
-                return
+        while self._is_open and at < size:
             whole = websocket_frame(data, at, self._max_bytes)
             if whole is None:
                 self._protocol_reads(data[at:])  # it knows what is wrong with it
@@ -170,6 +168,8 @@ class WebSocket(asyncio.Protocol):
             else:
                 self._protocol_reads(data[at:end])
             at = end
+        if not self._is_open:
+            self._protocol_reads(data[at:])
 
     def _shake_hands(self, data: bytes) -> bytes:
         """Let the protocol read the answer to our handshake, and nothing after it."""

@@ -282,7 +282,8 @@ async def test_fragments_without_end_and_without_content_take_no_memory():
     ],
     ids=["masked", "no beginning", "no end", "reserved bit", "too long", "not UTF-8"],
 )
-async def test_a_bad_frame_ends_the_connection_and_nothing_behind_it_is_heard(bad, code, cuts):
-    client, answers = await in_pieces(frame(Opcode.TEXT, b"good") + bad + frame(Opcode.TEXT, b"behind"), cuts)
+@pytest.mark.parametrize("behind", [frame(Opcode.TEXT, b"behind"), b""], ids=["more", "no more"])
+async def test_a_bad_frame_ends_the_connection_and_nothing_behind_it_is_heard(bad, code, cuts, behind):
+    client, answers = await in_pieces(frame(Opcode.TEXT, b"good") + bad + behind, cuts)
     assert client.messages == ["good"]
     assert [int.from_bytes(answer.data[:2], "big") for answer in answers] == [code]
