@@ -13,17 +13,13 @@ from bothost.messages import (
     HandStarted,
     MoveAcknowledged,
     PlayerInfo,
-    Presence,
     Rejected,
     RequestWithdrawn,
     Seated,
-    ServerActedFor,
     ServerActedForUs,
-    Snapshot,
     TableEnded,
 )
 from bothost.strategy import Decision
-from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.hand import (
     Answer,
@@ -39,76 +35,7 @@ from bothost.tables.hand import (
     SnapshotTaken,
 )
 from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Session
-
-
-class Seat:
-    """A session at a table whose truth is a native state: says what a lobby would say."""
-
-    def __init__(self, *, resumed=False, seed=1, conduct=None, game="doudizhu"):
-        self.game = rules.game(game)
-        self.state = self.game.new_state(seed)
-        self.seat = self.state.to_act[0]
-        self.now = 100.0
-        self.asked = 0
-        conduct = conduct or Conduct(ClockPolicy(margin_s=0.25))
-        seated = Seated("t", game, self.game.rules, self.seat)
-        self.session = Session(TableKey("lobby", "me", "t"), seated, self.game, conduct, resumed=resumed)
-
-    def feed(self, message):
-        return self.session.feed(message, self.now)
-
-    def start(self):
-        [opening] = self.feed(HandStarted("t", "h", self.seat))
-        assert isinstance(opening, HandOpening) and not opening.lookup
-        self.open(opening.hand)
-        self.tell()
-        return self
-
-    def open(self, hand, logged=()):
-        hand.game_id = b"g" * 16
-        return self.session.opened(hand, self.now, logged)
-
-    def tell(self):
-        events = tuple(self.state.events(self.seat, self.session.hand.view.seq))
-        return self.feed(Delta("t", "h", self.session.hand.view.seq, events)) if events else []
-
-    def snapshot(self):
-        view = self.state.view(self.seat).to_json()
-        return self.feed(Snapshot("t", "h", self.seat, view))
-
-    def ask(self, request_id=None, grant_ms=5000.0, **more):
-        self.asked += 1
-        return self.feed(ActionRequest("t", "h", request_id or f"r{self.asked}", grant_ms, **more))
-
-    def job(self, **more):
-        [job] = self.ask(**more)
-        assert isinstance(job, Job)
-        return job
-
-    def decide(self, job, action=None, **more):
-        action = int(job.legal[0]) if action is None else action
-        return self.session.decided(job, job.ticket, Decision(action=action), None, self.now, **more)
-
-    def answer(self, **more):
-        [answer] = self.decide(self.job(**more))
-        assert isinstance(answer, Answer)
-        return answer
-
-    def play(self, notation):
-        """The lobby takes our move, the others answer it until we are asked again."""
-        self.state.apply(self.seat, self.game.parse(notation))
-        while not self.state.terminal and self.seat not in self.state.to_act:
-            self.other()
-        return self.tell()
-
-    def other(self):
-        seat = self.state.to_act[0]
-        self.state.apply(seat, int(self.state.legal(seat)[0]))
-
-
-@pytest.fixture
-def seat():
-    return Seat().start()
+from bothost.testing.seat import Seat
 
 
 def kinds(outputs):
@@ -427,75 +354,3 @@ def test_an_account_that_consents_is_marked_at_its_hands_and_nobody_else():
         session = Session(TableKey("lobby", "me", "t"), Seated("t", "doudizhu", game.rules, 0), game, conduct)
         [opening] = session.feed(HandStarted("t", "h", 0, players), 1.0)
         assert {player.player for player in opening.hand.players if player.consents} == expected
-
-
-# ------------------------------------------------------------------------------------------------------ who is away
-
-
-def away_of(outputs):
-    [closed] = [output for output in outputs if isinstance(output, HandClosed)]
-    return closed.hand.away
-
-
-def players(*names):
-    return tuple(PlayerInfo(name, seat) for seat, name in enumerate(names))
-
-
-def test_a_hand_knows_who_was_away_at_any_time(seat):
-    first, second = (other for other in range(3) if other != seat.seat)
-    assert seat.feed(Presence("t", first, False)) == []
-    seat.feed(Presence("t", first, True))
-    assert away_of(seat.feed(HandEnded("t", "h", None))) == {first}
-    seat.feed(HandStarted("t", "i", seat.seat))
-    assert away_of(seat.feed(HandEnded("t", "i", None))) == set(), "back before it began"
-    seat.feed(Presence("t", second, False))
-    seat.feed(HandStarted("t", "j", seat.seat))
-    seat.feed(Presence("t", second, True))
-    assert away_of(seat.feed(HandEnded("t", "j", None))) == {second}, "away when it began"
-
-
-@pytest.mark.parametrize("nowhere", [-1, 3, 10**9])
-def test_a_lobby_that_tells_of_seats_that_there_are_not_spoils_no_hand(seat, nowhere):
-    assert seat.feed(Presence("t", nowhere, False)) == seat.feed(ServerActedFor("t", "h", nowhere)) == []
-    assert away_of(seat.feed(HandEnded("t", "h", None))) == set()
-    seat.feed(HandStarted("t", "i", seat.seat))
-    assert away_of(seat.feed(HandEnded("t", "i", None))) == set()
-
-
-def test_a_player_who_is_away_is_so_at_the_seat_of_the_next_hand():
-    seat = Seat()
-    for hand, names, away in (
-        ("h", ("ada", "bob", "cyd"), set()),
-        ("i", ("bob", "cyd", "ada"), {0}),
-        ("j", ("cyd", "ada", "bob"), {2}),
-    ):
-        seat.feed(HandStarted("t", hand, names.index("ada"), players(*names)))
-        assert away_of(seat.feed(HandEnded("t", hand, None))) == away
-        if hand == "h":
-            seat.feed(Presence("t", 1, False))
-
-
-def test_presence_that_is_told_with_the_seat_counts_for_the_hand_that_follows():
-    seat = Seat()
-    seat.feed(Seated("t", "doudizhu", seat.game.rules, 0, players("ada", "bob", "cyd")))
-    seat.feed(Presence("t", 2, False))
-    seat.feed(Snapshot("t", "h", seat.seat, seat.state.view(seat.seat).to_json()))
-    seat.session.disconnected()
-    seat.feed(Seated("t", "doudizhu", seat.game.rules, 0, players("ada", "bob", "cyd")))
-    seat.feed(Presence("t", 2, True))
-    seat.feed(Presence("t", 1, False))
-    seat.snapshot()
-    assert away_of(seat.feed(HandEnded("t", "h", None))) == {1, 2}
-    seat.feed(HandStarted("t", "i", 0, players("ada", "bob", "cyd")))
-    assert away_of(seat.session.abort()) == {1}
-
-
-def test_where_the_lobby_moved_for_another_the_hand_alone_is_marked(seat):
-    other = (seat.seat + 1) % 3
-    assert seat.feed(ServerActedFor("t", "another", other)) == []
-    assert seat.session.hand.away == set()
-    seat.feed(ServerActedFor("t", "h", other))
-    assert away_of(seat.feed(HandEnded("t", "h", None))) == {other}
-    assert seat.feed(ServerActedFor("t", "h", other)) == []
-    seat.feed(HandStarted("t", "i", seat.seat))
-    assert seat.session.hand.away == set()
