@@ -32,15 +32,7 @@ int flush_suit(const Table& table, int seat) {
 double wanted(const Counts& unseen, int t) {
   const double own = unseen[at(t)] / 3.0;
   if (!is_number(t)) return 0.045 * std::min(1.0, own);
-  double chows = 0;
-  const auto pair_free = [&](int a, int b) {
-    return std::min(3, static_cast<int>(unseen[at(a)])) * std::min(3, static_cast<int>(unseen[at(b)])) / 9.0;
-  };
-  const int r = rank_of(t);
-  if (r >= 2) chows += pair_free(t - 2, t - 1);
-  if (r >= 1 && r <= 7) chows += pair_free(t - 1, t + 1);
-  if (r <= 6) chows += pair_free(t + 1, t + 2);
-  return 0.022 * chows + 0.02 * std::min(1.0, own);
+  return 0.022 * unseen_chows(unseen, t) + 0.02 * std::min(1.0, own);
 }
 
 /// Kinds that were discarded since the hand of `seat` last changed: it did not win by them.
@@ -55,6 +47,18 @@ std::array<bool, kKinds> let_pass(const View& view, int seat) {
 }
 
 }  // namespace
+
+double unseen_chows(const Counts& unseen, int t) {
+  double chows = 0;
+  const auto pair_free = [&](int a, int b) {
+    return std::min(3, static_cast<int>(unseen[at(a)])) * std::min(3, static_cast<int>(unseen[at(b)])) / 9.0;
+  };
+  const int r = rank_of(t);
+  if (r >= 2) chows += pair_free(t - 2, t - 1);
+  if (r >= 1 && r <= 7) chows += pair_free(t - 1, t + 1);
+  if (r <= 6) chows += pair_free(t + 1, t + 2);
+  return chows;
+}
 
 std::array<double, kKinds> danger(const View& view) {
   std::array<double, kKinds> out{};

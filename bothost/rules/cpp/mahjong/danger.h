@@ -12,4 +12,8 @@ namespace bothost::mahjong {
 /// are out of sight.
 std::array<double, kKinds> danger(const View& view);
 
+/// Pairs of unseen neighbours that make a chow with the number tile `t`: 0..3, a pair counts less the fewer
+/// copies of its tiles are unseen.
+double unseen_chows(const Counts& unseen, int t);
+
 }  // namespace bothost::mahjong

@@ -30,12 +30,13 @@ Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
 Outlook outlook_of(const View& view, Appraisal appraisal) {
   Outlook o;
   o.unseen = view.unseen();
-  const bool shared = view.rules().wall == WallModel::shared;
-  o.turns = kLasting * view.table().left_for(view.rules(), view.seat()) / (shared ? kSeats : 1);
+  const int left = view.table().left_for(view.rules(), view.seat());
+  const double takers = view.rules().wall == WallModel::shared ? kSeats : 1;
+  o.turns = kLasting * left / takers;
   o.seat_wind = static_cast<std::uint8_t>(view.seat());
   o.prevalent_wind = view.table().wind;
   o.minimum = view.rules().minimum;
-  if (appraisal == Appraisal::discerning) o.supply = supply(view);
+  if (appraisal == Appraisal::discerning) o.supply = supply(view, left / takers);
   return o;
 }
 

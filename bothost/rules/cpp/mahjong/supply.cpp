@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mahjong/danger.h"
+
 namespace bothost::mahjong {
 namespace {
 
@@ -59,23 +61,10 @@ constexpr LogRate kDiscardedBefore = {{0.508, 0.501, 0.467, 0.363, 0.535, 0.553}
                                       -0.046,
                                       -0.058};
 
-/// Pairs of neighbours out of sight that make a chow with `t`, each between 0 and 1.
-double chows_of(const Counts& unseen, int t) {
-  const auto free = [&](int a) { return std::min<int>(unseen[at(a)], 3) / 3.0; };
-  const int r = rank_of(t);
-  double chows = 0;
-  if (r >= 2) chows += free(t - 2) * free(t - 1);
-  if (r >= 1 && r <= 7) chows += free(t - 1) * free(t + 1);
-  if (r <= 6) chows += free(t + 1) * free(t + 2);
-  return chows;
-}
-
 }  // namespace
 
-Supply supply(const View& view) {
+Supply supply(const View& view, double left) {
   const auto unseen = view.unseen();
-  const bool shared = view.rules().wall == WallModel::shared;
-  const double left = view.table().left_for(view.rules(), view.seat()) / (shared ? double{kSeats} : 1.0);
   const double late = std::max(0.0, 1 - left / kDraws);
   Counts out{};
   for (int i = 1; i < kSeats; ++i)
@@ -84,7 +73,7 @@ Supply supply(const View& view) {
   for (int t = 0; t < kKinds; ++t) {
     const auto c = class_of(t);
     const bool number = is_number(t);
-    const double chows = number ? chows_of(unseen, t) : 0;
+    const double chows = number ? unseen_chows(unseen, t) : 0;
     const double lie = std::min<int>(out[at(t)], 2), hidden = unseen[at(t)];
     const auto rate = [&](const LogRate& r) {
       const double of_lying =

@@ -16,7 +16,7 @@ struct Supply {
 };
 
 /// An estimate from what lies open. Source: Poisson regressions on the discards of about 1,000 hands of four
-/// rule players; the mean over all unseen copies there is 1.
-Supply supply(const View& view);
+/// rule players; the mean over all unseen copies there is 1. `left`: the seat's own draws that are left.
+Supply supply(const View& view, double left);
 
 }  // namespace bothost::mahjong
