@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from bothost.errors import BothostError, UsageError
+from bothost.listening import stop_accepting
 
 Json = dict[str, Any]
 PATH_BYTES = 100
@@ -62,6 +63,7 @@ class Control:
 
     async def aclose(self) -> None:
         if self._server is not None:
+            await stop_accepting(self._server)
             self._server.close()
             with contextlib.suppress(FileNotFoundError):
                 self.path.unlink()

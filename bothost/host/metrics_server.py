@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,6 +20,7 @@ from starlette.routing import Route
 from bothost.config import MetricsSettings
 from bothost.errors import ConfigError
 from bothost.host import metrics
+from bothost.web import WebServer
 
 if TYPE_CHECKING:
     from bothost.host.supervisor import Host
@@ -40,13 +41,6 @@ def application(host: Host, registry: CollectorRegistry) -> Starlette:
     return Starlette(routes=[Route("/metrics", show_metrics), Route("/healthz", show_health)])
 
 
-class _Uvicorn(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals belong to the host."""
-        yield
-
-
 @contextlib.asynccontextmanager
 async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
     """Serve the host's pages in this event loop; gives the port. Raises ConfigError when it is taken."""
@@ -61,7 +55,7 @@ async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
         access_log=False,
         timeout_graceful_shutdown=1,
     )
-    server = _Uvicorn(config)
+    server = WebServer(config)
     running = asyncio.create_task(server.serve(sockets=[listening]), name="metrics")
     _log.info("metrics_served", url=f"http://{settings.host}:{port}/metrics")
     try:

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import structlog
 import uvicorn
@@ -25,6 +25,7 @@ from bothost.lobbies import embedded_protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
 from bothost.rules.game import Game
+from bothost.web import WebServer
 
 log = structlog.get_logger("bothost.lobby_server")
 
@@ -42,13 +43,6 @@ class _Protocol(WebSocketsSansIOProtocol):
         """Hand text on as bytes: the codec takes them as they are, and says in an error frame what is no UTF-8."""
         self.curr_msg_data_type = "bytes"
         super().send_receive_event_to_app()
-
-
-class _Uvicorn(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals belong to whoever runs the loop."""
-        yield
 
 
 class _Outlet:
@@ -116,7 +110,7 @@ class LobbyServer:
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
-        self._uvicorn = _Uvicorn(
+        self._uvicorn = WebServer(
             uvicorn.Config(
                 self.app,
                 ws=_Protocol,

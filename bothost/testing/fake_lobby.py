@@ -34,6 +34,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from bothost import rules
+from bothost.listening import stop_accepting
 from bothost.lobbies import embedded_protocol as wire
 from bothost.lobby_server.core import Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
@@ -109,14 +110,19 @@ class FakeLobby:
         port: int = 0,
         **settings: Any,
     ) -> None:
-        """``settings``: fields of ``ServerSettings``. ``robots``: a seek finds opponents at once."""
+        """``settings``: fields of ``ServerSettings``. ``robots``: a seek finds opponents at once.
+
+        ``seed``: of deals, seats, robots and faults.
+        """
         if robots:
             settings.setdefault("robots_after_s", 0.0)
         self.settings = ServerSettings(tokens=dict(tokens or {"ada": "secret-of-ada"}), port=port, **settings)
         self.frames: list[Recorded] = []
         """Every frame, oldest first."""
         self.rng = random.Random(seed)
-        self.core = Lobby(self.settings, rules.game, rules.games(testing=True) if games is None else games)
+        self._chance = random.Random(seed)
+        games = rules.games(testing=True) if games is None else games
+        self.core = Lobby(self.settings, rules.game, games, rng=self._chance)
         self.games = self.core.waiting.shelf.names
         self.port = port
         self.lines: dict[int, Line] = {}
@@ -159,6 +165,7 @@ class FakeLobby:
                 line.abort()
             for task in self._scripts:
                 task.cancel()
+            await stop_accepting(self._server)
             self._server.close()
             await self._server.wait_closed()
             self._server = None
@@ -166,7 +173,7 @@ class FakeLobby:
     async def restart(self, down_s: float = 0.0) -> None:
         """Break every connection and forget every table, as a restarted server does; stay away ``down_s``."""
         await self.close()
-        self.core = Lobby(self.settings, rules.game, self.games)
+        self.core = Lobby(self.settings, rules.game, self.games, rng=self._chance)
         await asyncio.sleep(down_s)
         await self.listen()
 

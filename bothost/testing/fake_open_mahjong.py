@@ -24,6 +24,7 @@ import msgspec
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
+from bothost.listening import stop_accepting
 from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.testing.fake_open_mahjong_game import Match
 from bothost.testing.fake_open_mahjong_seat import Seat
@@ -143,6 +144,7 @@ class FakeOpenMahjong:
             match.stop()
         for alarm in self._alarms:
             alarm.cancel()
+        await stop_accepting(self._server)
         self._server.close()
         await self._server.wait_closed()
 

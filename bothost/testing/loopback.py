@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,11 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-
-class _Uvicorn(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+from bothost.web import WebServer
 
 
 class Loopback:
@@ -34,7 +29,7 @@ class Loopback:
             log_level="critical",
             timeout_graceful_shutdown=1,
         )
-        self._server = _Uvicorn(config)
+        self._server = WebServer(config)
 
     async def __aenter__(self) -> Self:
         listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio switches delayed sending off

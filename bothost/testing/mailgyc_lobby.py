@@ -25,6 +25,7 @@ from websockets.protocol import State as Socket
 from websockets.server import ServerProtocol
 
 from bothost import rules
+from bothost.listening import stop_accepting
 from bothost.lobbies import mailgyc_protocol as wire
 from bothost.rules import doudizhu
 from bothost.testing.mailgyc_parts import NOISE, Line, Room, Seat, Traps
@@ -77,6 +78,7 @@ class MailgycFake:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._server is not None
+        await stop_accepting(self._server)
         self._server.close()
         for alarm in self._alarms:
             alarm.cancel()

@@ -1,8 +1,11 @@
 """The lobbies that adapter authors and host tests stand on."""
 
 import asyncio
+import gc
 import json
 import random
+import socket
+import warnings
 
 import pytest
 
@@ -209,3 +212,18 @@ async def test_a_broken_connection_is_told():
         await ada.expect(m.Connected)
         lobby.line_of("ada").abort()
         assert "1006" in (await ada.expect(m.Disconnected)).reason
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_restart_in_the_very_turn_of_a_connection_leaves_no_socket_behind(turns):
+    """Accepted, and its transport not yet made: asyncio before 3.12 forgot such a connection when its server closed."""
+    async with FakeLobby(TOKENS) as lobby:
+        client = socket.create_connection(("127.0.0.1", lobby.port))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.05, client.close)
+        await lobby.restart()
+    with warnings.catch_warnings(record=True) as left:
+        warnings.simplefilter("always")
+        gc.collect()
+    assert [str(warning.message) for warning in left] == []
