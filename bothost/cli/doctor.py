@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import shutil
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ def command(config_file: options.Config = None, json: options.Json = False) -> N
 
 def diagnose(config_file: Path | None) -> Iterator[Check]:
     """All checks, in the order in which to mend what they find."""
-    yield Check("python", "ok", f"{'.'.join(map(str, sys.version_info[:3]))} in {sys.prefix}")
+    yield _python()
     yield from _guarded("native core", _native)
     try:
         loaded = config.read(config_file)
@@ -87,6 +88,29 @@ def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> Iterator[Check]
 def _failed(name: str, error: BothostError) -> Iterator[Check]:
     for part in error.errors if isinstance(error, ConfigErrors) else (error,):
         yield Check(name, "failed", str(part), part.advice, error.exit_code)
+
+
+def _python() -> Check:
+    detail = f"{'.'.join(map(str, sys.version_info[:3]))} in {sys.prefix}"
+    if not interpreter_is_slow(_mapped_files(), sysconfig.get_config_var("PY_CFLAGS_NODIST") or ""):
+        return Check("python", "ok", detail)
+    detail += ", built --enable-shared without -fno-semantic-interposition: a host is a seventh slower"
+    return Check("python", "warning", detail, "make the venv with another interpreter (docs/operating.md, Install)")
+
+
+def interpreter_is_slow(mapped: str, flags: str) -> bool:
+    """Whether the interpreter runs from a shared library whose functions call each other through a table.
+
+    ``mapped``: the files that the process has in its memory; ``flags``: what the interpreter was compiled with.
+    """
+    return "libpython3" in mapped and "-fno-semantic-interposition" not in flags
+
+
+def _mapped_files() -> str:
+    try:
+        return Path("/proc/self/maps").read_text()
+    except OSError:  # not Linux
+        return ""
 
 
 def _native() -> Iterator[Check]:

@@ -16,7 +16,7 @@ import typer
 
 import bothost
 from bothost import cli
-from bothost.cli import output
+from bothost.cli import doctor, output
 from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable, SchemaOutdated
 from bothost.testing import misbehaving
 
@@ -309,6 +309,26 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(run: Callable[..., tuple[i
     assert "bothost db upgrade" in checks["database"]["fix"]
     assert "bothost lobby serve" in checks["lobby home"]["fix"] and checks["lobby home"]["exit_code"] == 75
     assert checks["secrets"]["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("mapped", "flags", "slow"),
+    [
+        ("/usr/lib/libpython3.11.so.1.0", "-O3 -fprofile-use", True),
+        ("/usr/lib/libpython3.11.so.1.0", "-flto -fno-semantic-interposition", False),
+        ("/usr/bin/python3.11\n/lib/libc.so.6", "-O2", False),
+        ("", "", False),
+    ],
+)
+def test_doctor_knows_a_slow_interpreter(
+    mapped: str, flags: str, slow: bool, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_mapped_files", lambda: mapped)
+    monkeypatch.setattr(doctor.sysconfig, "get_config_var", {"PY_CFLAGS_NODIST": flags}.get)
+    run("init")
+    check = json.loads(run("doctor", "--json")[1])["checks"][0]
+    assert check["name"] == "python" and check["status"] == ("warning" if slow else "ok")
+    assert ("another interpreter" in check["fix"]) == slow
 
 
 def test_doctor_notices_a_folder_that_it_cannot_use(run: Callable[..., tuple[int, str, str]]) -> None:
