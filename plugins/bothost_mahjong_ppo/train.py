@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import checkpoint, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
@@ -113,7 +114,14 @@ class MahjongPpoTrainer(Trainer):
     ) -> dict[str, Any]:
         """Hands against the rule player and itself, mixed with logged ones, whose trajectories V-trace corrects:
         ``bothost.training.offpolicy`` says why not the log alone. Hidden features are not given, since logged hands
-        have none."""
+        have none. Raises UsageError where ``start`` sees another version of the encoding than the one that is trained.
+        """
+        if start is not None and start.encoder_version not in (None, VERSION):
+            seen = f"{start.version} sees version {start.encoder_version} of the encoding"
+            raise UsageError(
+                f"{seen}, and networks of version {VERSION} are trained",
+                advice="promote one of these to champion (bothost model promote), or begin anew with --fresh",
+            )
         options: Options = msgspec.structs.replace(self.options, oracle=False)
         if options.first_stage is None:
             options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bothost import LoggedStep, Trajectory, rules
+from bothost import LoggedStep, TrainingRun, Trajectory, rules
 from bothost.config import StoreSettings
+from bothost.errors import UsageError
 from bothost.plugins import Plugins, weights
 from bothost.retrain.job import Request, Tools, retrain
 from bothost.store import Store, schema
@@ -22,6 +23,7 @@ from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo
 from bothost_mahjong_ppo.encode import encode
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, STATE, MahjongNet
+from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
 
 from .conftest import fill, hand
 
@@ -104,6 +106,13 @@ def test_the_challenger_comes_from_the_champion_the_log_and_fresh_hands(tools, h
     assert player.session.model.sha256 == result["sha256"] != champion.sha256
     records = read(tmp_path / "job" / "training" / "metrics.jsonl")
     assert [record["hidden_share"] for record in records] == [0.0, 0.0]
+
+
+def test_a_network_of_another_encoding_is_not_trained_as_if_it_were_of_this_one(tmp_path):
+    trainer, run = MahjongPpoTrainer(Options()), TrainingRun(out=tmp_path / "training", seed=0)
+    with pytest.raises(UsageError, match=r"v3 sees version 1 .* version 2"):
+        trainer.retrain(run, [], weights.find(MahjongPpo, "v3"), SILENT)
+    assert not run.out.exists()
 
 
 def test_a_retraining_that_was_interrupted_ends_as_one_that_was_not(tools, tmp_path):
