@@ -35,8 +35,9 @@ EVENTS = 16
 """Events of a hand that make a row; fewer wait for more, or for the end of the hand. A kill costs the log at most these
 events: after the restart the lobby's snapshot stands in for them."""
 LINGER_S = 0.025
-"""How long rows that nothing waits for may wait for others: a busy host commits forty times a second, not a hundred,
-which takes a sixth off what a row costs. With ``async`` a kill costs what lingered and what is being written."""
+"""How long rows that nothing waits for may wait for others. Outcomes and events lie all over their tables, a page each,
+which costs as much for one row as for ten: on a busy host they go into one commit of five. A kill costs what lingered:
+outcomes and events, with ``async`` decisions too, and what is being written."""
 
 _json = msgspec.json.Encoder(enc_hook=repr).encode
 
@@ -73,6 +74,9 @@ class Recorder:
         self._before_send = before_send
         self._loop = asyncio.get_running_loop()
         self._records: list[Record] = []
+        """What is handed over next."""
+        self._unhurried: list[Record] = []
+        """What lingers first."""
         self._answers: list[Answer] = []
         self._soon = False
         """Whether ``flush`` is called in this turn of the event loop."""
@@ -95,7 +99,7 @@ class Recorder:
         table, plan = hand.table, hand.plan
         assert table is not None
         lobby, account, name = hand.session.key
-        self._add(
+        self._records.append(
             GameRecord(
                 game_id=hand.game_id,
                 host=self._host,
@@ -117,6 +121,7 @@ class Recorder:
                 started_us=now_us(),
             )
         )
+        self._linger()
 
     def hand_closed(self, event: HandClosed) -> None:
         """A hand ended: the rest of its events, and its result."""
@@ -261,19 +266,28 @@ class Recorder:
     # ----------------------------------------------------------------------------------------------------- handing over
 
     def _add(self, record: Record) -> None:
-        """Rows that nothing waits for go with the next decisions, or after a moment: a commit costs more than a row."""
-        self._records.append(record)
-        if not (self._soon or self._later):
+        """A row that nothing waits for."""
+        self._unhurried.append(record)
+        self._linger()
+
+    def _linger(self) -> None:
+        if not self._later:
             self._later = True
             self._loop.call_later(LINGER_S, self._lingered)
 
     def _lingered(self) -> None:
         self._later = False
+        self._take_unhurried()
         if self._records and not self._soon:
             self.flush()
 
+    def _take_unhurried(self) -> None:
+        unhurried, self._unhurried = self._unhurried, []
+        self._records.extend(unhurried)
+
     def close(self) -> None:
         """Submit what is left. What happens from now on is not logged: the log is about to be closed."""
+        self._take_unhurried()
         records, self._records = self._records, []
         if records:
             self._log.submit(records)
@@ -287,10 +301,10 @@ class Recorder:
         answers, self._answers = self._answers, []
         if answers and not self._before_send and not self._log.full:
             self._leave(answers)
-            if not self._later:
-                self._later = True
-                self._loop.call_later(LINGER_S, self._lingered)
+            self._linger()
             return
+        if not self._before_send:  # all rows linger alike
+            self._take_unhurried()
         records, self._records = self._records, []
         durable = self._log.submit(records) if records else None
         if durable is not None and self._timed_since is None:

@@ -34,8 +34,8 @@ QUEUE_ROWS = 20_000
 PACE_S = 0.004
 """Least time between the beginnings of two commits of a busy host: rows wait for one another, and share the pages and
 the turns of the GIL that a commit costs, more than its rows."""
-BUSY_ROWS = 16
-"""After a commit of fewer rows the next one begins at once."""
+BUSY_ROWS = 5
+"""After a commit of fewer rows the next one begins at once: a host that has little to do does not wait."""
 RECOVER_S = 60.0
 """How long ``open`` waits for rows that an earlier process left in the spool to reach the database."""
 

@@ -31,6 +31,30 @@ async def test_what_waits_is_submitted_at_the_end_and_what_comes_later_raises_no
     assert log.rows == [first] and troubles == []
 
 
+async def test_what_nothing_waits_for_shares_a_later_commit():
+    """A decision's row is handed over in its turn of the loop; events and outcomes do not make that commit larger."""
+    log, batches = Log(), []
+    log.submit = lambda records: batches.append(list(records)) or asyncio.get_running_loop().create_future()
+    recorder = Recorder(log, host="test", config_hash="0", before_send=True)
+    recorder._decision = lambda hand, plan, job, at: job.row
+    hand = SimpleNamespace(plan=None, unlogged=[])
+
+    def answer(row):
+        return SimpleNamespace(state="new", steps=(SimpleNamespace(row=row, id=b""),), hand=hand, ids=())
+
+    events = [EventsRecord(b"g" * 16, 0, seq, "pass") for seq in (0, 1)]
+    recorder._add(events[0])
+    recorder.answer(answer("first"))
+    await asyncio.sleep(0)
+    recorder._add(events[1])
+    recorder.answer(answer("second"))
+    await asyncio.sleep(0)
+    assert batches == [["first"], ["second"]]
+    await asyncio.sleep(3 * LINGER_S)
+    assert batches == [["first"], ["second"], events]
+    recorder.close()
+
+
 async def test_moves_that_need_not_wait_do_wait_while_the_log_is_full():
     """Else live tables would fill the memory with rows while neither database nor spool takes any."""
     log, sent = Log(), []
