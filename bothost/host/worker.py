@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -71,6 +71,7 @@ class Worker:
         self.rescues = rescues
         """Whether it plays for strategies that failed: their quick policies and fallbacks."""
         self.abandoned = False
+        self._hangs_in: Loaded | None = None
         self.busy_since = math.inf
         """When it took up the tasks of the strategy that it is at."""
         self.call: Call | None = None
@@ -114,8 +115,9 @@ class Worker:
         with self._wake:
             return any(other is not loaded and tasks for other, tasks in self._waiting.items())
 
-    def abandon(self) -> None:
-        """The thread hangs in a plugin: whatever it still says is void."""
+    def abandon(self, loaded: Loaded) -> None:
+        """The thread hangs in this plugin: whatever it still says is void."""
+        self._hangs_in = loaded
         self.abandoned = True
 
     def stop(self) -> None:
@@ -146,9 +148,15 @@ class Worker:
             if group is not None:
                 self._play(*group)
             if self.abandoned:
+                # Other instances are whoever's took over. This one nobody else ends, if it was only being made then.
+                instance = self.instances.get(self._hangs_in) if self._hangs_in is not None else None
+                self._end([] if instance is None else [instance])
                 self._returned(self)
                 return
-        for strategy in self.instances.values():
+        self._end(self.instances.values())
+
+    def _end(self, strategies: Iterable[Strategy]) -> None:
+        for strategy in strategies:
             try:
                 strategy.close()
             except ANY_FAILURE:

@@ -210,7 +210,7 @@ class Workers:
         """The worker hangs in a strategy."""
         if worker.abandoned:
             return
-        worker.abandon()
+        worker.abandon(loaded)
         loaded.hung += 1
         self.abandoned[worker] = loaded
         self._plans.quarantine(loaded, "hang")

@@ -227,7 +227,8 @@ async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nob
         async with kit.running(settings, misbehaving) as host:
             await kit.until(lambda: host.floor.tally.fallbacks["quarantined"] > 0, 40)
             await kit.until(lambda: host.floor.tally.hands >= 4, 40)
-            assert host.floor.workers.abandoned == {}
+            # A busy machine may take longer to end a process than its tables have time; the thread comes back from it.
+            await kit.until(lambda: not host.floor.workers.abandoned)
     assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
     if bad != "misbehaving-process-leak":  # which decides, until it is too big
         assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
