@@ -30,8 +30,8 @@ def command(
 
     ``env_steps_per_s`` random steps through a VecEnv. ``lookahead_per_s`` positions of the rule player's hands looked
     three draws ahead from, after every discard. ``encode_per_s`` positions with tile sets, discards, integers, the
-    look-ahead planes and the prospects of all legal actions. ``train_samples_per_s`` of the strategy's training against
-    three rule players, their play and its own included.
+    look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s`` of the strategy's training
+    against three rule players, their play and its own included.
     """
     views = positions(hands)
 
@@ -44,7 +44,7 @@ def command(
         for view in views:
             for block in BLOCKS:
                 view.encode(block)
-            view.encode_actions("prospect", view.legal())
+            view.encode_actions("appraisal", view.legal())
         return len(views)
 
     return {
