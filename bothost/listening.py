@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -22,11 +23,12 @@ class Listening(Protocol):
 async def stop_accepting(*servers: Listening) -> None:
     """Take no more connections, and let those that are being taken get their transports: then ``close()``.
 
-    Without it a selector loop of Python 3.11 forgets a connection, and never closes its socket, that it had accepted in
-    the turn before the server was closed (python/cpython#109564).
+    Without it asyncio's selector loop forgets a connection, and never closes its socket, that it accepted in the turn
+    before the server was closed (python/cpython#109564).
     """
     loop = asyncio.get_running_loop()
-    for server in servers:
-        for listening in server.sockets:
-            loop.remove_reader(listening.fileno())
+    with contextlib.suppress(NotImplementedError):  # a loop without readers (Windows) has no such turn
+        for server in servers:
+            for listening in server.sockets:
+                loop.remove_reader(listening.fileno())
     await asyncio.sleep(0)

@@ -216,7 +216,7 @@ async def test_a_broken_connection_is_told():
 
 @pytest.mark.parametrize("turns", range(4))
 async def test_a_restart_in_the_very_turn_of_a_connection_leaves_no_socket_behind(turns):
-    """Accepted, and its transport not yet made: asyncio before 3.12 forgot such a connection when its server closed."""
+    """Accepted, and its transport not yet made: asyncio forgets such a connection when its server closes."""
     async with FakeLobby(TOKENS) as lobby:
         client = socket.create_connection(("127.0.0.1", lobby.port))
         for _ in range(turns):
