@@ -94,7 +94,7 @@ def _python() -> Check:
     detail = f"{'.'.join(map(str, sys.version_info[:3]))} in {sys.prefix}"
     if not interpreter_is_slow(_mapped_files(), sysconfig.get_config_var("PY_CFLAGS_NODIST") or ""):
         return Check("python", "ok", detail)
-    detail += ", built --enable-shared without -fno-semantic-interposition: a host is a tenth slower"
+    detail += ", built --enable-shared without -fno-semantic-interposition, which makes Python slower"
     return Check("python", "warning", detail, "make the venv with another interpreter (docs/operating.md, Install)")
 
 

@@ -156,8 +156,10 @@ class Recorder:
     def outcome(self, event: Outcome) -> None:
         """What became of a move."""
         at = now_us()
-        for decision_id in event.answer.ids:
-            self._add(OutcomeRecord(decision_id, event.kind, event.detail, at))
+        # A restarted host reads what was refused: that goes with the decision that follows at the latest.
+        rows = self._records if event.kind == "rejected" else self._unhurried
+        rows += [OutcomeRecord(decision_id, event.kind, event.detail, at) for decision_id in event.answer.ids]
+        self._linger()
 
     def sent(self, answer: Answer, at_us: int) -> None:
         for decision_id in answer.ids:

@@ -70,8 +70,8 @@ class Worker:
         self.name = name
         self.rescues = rescues
         """Whether it plays for strategies that failed: their quick policies and fallbacks."""
-        self.abandoned = False
         self._hangs_in: Loaded | None = None
+        """The strategy in which it was given up."""
         self.busy_since = math.inf
         """When it took up the tasks of the strategy that it is at."""
         self.call: Call | None = None
@@ -115,10 +115,14 @@ class Worker:
         with self._wake:
             return any(other is not loaded and tasks for other, tasks in self._waiting.items())
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether it was given up."""
+        return self._hangs_in is not None
+
     def abandon(self, loaded: Loaded) -> None:
         """The thread hangs in this plugin: whatever it still says is void."""
         self._hangs_in = loaded
-        self.abandoned = True
 
     def stop(self) -> None:
         """End the thread once it is idle."""
@@ -147,10 +151,10 @@ class Worker:
                 self._close(players)
             if group is not None:
                 self._play(*group)
-            if self.abandoned:
+            if self._hangs_in is not None:
                 # Other instances are whoever's took over. This one nobody else ends, if it was only being made then.
-                instance = self.instances.get(self._hangs_in) if self._hangs_in is not None else None
-                self._end([] if instance is None else [instance])
+                if (instance := self.instances.get(self._hangs_in)) is not None:
+                    self._end([instance])
                 self._returned(self)
                 return
         self._end(self.instances.values())

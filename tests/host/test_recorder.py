@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from bothost.host.recorder import LINGER_S, Recorder
 from bothost.store import EventsRecord
+from bothost.tables.hand import Outcome
 
 
 class Log:
@@ -53,6 +54,21 @@ async def test_what_nothing_waits_for_shares_a_later_commit():
     await asyncio.sleep(3 * LINGER_S)
     assert batches == [["first"], ["second"], events]
     recorder.close()
+
+
+async def test_what_a_restarted_host_reads_of_a_refusal_is_there_before_the_decision_that_follows_it():
+    log = Log()
+    recorder = Recorder(log, host="test", config_hash="0", before_send=True)
+    recorder._decision = lambda hand, plan, job, at: job.row
+    refused = SimpleNamespace(ids=(b"r" * 16,))
+    hand = SimpleNamespace(plan=None, unlogged=[])
+    recorder.outcome(Outcome(refused, "acknowledged"))
+    recorder.outcome(Outcome(refused, "rejected", "no"))
+    recorder.answer(SimpleNamespace(state="new", steps=(SimpleNamespace(row="next", id=b""),), hand=hand, ids=()))
+    await asyncio.sleep(0)
+    assert [getattr(row, "kind", row) for row in log.rows] == ["rejected", "next"]
+    recorder.close()
+    assert [getattr(row, "kind", row) for row in log.rows] == ["rejected", "next", "acknowledged"]
 
 
 async def test_moves_that_need_not_wait_do_wait_while_the_log_is_full():
