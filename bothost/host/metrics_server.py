@@ -20,7 +20,7 @@ from starlette.routing import Route
 from bothost.config import MetricsSettings
 from bothost.errors import ConfigError
 from bothost.host import metrics
-from bothost.web import WebServer
+from bothost.serving import WebServer
 
 if TYPE_CHECKING:
     from bothost.host.supervisor import Host

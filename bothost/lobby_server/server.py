@@ -25,7 +25,7 @@ from bothost.lobbies import embedded_protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
 from bothost.rules.game import Game
-from bothost.web import WebServer
+from bothost.serving import WebServer
 
 log = structlog.get_logger("bothost.lobby_server")
 

@@ -12,7 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from bothost.web import WebServer
+from bothost.serving import WebServer
 
 
 class Loopback:

@@ -1,4 +1,4 @@
-"""uvicorn, as a guest of an event loop that is somebody else's."""
+"""Uvicorn inside an event loop that it does not own."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bothost.listening import stop_accepting
 
 
 class WebServer(uvicorn.Server):
-    """Leaves signals to whoever runs the loop, and no connection behind."""
+    """Installs no signal handlers and leaves no connection open."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Install no handlers."""
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close all connections, those too that are being accepted."""
+        """Close all connections, including those that are being accepted."""
         await stop_accepting(*self.servers)
         await super().shutdown(sockets)
