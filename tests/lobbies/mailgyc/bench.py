@@ -7,17 +7,17 @@ import msgspec
 
 from bothost import messages as m
 from bothost import rules
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.base import Account
 from bothost.lobbies.mailgyc import MailgycLobby
-from bothost.lobbies.mailgyc_session import MailgycOptions
+from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.session import MailgycOptions
 
-from .adapter_bench import AdapterBench, told
+from ..adapter_bench import AdapterBench, told
 
 ACCOUNT = Account(name="ada", url="ws://lobby.example:8080", user_agent="bot/1")
 COOKIE = '"2|1:0|10:planted-cookie"'
 GAME = rules.game("doudizhu", preset="mailgyc")
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 LEVELS = [{"level": 1, "number": 33}, {"level": 2, "number": 0}, {"level": 3, "number": 0}]
 HANDS = {
     2: [29, 4, 31, 44, 18, 6, 7, 20, 21, 34, 48, 22, 9, 24, 27, 1, 15],

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.base import Capabilities
 from bothost.lobbies.mailgyc import MailgycLobby
-from bothost.lobbies.mailgyc_hand import MailgycHand
+from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.hand import MailgycHand
 
-from .adapter_bench import told
-from .mailgyc_bench import HANDS, Bench, Transcript, picture
+from ..adapter_bench import told
+from .bench import HANDS, Bench, Transcript, picture
 
 # ------------------------------------------------------------------------------------------------------- transcripts
 

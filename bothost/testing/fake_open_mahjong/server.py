@@ -25,9 +25,9 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from bothost.listening import stop_accepting
-from bothost.lobbies import open_mahjong_protocol as wire
-from bothost.testing.fake_open_mahjong_game import Match
-from bothost.testing.fake_open_mahjong_seat import Seat
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.game import Match
+from bothost.testing.fake_open_mahjong.seat import Seat
 
 VERSION = wire.RELEASE_VERSION
 NOISE: tuple[str, ...] = (

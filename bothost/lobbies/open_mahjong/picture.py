@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.lobbies.open_mahjong import protocol as wire
 
 Json = dict[str, Any]
 Phase = Literal["opening", "turn", "discard", "claims", "robbing", "drawing", "over"]

@@ -7,8 +7,8 @@ import pytest
 from bothost import messages as m
 from bothost.lobbies.base import Account
 
-from .adapter_bench import told
-from .open_mahjong_bench import GAME_ID, HAND, ME, OTHERS, PASSWORD, ROOM, Bench, game_info, said
+from ..adapter_bench import told
+from .bench import GAME_ID, HAND, ME, OTHERS, PASSWORD, ROOM, Bench, game_info, said
 
 # ------------------------------------------------------------------------------------------------------- logging in
 

@@ -3,10 +3,10 @@
 import pytest
 
 from bothost import messages as m
-from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.lobbies.open_mahjong import protocol as wire
 
-from .adapter_bench import told
-from .open_mahjong_bench import GAME_ID, HAND, ME, Bench, game_info, said
+from ..adapter_bench import told
+from .bench import GAME_ID, HAND, ME, Bench, game_info, said
 
 
 def test_trap_a_rooms_id_is_a_text_in_the_lobby_and_a_number_in_the_game():

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
-from bothost.lobbies import open_mahjong_protocol as wire
-from bothost.testing.fake_open_mahjong_position import Position
-from bothost.testing.fake_open_mahjong_seat import ALL_TILES, Seat
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.position import Position
+from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
 """Of claims; a chow has 1."""

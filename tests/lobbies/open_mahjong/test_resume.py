@@ -4,8 +4,8 @@ import pytest
 
 from bothost import messages as m
 
-from .adapter_bench import told
-from .open_mahjong_bench import GAME_ID, HAND, ME, Bench, game_info, said
+from ..adapter_bench import told
+from .bench import GAME_ID, HAND, ME, Bench, game_info, said
 
 
 def back_info(tick=4, seat=1, own=(*HAND, 14), **changes):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.rules import mahjong
 
 ALL_TILES = [10 * s + r for s in (1, 2, 3) for r in range(1, 10)] * 4 + list(range(41, 48)) * 4 + list(range(51, 59))

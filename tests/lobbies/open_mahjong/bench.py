@@ -7,14 +7,14 @@ from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
 
-from .adapter_bench import AdapterBench
+from ..adapter_bench import AdapterBench
 
 PASSWORD = "planted-Passw0rd!m"
 ACCOUNT = Account(name="ada", url="ws://lobby.example:8081", password=PASSWORD, user_agent="bot/1")
 GAME = rules.game("mahjong", preset="open-mahjong")
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 ME, OTHERS = 10_000_001, (10_000_002, 10_000_003, 10_000_004)
 GAME_ID = "e46c17f6-98fd-466d-a58b-2554a6dfd03c"
 ROOM = {

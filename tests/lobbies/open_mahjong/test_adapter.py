@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Capabilities
 from bothost.lobbies.open_mahjong import OpenMahjong
+from bothost.lobbies.open_mahjong import protocol as wire
 
-from .adapter_bench import told
-from .open_mahjong_bench import TRANSCRIPTS, Bench, said
+from ..adapter_bench import told
+from .bench import TRANSCRIPTS, Bench, said
 
 # -------------------------------------------------------------------------------------------------------- transcripts
 

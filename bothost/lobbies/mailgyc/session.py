@@ -11,9 +11,9 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.base import Account, LobbyAdapter
-from bothost.lobbies.mailgyc_hand import MailgycHand
+from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.hand import MailgycHand
 
 HELLO, READY, STALL, AWAY = "hello", "ready", "stall", "away"
 """Timers: the lobby must answer; we say that we are ready; a look at the table's progress; our leaving is done."""

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from bothost import rules
-from bothost.lobbies import mailgyc_protocol as wire
+from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules.game import Game, View
 
 Json = dict[str, Any]

@@ -26,9 +26,9 @@ from websockets.server import ServerProtocol
 
 from bothost import rules
 from bothost.listening import stop_accepting
-from bothost.lobbies import mailgyc_protocol as wire
+from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
-from bothost.testing.mailgyc_parts import NOISE, Line, Room, Seat, Traps
+from bothost.testing.fake_mailgyc.parts import NOISE, Line, Room, Seat, Traps
 
 SECRET = "2|1:0|planted-cookie-secret"
 

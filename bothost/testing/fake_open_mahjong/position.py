@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bothost.lobbies import open_mahjong_protocol as wire
+from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.rules import mahjong
-from bothost.testing.fake_open_mahjong_seat import Seat, kind_of
+from bothost.testing.fake_open_mahjong.seat import Seat, kind_of
 
 
 @dataclass(frozen=True)

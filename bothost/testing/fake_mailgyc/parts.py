@@ -9,7 +9,7 @@ import msgspec
 from websockets.protocol import State as Socket
 from websockets.server import ServerProtocol
 
-from bothost.lobbies import mailgyc_protocol as wire
+from bothost.lobbies.mailgyc import protocol as wire
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 What this lobby leaves to its clients, and where it is dealt with:
 
-- whose turn it is: the rules know (``mailgyc_hand``);
+- whose turn it is: the rules know (``hand``);
 - which answer an error belongs to: to the move that waits for its echo, or else to the seat that we asked for;
 - opponents who never move: after ``stall_s`` without a move the table is left;
 - an unknown room seats us elsewhere: the room is compared with the one that was asked for, and left;
@@ -18,11 +18,11 @@ from typing import ClassVar
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.base import Capabilities
 from bothost.lobbies.frames import unknown
-from bothost.lobbies.mailgyc_hand import RULES, MailgycHand, Mismatch, resumed, uids_of
-from bothost.lobbies.mailgyc_session import AWAY, HELLO, READY, STALL, MailgycOptions, MailgycSession, Room
+from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, Mismatch, resumed, uids_of
+from bothost.lobbies.mailgyc.session import AWAY, HELLO, READY, STALL, MailgycOptions, MailgycSession, Room
 
 LOOKS = 4
 """A table is looked at so often before it counts as stalled."""

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from bothost import messages as m
-from bothost.lobbies import mailgyc_protocol as wire
+from bothost.lobbies.mailgyc import protocol as wire
 
-from .adapter_bench import told
-from .mailgyc_bench import COOKIE, HANDS, LEVELS, Bench, Transcript, picture, playing, said
+from ..adapter_bench import told
+from .bench import COOKIE, HANDS, LEVELS, Bench, Transcript, picture, playing, said
 
 # -------------------------------------------------------------------------------------------------------- logging in
 

@@ -14,7 +14,7 @@ from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Line, Traps
 
 GAME = rules.game("mahjong", preset="open-mahjong")

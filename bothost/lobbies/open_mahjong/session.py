@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta
 
 from bothost import messages as m
-from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Account, LobbyAdapter
-from bothost.lobbies.open_mahjong_hand import Hand
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.hand import Hand
 
 HELLO, SETTLE = "hello", "settle"
 """Timers: the lobby must answer; it would have offered the way back by now."""

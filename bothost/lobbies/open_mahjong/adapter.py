@@ -3,7 +3,7 @@
 What this lobby leaves to its clients, and where it is dealt with:
 
 - it is silent about moves that it does not take: a move must be seen made within ``echo_s``, otherwise another is asked
-  for; of passes there is no echo at all, what happens next shows whether they were heard (``open_mahjong_hand``);
+  for; of passes there is no echo at all, what happens next shows whether they were heard (``hand``);
 - it tells the same thing twice after a reconnect: what is not newer than the last tick is dropped;
 - seats change with every hand: we are found by our user id each time;
 - flowers are laid down by us where it asks, not by the strategy: our rules leave no choice;
@@ -20,13 +20,13 @@ import msgspec
 
 from bothost import messages as m
 from bothost import rules
-from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Capabilities
 from bothost.lobbies.frames import unknown
-from bothost.lobbies.open_mahjong_hand import FALSE_WIN, Hand, action_frame
-from bothost.lobbies.open_mahjong_picture import Mismatch, Picture
-from bothost.lobbies.open_mahjong_rooms import OpenMahjongRooms, rules_of
-from bothost.lobbies.open_mahjong_session import BEGIN, ECHO, GAME, LOOK, NEXT, WAIT, Ask, OpenMahjongOptions, Table
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.hand import FALSE_WIN, Hand, action_frame
+from bothost.lobbies.open_mahjong.picture import Mismatch, Picture
+from bothost.lobbies.open_mahjong.rooms import OpenMahjongRooms, rules_of
+from bothost.lobbies.open_mahjong.session import BEGIN, ECHO, GAME, LOOK, NEXT, WAIT, Ask, OpenMahjongOptions, Table
 
 MOST_ATTEMPTS = 8
 """Answers to one question that are refused before its clock decides."""

@@ -12,13 +12,12 @@ from bothost.errors import AuthError
 from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.supervisor import Host
-from bothost.lobbies import mailgyc_protocol as wire
 from bothost.lobbies.mailgyc import MailgycLobby
-from bothost.lobbies.mailgyc_session import MailgycOptions
+from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.session import MailgycOptions
 from bothost.testing.adapter_driver import AdapterDriver
+from bothost.testing.fake_mailgyc import MailgycFake, Traps
 from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
-from bothost.testing.mailgyc_lobby import MailgycFake
-from bothost.testing.mailgyc_parts import Traps
 
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
 SHORT = Patience(seek_s=5.0, settle_s=0.05, confirm_s=2.0, idle_s=20.0)

@@ -7,8 +7,8 @@ rules cannot follow becomes a snapshot of the lobby's picture.
 
 from __future__ import annotations
 
-from bothost.lobbies import open_mahjong_protocol as wire
-from bothost.lobbies.open_mahjong_picture import SEATS, Json, Mismatch, Picture
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.picture import SEATS, Json, Mismatch, Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 

@@ -12,7 +12,7 @@ from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong_session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Traps
 from bothost.testing.hosting import Hosting, until

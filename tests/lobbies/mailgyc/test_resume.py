@@ -1,10 +1,10 @@
 """The adapter of mailgyc/doudizhu: coming back to a hand."""
 
 from bothost import messages as m
-from bothost.lobbies import mailgyc_protocol as wire
+from bothost.lobbies.mailgyc import protocol as wire
 
-from .adapter_bench import told
-from .mailgyc_bench import HANDS, LEVELS, Bench, picture, playing, said
+from ..adapter_bench import told
+from .bench import HANDS, LEVELS, Bench, picture, playing, said
 
 
 def test_trap_after_a_reconnect_every_message_is_ignored_until_the_room_is_named():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import open_mahjong_protocol as wire
 from bothost.lobbies.base import Account
-from bothost.lobbies.open_mahjong_session import BEGIN, GAME, LOOK, WAIT, OpenMahjongOptions, OpenMahjongSession, Table
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.session import BEGIN, GAME, LOOK, WAIT, OpenMahjongOptions, OpenMahjongSession, Table
 
 AGAIN_S = 15.0
 """Saying ready, or starting, is repeated after so long where nothing came of it."""

@@ -1,10 +1,10 @@
 """The adapter of open_mahjong_unity: a lobby that answers what it does not like with silence."""
 
 from bothost import messages as m
-from bothost.lobbies.open_mahjong import MOST_ATTEMPTS
+from bothost.lobbies.open_mahjong.adapter import MOST_ATTEMPTS
 
-from .adapter_bench import told
-from .open_mahjong_bench import Bench, said
+from ..adapter_bench import told
+from .bench import Bench, said
 
 
 def test_trap_an_illegal_move_is_met_by_silence():

@@ -1,0 +1,5 @@
+"""A fake of the lobby open_mahjong_unity, for tests."""
+
+from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong, Line, Traps
+
+__all__ = ["FakeOpenMahjong", "Line", "Traps"]
