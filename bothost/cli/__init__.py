@@ -25,6 +25,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
     "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to mend what is wrong."),
     "run": ("bothost.cli.run", "Connect to the lobbies and play."),
+    "web": ("bothost.cli.web", "Watch tables and replay hands in a browser."),
     "status": ("bothost.cli.status", "Show what the running host does."),
     "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),

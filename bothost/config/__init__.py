@@ -20,6 +20,7 @@ from bothost.config.settings import (
     RouteSettings,
     Settings,
     StoreSettings,
+    WebSettings,
     WishSettings,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "Secret",
     "Settings",
     "StoreSettings",
+    "WebSettings",
     "WishSettings",
     "config_hash",
     "describe",

@@ -116,11 +116,15 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
     password = store.password
     if password is None and env.get("BOTHOST_STORE_PASSWORD"):
         password = from_environment(("BOTHOST_STORE_PASSWORD",), env)
+    web_password = settings.web.password
+    if web_password is None and env.get("BOTHOST_WEB_PASSWORD"):
+        web_password = from_environment(("BOTHOST_WEB_PASSWORD",), env)
     return change(
         settings,
         host=change(host, data_dir=_anchor(host.data_dir, base), plugins_dir=_anchor(host.plugins_dir, base)),
         log=change(log, file=_anchor(log.file, base)),
         store=change(store, url=url, password=password),
+        web=change(settings.web, password=web_password),
         lobby_server=change(server, tokens=server.tokens or from_environment(("BOTHOST_LOBBY_TOKENS",), env)),
         lobbies=tuple(
             change(lobby, accounts=tuple(_account(lobby, account, env) for account in lobby.accounts))
@@ -215,7 +219,7 @@ def config_hash(settings: Settings) -> str:
 
 def secrets(settings: Settings) -> list[Secret]:
     """Every secret that the settings know."""
-    found = [settings.store.password, settings.lobby_server.tokens]
+    found = [settings.store.password, settings.web.password, settings.lobby_server.tokens]
     for lobby in settings.lobbies:
         for account in lobby.accounts:
             found += [account.token, account.password]

@@ -111,6 +111,23 @@ class MetricsSettings(Table, frozen=True):
     """None: not served. 0: any free port, which the log names."""
 
 
+class WebSettings(Table, frozen=True):
+    """``[web]``: the pages for the browser."""
+
+    enabled: bool = False
+    """Whether ``bothost run`` serves the pages, too. ``bothost web`` always does."""
+    host: str = "127.0.0.1"
+    """Any address but a loopback one needs ``password``."""
+    port: Port = 8770
+    """0: any free port."""
+    password: Secret | None = None
+    """Makes its holder an operator; default: $BOTHOST_WEB_PASSWORD. Without it every visitor is an operator."""
+    spectators: bool = False
+    """Whether visitors without the password may watch public tables and play."""
+    hosts: tuple[str, ...] = ()
+    """Further host names by which browsers reach the pages, as behind a proxy."""
+
+
 class LobbyServerSettings(Table, frozen=True):
     """``[lobby_server]``: the embedded lobby."""
 
@@ -212,6 +229,7 @@ class Settings(Table, frozen=True):
     limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    web: WebSettings = WebSettings()
     lobby_server: LobbyServerSettings = LobbyServerSettings()
     lobbies: tuple[LobbySettings, ...] = msgspec.field(default=(), name="lobby")
     routes: tuple[RouteSettings, ...] = msgspec.field(default=(), name="route")

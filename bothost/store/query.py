@@ -23,6 +23,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Our account, or the id or name of anybody at the table."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there (a fallback)."""
+    live: bool = False
+    """Only hands that have not ended."""
     closed: bool = False
     """Only hands that have ended."""
     scored: bool = False
@@ -47,6 +49,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             of_hand = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
             decided = sa.exists().where(*of_hand, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
+        if self.live:
+            conditions.append(game_ends.c.game_id.is_(None))
         if self.closed or self.scored:
             conditions.append(game_ends.c.game_id.is_not(None))
         if self.scored:

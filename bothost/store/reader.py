@@ -101,10 +101,9 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
         after = rows[-1][0], rows[-1][1]
 
 
-def latest_hands(store: Store, query: HandQuery, limit: int) -> list[Hand]:
-    """The newest hands that meet a query, newest first."""
+def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | None = None) -> list[Hand]:
+    """The newest hands that meet a query, newest first. ``before``: only hands that started before this one."""
     found: list[Hand] = []
-    before: Key | None = None
     while len(found) < limit:
         rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
         found += islice((h for h in rows if query.accepts(h.game.account, h.game.players)), limit - len(found))

@@ -1,0 +1,40 @@
+"""``bothost web``: the browser's pages, from the log of this configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+import typer
+
+from bothost.cli import options
+
+
+def command(
+    config_file: options.Config = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default: web.host.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes any free one; default: web.port.")] = None,
+) -> None:
+    """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""
+    from bothost.cli.run import start_logs
+
+    settings = options.settings(config_file)
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    web = msgspec.structs.replace(settings.web, **given)
+    start_logs(settings)
+    from bothost import rules
+    from bothost.store import Store
+    from bothost.web.server import serving
+    from bothost.web.site import Site
+
+    plugins = options.plugins(config_file)
+    _ = plugins.games  # from here on their games are known
+
+    async def serve() -> None:
+        with Store.open(settings.store) as store:
+            async with serving(Site(settings, store, plugins, rules.game), web) as url:
+                typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
+                await asyncio.Event().wait()
+
+    asyncio.run(serve())

@@ -1,0 +1,211 @@
+"""The routes of the pages and their data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from bothost.errors import BothostError, StoreUnavailable
+from bothost.store.query import HandQuery
+from bothost.web import hands
+from bothost.web.guard import LOOPBACK, Guard
+from bothost.web.live import Live, line, seen
+from bothost.web.site import Site
+from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
+
+Json = dict[str, Any]
+STATIC = Path(__file__).parent / "static"
+KEEP_ALIVE_S = 15.0
+"""A stream without news sends a comment this often, so that a dead connection is noticed."""
+PAGES = ("/", "/hands")
+"""The pages that exist, in the order of the navigation."""
+
+
+class Web:
+    """The application's state and its handlers."""
+
+    def __init__(self, site: Site, viewers: Viewers) -> None:
+        self.site = site
+        self.viewers = viewers
+        self.live = Live(site)
+
+    def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
+        """``hosts``: the names by which browsers may reach this server."""
+        routes = [
+            Route("/api/session", self.session),
+            Route("/api/login", self.log_in, methods=["POST"]),
+            Route("/api/boards", self.boards),
+            Route("/api/hands", self.list_hands),
+            Route("/api/hands/{name}", self.show_hand),
+            Route("/api/tables", self.stream_tables),
+            Route("/api/tables/{name}", self.stream_table),
+            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/{page:path}", self.page),
+        ]
+        return Starlette(
+            routes=routes,
+            middleware=[Middleware(Guard, hosts=hosts)],
+            exception_handlers={HTTPException: _refused, BothostError: _failed},
+            lifespan=self._running,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _running(self, app: Starlette) -> AsyncIterator[None]:
+        reading = asyncio.create_task(self.live.run(), name="live tables")
+        try:
+            yield
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    # ------------------------------------------------------------------------------------------------------ sessions
+
+    def viewer(self, request: Request) -> Viewer:
+        """Who asks. Raises HTTPException 401 where they must log in first."""
+        viewer = self.viewers.of(request.cookies.get(COOKIE))
+        if viewer is None:
+            raise HTTPException(401, "log in first")
+        return viewer
+
+    async def session(self, request: Request) -> Response:
+        """Who the visitor is; begins a session where a visitor needs no password."""
+        viewer, token = self.viewers.of(request.cookies.get(COOKIE)), None
+        if viewer is None and (begun := self.viewers.visit()) is not None:
+            token, viewer = begun
+        kind = None if viewer is None else viewer.kind
+        answer = JSONResponse({"viewer": kind, "pages": PAGES})
+        return _with_cookie(answer, request, token) if token is not None else answer
+
+    async def log_in(self, request: Request) -> Response:
+        try:
+            password = msgspec.json.decode(await request.body(), type=dict[str, str]).get("password", "")
+        except msgspec.DecodeError:
+            raise HTTPException(400, "the body must be a JSON object of texts") from None
+        try:
+            begun = self.viewers.log_in(password)
+        except PermissionError as error:
+            raise HTTPException(429, str(error)) from None
+        if begun is None:
+            raise HTTPException(401, "the password is wrong")
+        return _with_cookie(JSONResponse({"viewer": begun[1].kind}), request, begun[0])
+
+    # --------------------------------------------------------------------------------------------------------- pages
+
+    async def page(self, request: Request) -> Response:
+        """Every address of a page answers with the one document; the script in it reads the address."""
+        if request.path_params["page"].startswith("api/"):
+            raise HTTPException(404, "there is no such address")
+        return FileResponse(STATIC / "index.html")
+
+    async def boards(self, request: Request) -> Response:
+        """Boards that plugins bring: game → address of its module."""
+        self.viewer(request)
+        return JSONResponse({})
+
+    async def list_hands(self, request: Request) -> Response:
+        self.viewer(request)
+        asked = request.query_params
+        games, strategies, players = (tuple(asked.getlist(name)) for name in ("games", "strategies", "players"))
+        query = HandQuery(closed=True, games=games, strategies=strategies, players=players)
+        try:
+            found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse(found)
+
+    async def show_hand(self, request: Request) -> Response:
+        self.viewer(request)
+        try:
+            timeline = await asyncio.to_thread(hands.timeline_of, self.site, request.path_params["name"])
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        if timeline is None or timeline.hand.end is None:
+            raise HTTPException(404, "there is no such hand, or it has not ended yet")
+        return Response(
+            msgspec.json.encode(await asyncio.to_thread(hands.shown, self.site, timeline)),
+            media_type="application/json",
+        )
+
+    # --------------------------------------------------------------------------------------------------- live tables
+
+    async def stream_tables(self, request: Request) -> Response:
+        """The list of live tables, again after every change."""
+        self.viewer(request)
+
+        async def lists() -> AsyncIterator[Json]:
+            async for _ in self.live.watch():
+                yield {"tables": [line(live) for live in self.live.hands.values()], "at": time.time()}
+
+        return _stream(lists())
+
+    async def stream_table(self, request: Request) -> Response:
+        """One live table as its viewer may see it, again after every move; ``over`` once it has ended."""
+        viewer, name = self.viewer(request), request.path_params["name"]
+
+        async def positions() -> AsyncIterator[Json]:
+            version = -1
+            async for _ in self.live.watch():
+                live = self.live.hands.get(name)
+                if live is None:
+                    yield {"name": name, "over": True}
+                    return
+                if live.version != version:
+                    version = live.version
+                    yield seen(live, viewer)
+
+        return _stream(positions())
+
+
+def _with_cookie(answer: Response, request: Request, token: str) -> Response:
+    secure = request.url.scheme == "https"
+    answer.set_cookie(COOKIE, token, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=secure)
+    return answer
+
+
+def _stream(messages: AsyncIterator[Json]) -> StreamingResponse:
+    """Server-sent events."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        iterator = aiter(messages)
+        following = asyncio.ensure_future(anext(iterator))
+        try:
+            while True:
+                done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE_S)
+                if not done:
+                    yield b": still here\n\n"
+                    continue
+                try:
+                    message = following.result()
+                except StopAsyncIteration:
+                    return
+                yield b"data: " + msgspec.json.encode(message) + b"\n\n"
+                following = asyncio.ensure_future(anext(iterator))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    return StreamingResponse(lines(), media_type="text/event-stream")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, BothostError)
+    status = 503 if isinstance(error, StoreUnavailable) else 500
+    return JSONResponse({"error": str(error), "advice": error.advice}, status)

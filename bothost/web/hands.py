@@ -1,0 +1,101 @@
+"""Logged hands: the list, one hand with its decisions and positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bothost.errors import StoreError
+from bothost.rules.game import Game
+from bothost.store.hand_report import report
+from bothost.store.query import HandQuery, players_of
+from bothost.store.reader import Hand, Timeline, decision_counts, iter_timelines, latest_hands, read_hands
+from bothost.web.replay import positions
+from bothost.web.site import Site
+
+Json = dict[str, Any]
+PAGE = 50
+
+
+def listed(site: Site, query: HandQuery, before: str | None) -> Json:
+    """A page of hands, the newest first; ``next`` names where the following page begins."""
+    found = latest_hands(site.store, query, PAGE + 1, before=None if before is None else key_of(before))
+    shown, more = found[:PAGE], len(found) > PAGE
+    counted = decision_counts(site.store, [hand.key for hand in shown])
+    return {
+        "hands": [_line(hand, *counted.get(hand.key, (0, 0))) for hand in shown],
+        "next": name_of(shown[-1]) if more else None,
+    }
+
+
+def name_of(hand: Hand) -> str:
+    """What addresses call a hand at one of our seats: its id and the seat."""
+    return f"{hand.game.game_id.hex()}-{hand.game.seat}"
+
+
+def key_of(name: str) -> tuple[bytes, int]:
+    """Inverse of ``name_of``. Raises ValueError."""
+    game_id, _, seat = name.partition("-")
+    key = bytes.fromhex(game_id), int(seat)
+    if len(key[0]) != 16 or not 0 <= key[1] < 128:
+        raise ValueError(f"{name!r} names no hand")
+    return key
+
+
+def timeline_of(site: Site, name: str) -> Timeline | None:
+    """Everything that is logged of a hand; None where there is no such hand. Raises ValueError for a bad name."""
+    hands = read_hands(site.store, [key_of(name)])
+    return next(iter_timelines(site.store, iter(hands)), None)
+
+
+def shown(site: Site, timeline: Timeline) -> Json:
+    """A closed hand: its report, and the positions to step through."""
+    record = timeline.hand.game
+    made = report(timeline, site.make_game)
+    game = site.game(record.game, record.rules)
+    steps: list[Json] = []
+    if game is not None:
+        try:
+            steps = [msgspec.to_builtins(position, str_keys=True) for position in positions(game, timeline)]
+        except (StoreError, ValueError) as error:
+            made["problems"].append(f"the hand cannot be replayed: {error}")
+    for decision in made["decisions"]:
+        decision.pop("view")
+        decision["position"] = _where(steps, record.seat, decision["seq"])
+    made.pop("events")
+    return {**made, "name": name_of(timeline.hand), "names": seat_names(timeline.hand, game), "positions": steps}
+
+
+def _where(steps: list[Json], seat: int, seq: int) -> int | None:
+    """The number of the position at which a seat decided: the last at which it had received ``seq`` events."""
+    here = [i for i, step in enumerate(steps) if step["seqs"].get(str(seat)) == seq]
+    return here[-1] if here else None
+
+
+def seat_names(hand: Hand, game: Game | None) -> list[str]:
+    """The name of the player at each seat."""
+    players = players_of(hand.game.players)
+    names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
+    count = game.num_seats if game is not None else len(players)
+    return [str(names.get(seat) or f"seat {seat}") for seat in range(count)]
+
+
+def _line(hand: Hand, decisions: int, fallbacks: int) -> Json:
+    scores = hand.scores
+    return {
+        "name": name_of(hand),
+        "game": hand.game.game,
+        "lobby": hand.game.lobby,
+        "table": hand.game.table,
+        "account": hand.game.account,
+        "strategy": hand.game.strategy,
+        "seat": hand.game.seat,
+        "players": seat_names(hand, None),
+        "started_us": hand.game.started_us,
+        "state": "live" if hand.end is None else hand.end.reason,
+        "scores": scores,
+        "score": None if scores is None or hand.game.seat >= len(scores) else scores[hand.game.seat],
+        "decisions": decisions,
+        "fallbacks": fallbacks,
+    }

@@ -1,0 +1,72 @@
+"""A logged hand as positions to step through: the views of all seats once they are revealed, else those of our seat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from bothost.errors import StoreError
+from bothost.rules.game import Game, View
+from bothost.store.reader import Timeline, iter_views, join_events
+
+Json = dict[str, Any]
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Between two moves of a hand."""
+
+    views: dict[int, Json]
+    """Seat → its view. All seats, or ours alone."""
+    seqs: dict[int, int]
+    """Seat → events that it has received: a decision of that seat is made where its ``seq`` stands here."""
+    mover: int | None = None
+    """Who moved to get here; None at the start."""
+    notation: str | None = None
+
+
+def positions(game: Game, timeline: Timeline) -> list[Position]:
+    """Every position of a hand in order. Raises StoreError where the log does not lead through it."""
+    whole = _revealed(game, timeline)
+    if whole is not None:
+        try:
+            return list(_of_all_seats(game, *whole))
+        except ValueError:
+            pass  # a lobby whose rules differ in a detail: our own seat's views are still exact
+    return list(_of_our_seat(game, timeline))
+
+
+def _revealed(game: Game, timeline: Timeline) -> tuple[Json, list[tuple[int, int]]] | None:
+    view = game.new_view(timeline.hand.game.seat)
+    try:
+        view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+        return view.record()
+    except (StoreError, ValueError):
+        return None
+
+
+def _of_all_seats(game: Game, deal: Json, actions: list[tuple[int, int]]) -> Iterator[Position]:
+    state = game.state_from_deal(deal)
+    seats = range(game.num_seats)
+    yield _position([state.view(seat) for seat in seats])
+    for seat, action in actions:
+        state.apply(seat, action)
+        yield _position([state.view(seat) for seat in seats], seat, game.notation(action))
+
+
+def _of_our_seat(game: Game, timeline: Timeline) -> Iterator[Position]:
+    for decision, view in iter_views(game, timeline):
+        if decision.role == "live":
+            yield _position([view])
+
+
+def _position(views: list[View], mover: int | None = None, notation: str | None = None) -> Position:
+    return Position(
+        {view.seat: _shown(view) for view in views}, {view.seat: view.seq for view in views}, mover, notation
+    )
+
+
+def _shown(view: View) -> Json:
+    """What a board draws. The list of events is left out: it grows with the hand, and no board reads it."""
+    return {key: value for key, value in view.to_json().items() if key != "events"}

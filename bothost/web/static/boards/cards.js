@@ -1,0 +1,27 @@
+// Playing cards without pictures: a rank is all that Dou Dizhu and the pairing game look at.
+import { html } from "../html.js";
+
+/** One card. `card`: {id, rank, colour, label}; a button where `onClick` is given. */
+export function Card({ card, back, small, selected, dimmed, onClick, mark }) {
+  const classes = ["card", small && "small", back && "back", selected && "selected", dimmed && "dimmed", card?.colour && `suit-${card.colour}`];
+  const name = classes.filter(Boolean).join(" ");
+  if (back) return html`<span class=${name} aria-hidden="true"></span>`;
+  const face = html`<span class="rank">${card.rank}</span>${card.symbol ? html`<span class="symbol">${card.symbol}</span>` : null}${mark ? html`<span class="mark">${mark}</span>` : null}`;
+  if (!onClick) return html`<span class=${name} aria-label=${card.label}>${face}</span>`;
+  return html`<button type="button" class=${name} aria-pressed=${Boolean(selected)} aria-label=${card.label} disabled=${dimmed} onClick=${onClick}>${face}</button>`;
+}
+
+/** Cards side by side, overlapping where there is little room. */
+export function Hand({ cards, label, small, selected, enabled, onToggle }) {
+  return html`<div class=${`hand${small ? " small" : ""}`} role="group" aria-label=${label}>
+    ${cards.map((card, i) => html`<${Card} key=${`${card.id}-${i}`} card=${card} small=${small} selected=${selected?.has(i)}
+      dimmed=${onToggle && enabled && !enabled(i)} onClick=${onToggle && (() => onToggle(i))} />`)}
+  </div>`;
+}
+
+/** `count` cards face down. */
+export function Backs({ count, label }) {
+  return html`<div class="hand small" role="img" aria-label=${label}>
+    ${Array.from({ length: count }, (_, i) => html`<${Card} key=${i} back small />`)}
+  </div>`;
+}

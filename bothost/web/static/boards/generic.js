@@ -1,0 +1,18 @@
+// Any other game: its view as a table, its legal actions as buttons.
+import { html } from "../html.js";
+
+const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
+
+export const describe = (notation) => notation;
+
+export function Board({ position, legal, onAct, t }) {
+  const { view, views, seat, players } = position;
+  const shown = views?.[seat] ?? view;
+  return html`<div class="board generic">
+    <p>${t("seat")} ${seat}: <strong>${players[seat]}</strong></p>
+    <table class="view"><tbody>
+      ${Object.entries(shown).filter(([key]) => key !== "format").map(([key, value]) => html`<tr key=${key}><th scope="row">${key}</th><td>${plain(value)}</td></tr>`)}
+    </tbody></table>
+    ${onAct && legal?.length ? html`<div class="actions">${legal.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${action.notation}</button>`)}</div>` : null}
+  </div>`;
+}

@@ -1,0 +1,86 @@
+// Chinese mahjong: four seats round the table, rivers in the middle, own hand below.
+import { html } from "../html.js";
+
+const WINDS = ["east", "south", "west", "north"];
+const ORDER = "WTBFJH";
+
+export function Tile({ tile, small, claimed, onClick, selected, label, t }) {
+  const name = `tile${small ? " small" : ""}${claimed ? " claimed" : ""}${selected ? " selected" : ""}${tile ? "" : " back"}`;
+  const face = tile ? html`<svg viewBox="0 0 60 80" aria-hidden="true"><use href=${`/static/tiles.svg#${tile}`} /></svg>` : null;
+  const spoken = label ?? (tile ? tileName(tile, t) : t("hidden tile"));
+  return onClick
+    ? html`<button type="button" class=${name} aria-label=${spoken} title=${spoken} onClick=${onClick}>${face}</button>`
+    : html`<span class=${name} role="img" aria-label=${spoken} title=${spoken}>${face}</span>`;
+}
+
+/** "W3" → "3 of characters". */
+export function tileName(tile, t) {
+  const suit = { W: "characters", T: "bamboos", B: "dots", H: "flower" }[tile[0]];
+  if (suit) return `${tile.slice(1)} ${t(suit)}`;
+  if (tile[0] === "F") return t(`${WINDS[tile[1] - 1]} wind`);
+  return t({ J1: "red dragon", J2: "green dragon", J3: "white dragon" }[tile] ?? tile);
+}
+
+const bySuit = (a, b) => ORDER.indexOf(a[0]) - ORDER.indexOf(b[0]) || a[1] - b[1];
+
+/** The tiles of a meld. A chow is named by its middle tile. */
+export function meldTiles({ kind, tile }) {
+  if (kind === "chi") return [-1, 0, 1].map((step) => `${tile[0]}${Number(tile[1]) + step}`);
+  return Array(kind === "peng" ? 3 : 4).fill(tile ?? null);
+}
+
+function Melds({ melds, t }) {
+  return html`<div class="melds">${melds.map((meld, i) => html`<span class="meld" key=${i} title=${t(meld.kind)}>
+    ${meldTiles(meld).map((tile, j, all) => html`<${Tile} key=${j} small tile=${tile} claimed=${tile === meld.claimed && all.indexOf(tile) === j} t=${t} />`)}</span>`)}</div>`;
+}
+
+function River({ tiles, last, t }) {
+  return html`<div class="river" aria-label=${t("discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
+}
+
+function Opponent({ seat, place, position, t }) {
+  const { view, views, players } = position;
+  const hand = views?.[seat]?.hand;
+  return html`<section class=${`seat ${place}${view.actor === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+    <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
+    <div class="tiles">${hand ? [...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)
+      : Array.from({ length: view.hand_sizes[seat] }, (_, i) => html`<${Tile} key=${i} small t=${t} />`)}</div>
+    <${Melds} melds=${view.melds[seat]} t=${t} />
+    <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
+  </section>`;
+}
+
+/** "chi:B2" → words. */
+export function describe(notation, t) {
+  const [kind, tile] = notation.split(":");
+  return tile ? `${t(kind)} ${tileName(tile, t)}` : t(kind);
+}
+
+export function Board({ position, legal, onAct, t }) {
+  const { view, views, seat, players } = position;
+  const shown = views?.[seat]?.hand ?? view.hand;
+  const drawn = views ? null : view.drawn;
+  const tiles = [...shown].sort(bySuit);
+  if (drawn) tiles.splice(tiles.indexOf(drawn), 1);
+  const discards = new Map((legal ?? []).filter(({ notation }) => notation.startsWith("play:")).map((action) => [action.notation.slice(5), action]));
+  const others = (legal ?? []).filter(({ notation }) => !notation.startsWith("play:"));
+  const act = (tile) => (onAct && discards.has(tile) ? () => onAct(discards.get(tile)) : undefined);
+  return html`<div class="board mahjong">
+    <div class="middle"><span class="badge">${t(view.prevalent_wind)}</span>
+      <span class="count">${t("wall")} ${view.wall_left.reduce((a, b) => a + b, 0)}</span></div>
+    <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
+    <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
+    <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
+    <section class=${`seat own${view.actor === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+      <${River} tiles=${view.discards[seat]} t=${t} />
+      <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
+      ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
+        onClick=${() => onAct(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
+      <div class="tiles" role="group" aria-label=${t("your hand")}>
+        ${tiles.map((tile, i) => html`<${Tile} key=${i} tile=${tile} onClick=${act(tile)} t=${t} />`)}
+        ${drawn ? html`<span class="drawn"><${Tile} tile=${drawn} onClick=${act(drawn)} t=${t} /></span>` : null}
+        <${Melds} melds=${view.melds[seat]} t=${t} />
+      </div>
+    </section>
+  </div>`;
+}

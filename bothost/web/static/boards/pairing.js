@@ -1,0 +1,55 @@
+// Four-colour pairing: the pool in the middle, own hand below, libraries beside the names.
+import { html } from "../html.js";
+import { Backs, Card } from "./cards.js";
+
+const COLOURS = { g: ["green", "●"], r: ["red", "◆"], w: ["gold", "▲"], b: ["blue", "■"] };
+
+export function cardOf(name, t) {
+  const [colour, symbol] = COLOURS[name[0]] ?? ["black", ""];
+  return { id: name, rank: name.slice(1), symbol, colour, label: `${t(colour)} ${name.slice(1)}` };
+}
+
+function Cards({ names, moves, selected, onAct, small, label, t }) {
+  return html`<div class=${`hand spread${small ? " small" : ""}`} role="group" aria-label=${label}>
+    ${names.map((name) => html`<${Card} key=${name} card=${cardOf(name, t)} small=${small} selected=${selected?.includes(name)}
+      dimmed=${Boolean(onAct && moves.size && !moves.has(name))} onClick=${onAct && moves.has(name) ? () => onAct(moves.get(name)) : undefined} />`)}
+  </div>`;
+}
+
+function Person({ seat, position, t, place, children }) {
+  const { view, players } = position;
+  return html`<section class=${`seat ${place}${view.to_move === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+    <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t("points")}</span>
+      <span class="count">A ${view.charges[seat][0]} · B ${view.charges[seat][1]}</span></header>
+    ${children}
+    <${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} />
+  </section>`;
+}
+
+export function describe(notation, t) {
+  const [kind, phase] = notation.split(":");
+  return kind === "enter" ? t(`phase ${phase}`) : cardOf(notation, t).label;
+}
+
+export function Board({ position, legal, onAct, t }) {
+  const { view, views, seat } = position;
+  const other = 1 - seat;
+  const hands = view.hands.map((hand, i) => views?.[i]?.hands?.[i] ?? hand);
+  const hidden = (hand) => hand.some((name) => name === "?");
+  const moves = new Map((legal ?? []).filter(({ notation }) => !notation.includes(":")).map((action) => [action.notation, action]));
+  const phases = (legal ?? []).filter(({ notation }) => notation.includes(":"));
+  const act = onAct && legal?.length ? onAct : undefined;
+  return html`<div class="board pairing">
+    <${Person} seat=${other} position=${position} t=${t} place="across">
+      ${hidden(hands[other]) ? html`<${Backs} count=${hands[other].length} label=${t("hand")} />`
+        : html`<${Cards} names=${hands[other]} small moves=${new Map()} label=${t("hand")} t=${t} />`}
+    <//>
+    <div class="middle"><span>${t("pool")} · ${t("deck")} ${view.deck.length}</span>
+      <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("pool")} t=${t} /></div>
+    <${Person} seat=${seat} position=${position} t=${t} place="own">
+      ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
+      ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} label=${t("hand")} />`
+        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t("your hand")} t=${t} />`}
+    <//>
+  </div>`;
+}

@@ -1,0 +1,35 @@
+// Logged hands, the newest first.
+import { html, useEffect, useState } from "../html.js";
+import { get } from "../api.js";
+
+const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
+
+export function Page({ here, t, go }) {
+  const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
+  const [found, setFound] = useState({ hands: null, next: null });
+  const [problem, setProblem] = useState("");
+  const load = (before) => get("/api/hands", { ...query, before }).then(
+    (page) => setFound((old) => ({ hands: [...(before ? old.hands : []), ...page.hands], next: page.next })),
+    (error) => setProblem(error.message));
+  useEffect(() => { load(); }, [here]);
+  const search = (event) => {
+    event.preventDefault();
+    const chosen = [...new FormData(event.target)].filter(([, value]) => value);
+    go(`/hands?${new URLSearchParams(chosen)}`);
+  };
+  return html`<h1>${t("hands")}</h1>
+    <form class="filters" role="search" onSubmit=${search}>
+      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} value=${query[name] ?? ""} /></label>`)}
+      <button class="act">${t("search")}</button></form>
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    ${found.hands?.length === 0 && html`<p class="notice">${t("no hand matches")}</p>`}
+    ${found.hands?.length ? html`<div class="panel scroll"><table class="list">
+      <thead><tr><th>${t("started")}</th><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th>
+        <th class="number">${t("decisions")}</th><th class="number">${t("fallbacks")}</th><th class="number">${t("score")}</th></tr></thead>
+      <tbody>${found.hands.map((hand) => html`<tr key=${hand.name}>
+        <td><a href=${`/hand/${hand.name}`}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
+        <td>${hand.game}</td><td>${hand.players.join(", ")}</td><td>${hand.account}: ${hand.strategy}</td>
+        <td class="number">${hand.decisions}</td><td class="number">${hand.fallbacks || ""}</td>
+        <td class="number">${hand.score ?? hand.state}</td></tr>`)}</tbody></table>
+      ${found.next && html`<div class="actions"><button class="act" onClick=${() => load(found.next)}>${t("more")}</button></div>`}</div>` : null}`;
+}

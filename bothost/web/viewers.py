@@ -1,0 +1,123 @@
+"""Who looks at a page, and what they may see.
+
+A *player* sees one seat, a *spectator* what is public until the hands are revealed, an *operator* what the accounts of
+this host see, but not at a table where the same person plays. A browser never receives more than its viewer may see.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+Json = dict[str, Any]
+Kind = Literal["operator", "spectator", "player"]
+
+COOKIE = "bothost_session"
+SESSION_S = 12 * 3600.0
+"""A session ends so long after its last request."""
+MAX_SESSIONS = 1000
+LOGIN_TRIES, LOGIN_WINDOW_S = 5, 60.0
+"""Wrong passwords that are answered in this time; more are refused unread."""
+
+
+class Viewer(msgspec.Struct, kw_only=True):
+    """A browser session."""
+
+    kind: Kind
+    player: str | None = None
+    """The name under which this person plays, once they do."""
+    plays_at: frozenset[str] = frozenset()
+    """Tables of the embedded lobby at which this person sits now."""
+    seen_at: float = 0.0
+
+
+class Viewers:
+    """The sessions of this server, in memory. A restart ends them."""
+
+    def __init__(self, password: str | None, *, spectators: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        """``password``: makes an operator; None: every visitor is one, which only suits a loopback address.
+        ``spectators``: visitors without the password may watch and play."""
+        self._password = password
+        self._spectators = spectators
+        self._clock = clock
+        self._sessions: OrderedDict[str, Viewer] = OrderedDict()
+        self._failures: deque[float] = deque()
+
+    def of(self, token: str | None) -> Viewer | None:
+        """The viewer of a session cookie; None where there is no such session."""
+        viewer = self._sessions.get(token or "")
+        now = self._clock()
+        if viewer is None or now - viewer.seen_at > SESSION_S:
+            self._sessions.pop(token or "", None)
+            return None
+        viewer.seen_at = now
+        self._sessions.move_to_end(token or "")
+        return viewer
+
+    def visit(self) -> tuple[str, Viewer] | None:
+        """A session for a visitor without one; None where they must log in."""
+        if self._password is None:
+            return self._begin("operator")
+        return self._begin("spectator") if self._spectators else None
+
+    def log_in(self, password: str) -> tuple[str, Viewer] | None:
+        """An operator's session; None for a wrong password. Raises PermissionError after too many wrong ones."""
+        now = self._clock()
+        while self._failures and now - self._failures[0] > LOGIN_WINDOW_S:
+            self._failures.popleft()
+        if len(self._failures) >= LOGIN_TRIES:
+            raise PermissionError(f"too many wrong passwords: wait {LOGIN_WINDOW_S:.0f} seconds")
+        if self._password is None or not hmac.compare_digest(password.encode(), self._password.encode()):
+            self._failures.append(now)
+            return None
+        return self._begin("operator")
+
+    def _begin(self, kind: Kind) -> tuple[str, Viewer]:
+        token, viewer = secrets.token_urlsafe(32), Viewer(kind=kind, seen_at=self._clock())
+        self._sessions[token] = viewer
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return token, viewer
+
+
+def _hide_doudizhu(view: Json) -> Json:
+    return {**view, "hand": ""}
+
+
+def _hide_mahjong(view: Json) -> Json:
+    melds = [
+        [{**meld, "tile": None} if meld["kind"] == "angang" else meld for meld in of_seat] for of_seat in view["melds"]
+    ]
+    return {**_without(view, "events"), "hand": [], "drawn": None, "melds": melds}
+
+
+def _hide_pairing(view: Json) -> Json:
+    # The phase, too: which skill a player is about to use shows only when the skill takes effect.
+    shown = _without(view, "start", "history", "drawn", "owed", "open", "phase")
+    hands, deck = [["?"] * len(hand) for hand in view["hands"]], ["?"] * len(view["deck"])
+    return {**shown, "hands": hands, "selected": [], "deck": deck}
+
+
+def _without(view: Json, *keys: str) -> Json:
+    return {key: value for key, value in view.items() if key not in keys}
+
+
+_PUBLIC: dict[str, Callable[[Json], Json]] = {
+    "doudizhu": _hide_doudizhu,
+    "mahjong": _hide_mahjong,
+    "othello": dict,
+    "pairing": _hide_pairing,
+}
+
+
+def public_view(game: str, view: Json) -> Json | None:
+    """What everybody at the table knows of a seat's view; None where the game does not say what is public."""
+    hide = _PUBLIC.get(game)
+    # Events that only this seat receives count in ``seq``.
+    return None if hide is None else _without(hide(view), "seq")

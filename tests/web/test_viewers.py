@@ -1,0 +1,90 @@
+"""Who looks, and what they may see."""
+
+import random
+
+import pytest
+from starlette.testclient import TestClient
+
+from bothost import rules
+from bothost.web.application import Web
+from bothost.web.viewers import COOKIE, LOGIN_TRIES, LOGIN_WINDOW_S, SESSION_S, Viewers, public_view
+
+OURS = {"Origin": "http://localhost:8770"}
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_without_a_password_every_visitor_is_an_operator():
+    begun = Viewers(None, spectators=False).visit()
+    assert begun is not None and begun[1].kind == "operator"
+
+
+def test_with_a_password_a_visitor_sees_nothing_before_the_login(site):
+    with TestClient(Web(site, Viewers("s3cret", spectators=False)).application(), base_url=OURS["Origin"]) as client:
+        assert client.get("/api/session").json()["viewer"] is None
+        assert client.get("/api/hands").status_code == 401
+        assert client.get("/api/tables").status_code == 401
+        assert client.post("/api/login", json={"password": "wrong"}, headers=OURS).status_code == 401
+        assert client.post("/api/login", json={"password": "s3cret"}, headers=OURS).json() == {"viewer": "operator"}
+        assert client.get("/api/hands").json() == {"hands": [], "next": None}
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
+        cookie = client.get("/api/session").headers["set-cookie"].lower()
+    assert cookie.startswith(COOKIE) and "httponly" in cookie and "samesite=strict" in cookie
+
+
+def test_passwords_cannot_be_guessed_quickly():
+    clock = Clock()
+    viewers = Viewers("s3cret", spectators=False, clock=clock)
+    for _ in range(LOGIN_TRIES):
+        assert viewers.log_in("guess") is None
+    with pytest.raises(PermissionError):
+        viewers.log_in("s3cret")
+    clock.now += LOGIN_WINDOW_S + 1
+    assert viewers.log_in("s3cret") is not None
+
+
+def test_a_session_ends_when_it_is_not_used():
+    clock = Clock()
+    viewers = Viewers(None, spectators=False, clock=clock)
+    begun = viewers.visit()
+    assert begun is not None
+    clock.now += SESSION_S - 1
+    assert viewers.of(begun[0]) is begun[1]
+    clock.now += SESSION_S + 1
+    assert viewers.of(begun[0]) is None
+    assert viewers.of("made-up") is None and viewers.of(None) is None
+
+
+@pytest.mark.parametrize("name", ["doudizhu", "mahjong", "othello", "pairing"])
+def test_what_is_public_follows_from_what_the_next_seat_knows(name):
+    """Whatever hidden cards a seat holds, what a spectator sees of its view is the same."""
+    game = rules.game(name)
+    compared = 0
+    for seed in range(120):
+        state, choose = game.new_state(seed), random.Random(seed)
+        for _ in range(seed % 60):
+            if state.terminal:
+                break
+            seat = state.to_act[0]
+            state.apply(seat, int(choose.choice(state.legal(seat))))
+        if state.terminal:
+            continue
+        for seat in range(game.num_seats):
+            shown = public_view(name, state.view(seat).to_json())
+            for other in range(3):
+                possible = state.view((seat + 1) % game.num_seats).sample_state(other).view(seat).to_json()
+                assert public_view(name, possible) == shown
+                compared += possible != state.view(seat).to_json()
+    assert compared > 100 or name == "othello"
+
+
+def test_of_an_unknown_game_nothing_is_public():
+    assert public_view("nim", {"heaps": [1, 2]}) is None
