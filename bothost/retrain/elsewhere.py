@@ -1,4 +1,4 @@
-"""Trainings in another process, which may be lost with its machine: begun again, they go on from their checkpoint."""
+"""Run a training in another process. If that process dies, start it again from its last checkpoint."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from typing import Protocol
 
 from bothost.retrain.task import TRAINING, Learnt, Task, last_checkpoint
 from bothost.strategy import ReportProgress
-from bothost.training.processes import ATTEMPTS, Lost
+from bothost.training.processes import ATTEMPTS, WorkerDied
 
 LOOK_S = 1.0
-"""Seconds between two looks at a training."""
+"""Seconds between two checks of a training."""
 
 
 class Running(Protocol):
-    """A task that another process does."""
+    """A task that runs in another process."""
 
     def look(self, seconds: float) -> Learnt | None:
-        """Wait so long for the end; None: it is not over. Raises Lost, or what the task raised."""
+        """Wait up to ``seconds`` for the result; None if it is not finished. Raises WorkerDied or the task's error."""
         ...
 
     @property
-    def told(self) -> tuple[int, str, int | None]:
-        """What the trainer reported last: done, note and total."""
+    def progress(self) -> tuple[int, str, int | None]:
+        """The last progress report of the trainer: done, note and total."""
         ...
 
     def stop(self) -> None:
-        """End the process, if it lives."""
+        """End the process if it is alive."""
         ...
 
 
 def until_learnt(start: Callable[[], Running], task: Task, report: ReportProgress) -> Learnt:
-    """Watch a task that ``start`` begins until it is over, and begin it again whenever it is lost.
+    """Start a task with ``start`` and watch it until it finishes. Start it again whenever its process dies.
 
-    Raises Lost where that happens so often without another checkpoint in between, and whatever the task or ``report``
-    raises; the task is stopped then.
+    Raises WorkerDied if it died ``ATTEMPTS`` times without a new checkpoint, or any error of the task or of ``report``.
+    The task is stopped in that case.
     """
     losses, reached = 0, last_checkpoint(task.folder / TRAINING)
     while True:
         running = start()
         try:
             while (learnt := running.look(LOOK_S)) is None:
-                report(*running.told)
+                report(*running.progress)
             return learnt
-        except Lost:
+        except WorkerDied:
             now = last_checkpoint(task.folder / TRAINING)
             losses = losses + 1 if now == reached else 1
             reached = now

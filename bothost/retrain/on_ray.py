@@ -1,8 +1,8 @@
-"""Trainings on a Ray cluster: each is one actor, on whichever node has a place for it.
+"""Run trainings on a Ray cluster. Each training is one actor, on any node with room for it.
 
-The job stays where it was begun: that process holds the lease, writes the dataset and registers the model. Only the
-training is elsewhere, so nodes need the job's folder and the configuration under the same paths, and the database just
-for trainers that read the log themselves. No secret travels: each node has the environment that it was started with.
+The local process holds the lease, writes the dataset and registers the model. Only the training runs on the cluster.
+All nodes need the job's folder and the configuration under the same paths. They need the database only for trainers
+that read the log themselves. No secret is sent: each node uses the environment that it was started with.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from bothost.strategy import ReportProgress
 from bothost.training.ray_processes import connect, value_of
 
 HERE = "local"
-"""In place of an address: Ray is started on this machine, and stopped in the end."""
+"""Used instead of an address: start Ray on this machine and stop it at the end."""
 
 
 class Trainee:
-    """What runs in Ray's worker process."""
+    """The actor in Ray's worker process."""
 
     def __init__(self) -> None:
-        self._told: tuple[int, str, int | None] = (0, "", None)
+        self._progress: tuple[int, str, int | None] = (0, "", None)
 
     def learn(self, config: Path, task: Task) -> Learnt:
-        """Do the task."""
+        """Run the task."""
         for path in (config, task.folder / DATASET):
             if not path.exists():
                 advice = "keep config.toml and data_dir on storage that all nodes have under the same path"
@@ -43,28 +43,28 @@ class Trainee:
         plugins = Plugins.load(settings.host.plugins_dir)
         return learn(Site(plugins, rules.game, partial(Store.open, settings.store)), task, self._report)
 
-    def told(self) -> tuple[int, str, int | None]:
-        """What the trainer reported last. Called while ``learn`` runs."""
-        return self._told
+    def progress(self) -> tuple[int, str, int | None]:
+        """The last progress report of the trainer. Called while ``learn`` runs."""
+        return self._progress
 
     def _report(self, done: int, note: str = "", total: int | None = None) -> None:
-        self._told = done, note, total
+        self._progress = done, note, total
 
 
 class RayRunning:
-    """A task under way. Implements ``Running``."""
+    """A running task. Implements ``Running``."""
 
     def __init__(self, config: Path, task: Task, cores: int) -> None:
         import ray
 
-        # Ray neither restarts the actor nor repeats the task: whoever watches does, once the process is surely gone.
+        # Ray must not restart the actor or repeat the task: ``until_learnt`` does, after the process has ended.
         options = {"num_cpus": cores, "max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
         trainee: Any = ray.remote(Trainee)
         self._actor = trainee.options(**options).remote()
         self._learnt = self._actor.learn.remote(config, task)
-        self._asked = self._actor.told.remote()
+        self._asked = self._actor.progress.remote()
         self._name = f"the training of {task.request.strategy}"
-        self.told: tuple[int, str, int | None] = (0, "waiting for a place in the cluster", None)
+        self.progress: tuple[int, str, int | None] = (0, "waiting for a free node of the cluster", None)
 
     def look(self, seconds: float) -> Learnt | None:
         """See ``Running``."""
@@ -74,8 +74,8 @@ class RayRunning:
             learnt: Learnt = self._value(self._learnt)
             return learnt
         if ray.wait([self._asked], timeout=0)[0]:
-            self.told = self._value(self._asked)
-            self._asked = self._actor.told.remote()
+            self.progress = self._value(self._asked)
+            self._asked = self._actor.progress.remote()
         return None
 
     def stop(self) -> None:
@@ -90,16 +90,16 @@ class RayRunning:
 
 
 class OnRay:
-    """Does tasks on a cluster: the ``Learn`` of jobs."""
+    """Runs tasks on a cluster. Implements ``Learn``."""
 
     def __init__(self, address: str, config: Path, cores: int) -> None:
-        """``address``: of the cluster, as in ``auto`` or ``HOST:PORT``, or ``HERE``; ``config``: the configuration."""
+        """``address`` of the cluster: ``auto``, ``HOST:PORT`` or ``HERE``. ``config``: the configuration file."""
         self._address = None if address == HERE else address
         self._config = config
         self._cores = cores
 
     def __call__(self, task: Task, report: ReportProgress) -> Learnt:
-        """Raises UsageError where Ray is not installed, the cluster cannot be reached or has too few cores."""
+        """Raises UsageError if Ray is not installed, or if the cluster cannot be reached or has too few cores."""
         ours = connect(self._address, cores=max(self._cores, os.cpu_count() or 1), device="cpu")
         import ray
 
@@ -107,8 +107,8 @@ class OnRay:
             nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
             most = max((node["Resources"].get("CPU", 0) for node in nodes), default=0)
             if most < self._cores:
-                told = f"no node of the Ray cluster has {self._cores} cores: the largest has {most:g}"
-                raise UsageError(told, advice="ask for fewer with --ray-cores, or add nodes")
+                message = f"no node of the Ray cluster has {self._cores} cores: the largest has {most:g}"
+                raise UsageError(message, advice="ask for fewer with --ray-cores, or add nodes")
             return until_learnt(lambda: RayRunning(self._config, task, self._cores), task, report)
         finally:
             if ours:

@@ -26,9 +26,10 @@ from bothost.training.checkpoint import Progress
 from bothost.training.distributed import shares
 from bothost.training.loop import Build, More, SelfPlayOptions
 from bothost.training.model_pool import ModelPool
-from bothost.training.processes import ATTEMPTS, Answer, Lost, Process, Processes, Runner, processes_of, taken
+from bothost.training.processes import ATTEMPTS, Answer, Process, Processes, WorkerDied, retry_on_death
 from bothost.training.roles import Device, Played, Setup, Tensors, Updated
 from bothost.training.rollout import Task
+from bothost.training.runners import Runner, processes_of
 
 KEPT = 64
 """Past versions that stay published."""
@@ -182,7 +183,9 @@ class Coordinator:
         asked = [ask(worker, order) for worker, order in zip(self.workers, orders, strict=True)]
         played = []
         for worker, order, answer in zip(self.workers, orders, asked, strict=True):
-            played.append(taken(worker, answer, partial(ask, worker, order), lambda got: (got.receive(), got.payload)))
+            played.append(
+                retry_on_death(worker, answer, partial(ask, worker, order), lambda got: (got.receive(), got.payload))
+            )
         return played
 
     def _opponent(self, version: int) -> Answer:
@@ -220,7 +223,7 @@ class Coordinator:
                 failures.append(error)
         if failures:
             # Those who were waiting for a lost trainer fail as well: the cause is the one that was lost.
-            raise next((error for error in failures if isinstance(error, Lost)), failures[0])
+            raise next((error for error in failures if isinstance(error, WorkerDied)), failures[0])
         if len({receipt.digest for receipt in receipts}) > 1:
             raise BothostError("the trainers' models differ after an update", advice="this is a bug in bothost")
         roles.restore(asked[0].fetch(), self._model, self._optimizer)
@@ -242,7 +245,7 @@ class Coordinator:
         for attempt in range(ATTEMPTS):
             try:
                 return step()
-            except (Lost, RuntimeError):  # torch tells of lost trainers by RuntimeErrors
+            except (WorkerDied, RuntimeError):  # torch tells of lost trainers by RuntimeErrors
                 if attempt == ATTEMPTS - 1:
                     raise
                 self._published.clear()
@@ -256,6 +259,6 @@ class Coordinator:
         """Wait for an answer; a process that is lost is started again, for the next attempt."""
         try:
             answer.receive()
-        except Lost:
+        except WorkerDied:
             process.restart()
             raise

@@ -1,7 +1,8 @@
-"""Processes that each have a role, as the coordinator of a training sees them, and those of this machine.
+"""The processes of a training, as its coordinator uses them, and the child processes of this machine.
 
-What is asked of a process comes as an :class:`Answer`; a process that is gone raises :class:`Lost` there and is started
-again on demand. Ray's actors have the same face (:mod:`bothost.training.ray_processes`).
+Each process has one role. A call returns an :class:`Answer`. If the process died, the answer raises
+:class:`WorkerDied`, and the coordinator restarts the process. :mod:`bothost.training.ray_processes` implements the same
+protocols with Ray actors.
 """
 
 from __future__ import annotations
@@ -15,51 +16,49 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from bothost.errors import BothostError
 
 ATTEMPTS = 5
-"""How often the same step may fail before a training gives up."""
-Runner = Literal["local", "ray"]
-"""Where processes run: on this machine, or where Ray puts them."""
-Taken = TypeVar("Taken")
+"""A training fails when the same step failed this often."""
+Result = TypeVar("Result")
 Role = type[Any]
-"""Made from a ``Setup``; its methods return a receipt and a payload, as those of :mod:`bothost.training.roles` do."""
+"""A class built from a ``Setup``. Its methods return a receipt and a payload (:mod:`bothost.training.roles`)."""
 
 
 class Setup(Protocol):
-    """What a role is made from: data that can be sent to another process."""
+    """The data that a role is built from. It can be sent to another process."""
 
     @property
     def timeout_s(self) -> float:
-        """How long an answer may take."""
+        """Seconds that an answer may take."""
         ...
 
     @property
     def device(self) -> str:
-        """``cuda`` gives trainers a GPU each."""
+        """``cuda`` gives each trainer a GPU."""
         ...
 
 
-class Lost(BothostError):
-    """A process of a training died or does not answer."""
+class WorkerDied(BothostError):
+    """A process of a training died or does not answer in time."""
 
 
 class Answer(Protocol):
-    """What a process will answer."""
+    """The result of a call to a process."""
 
     @property
     def payload(self) -> Any:
-        """The payload, or what stands for it: an argument for other processes. After ``receive`` alone."""
+        """The payload or a reference to it, to pass to other processes. Valid after ``receive``."""
         ...
 
     def receive(self) -> Any:
-        """Wait for the receipt. Raises Lost, or what the role raised."""
+        """Wait for the receipt. Raises WorkerDied, or the error that the role raised."""
         ...
 
     def fetch(self) -> Any:
-        """The payload itself. Raises Lost."""
+        """Return the payload itself. Raises WorkerDied."""
         ...
 
 
@@ -68,27 +67,27 @@ class Process(Protocol):
 
     @property
     def id(self) -> int:
-        """Its process id, on its own machine; for those who watch."""
+        """The process id on its own machine."""
         ...
 
     def ask(self, method: str, *arguments: Any) -> Answer:
-        """Call a method of the role. An earlier answer that nobody received is dropped."""
+        """Call a method of the role. An earlier answer that was not received is dropped."""
         ...
 
     def restart(self) -> None:
-        """End the process if it lives, and start it anew."""
+        """Start the process again; end it first if it is alive."""
         ...
 
 
 class Processes(Protocol):
-    """Where processes come from: this machine, or a cluster."""
+    """Starts processes, on this machine or on a cluster."""
 
     def start(self, role: Role, setup: Setup) -> Process:
-        """Start a process with this role; it need not be up when this returns."""
+        """Start a process with this role, without waiting until it runs."""
         ...
 
     def meet(self, trainers: list[Process]) -> None:
-        """Make the trainers one group, the first of them first."""
+        """Make the trainers one group; the first gets rank 0."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -99,34 +98,24 @@ class Processes(Protocol):
         ...
 
 
-def processes_of(runner: Runner, ray_address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) -> Processes:
-    """Where the processes of a training come from. Raises UsageError as ``RayProcesses`` does.
+def retry_on_death(
+    process: Process, answer: Answer, ask: Callable[[], Answer], take: Callable[[Answer], Result]
+) -> Result:
+    """Return ``take(answer)``. If the process died, restart it and call ``ask`` for a new answer.
 
-    ``ray_address``: of the cluster; None: Ray is started on this machine, with so many ``cores``.
-    """
-    if runner == "local":
-        return LocalProcesses()
-    from bothost.training.ray_processes import RayProcesses
-
-    return RayProcesses(ray_address, cores=cores, device=device)
-
-
-def taken(process: Process, answer: Answer, ask: Callable[[], Answer], take: Callable[[Answer], Taken]) -> Taken:
-    """What ``take`` takes of an answer. A process that is lost is started again, and told anew by ``ask``.
-
-    Raises Lost where it is lost every time.
+    Raises WorkerDied when the process died ``ATTEMPTS`` times.
     """
     for _ in range(ATTEMPTS - 1):
         try:
             return take(answer)
-        except Lost:
+        except WorkerDied:
             process.restart()
             answer = ask()
     return take(answer)
 
 
 def join(trainers: list[Process], meeting: Path | tuple[str, int]) -> None:
-    """Let the trainers meet, all at once: see ``roles.Trainer.join``."""
+    """Connect the trainers to each other, all at once: see ``roles.Trainer.join``."""
     answers = [trainer.ask("join", rank, len(trainers), meeting) for rank, trainer in enumerate(trainers)]
     for answer in answers:
         answer.receive()
@@ -152,21 +141,21 @@ class LocalAnswer:
 
 
 class LocalProcess:
-    """A child process that dies with its parent."""
+    """A child process. It ends with its parent."""
 
     def __init__(self, role: Role, setup: Setup) -> None:
         self._role, self._setup = role, setup
         self._start()
 
     def _start(self) -> None:
-        # Torch is imported once, by the server that all children are forked from: that takes seconds.
+        # Importing torch takes seconds: the server that all children are forked from does it once.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["bothost.training.roles", "torch._dynamo"])
         self._pipe, theirs = context.Pipe()
         self._child = context.Process(target=_serve, args=(theirs, self._role, self._setup), daemon=True)
         self._child.start()
         theirs.close()
-        self._asked = False  # whether an answer is on its way
+        self._asked = False  # whether an answer is due
 
     @property
     def id(self) -> int:
@@ -175,24 +164,24 @@ class LocalProcess:
 
     def ask(self, method: str, *arguments: Any) -> LocalAnswer:
         """See ``Process``."""
-        if self._asked:  # and nobody waited for the answer: a failure elsewhere came between
-            with contextlib.suppress(Lost):
+        if self._asked:  # nobody waited for that answer, because another process failed
+            with contextlib.suppress(WorkerDied):
                 self.read()
         self._asked = True
-        with contextlib.suppress(OSError):  # the answer will tell that it is gone
+        with contextlib.suppress(OSError):  # reading the answer reports that it died
             self._pipe.send((method, arguments))
         return LocalAnswer(self)
 
     def read(self) -> tuple[str, Any, Any]:
-        """The next answer. Raises Lost where there will be none."""
+        """Read the next answer. Raises WorkerDied if there will be none."""
         name = f"process {self.id} ({self._role.__name__})"
         self._asked = False
         try:
             if not self._pipe.poll(self._setup.timeout_s):
-                raise Lost(f"{name} does not answer")
+                raise WorkerDied(f"{name} does not answer")
             answer: tuple[str, Any, Any] = self._pipe.recv()
         except (EOFError, OSError) as error:
-            raise Lost(f"{name} ended unexpectedly") from error
+            raise WorkerDied(f"{name} ended unexpectedly") from error
         return answer
 
     def restart(self) -> None:
@@ -209,7 +198,7 @@ class LocalProcess:
 
 
 class LocalProcesses:
-    """Processes of this machine, which talk through pipes and, trainers among themselves, through the loopback."""
+    """Child processes of this machine. They use pipes; trainers reach each other over the loopback interface."""
 
     def __init__(self) -> None:
         self._started: list[LocalProcess] = []
@@ -238,8 +227,8 @@ class LocalProcesses:
 
 
 def _serve(pipe: Connection, role: Role, setup: Setup) -> None:
-    """Answer what comes through the pipe until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's
+    """Run the calls that arrive on the pipe until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator handles Ctrl-C
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     acting: Any = None
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -1,10 +1,10 @@
-"""Processes of a training as Ray actors: on this machine, or all over a cluster.
+"""The processes of a training as Ray actors, on this machine or on a cluster.
 
-An actor that dies is replaced by a new one, on another node if its own is gone, and not by Ray (``max_restarts=0``):
-Ray starts the same actor again, so that a late order to end the old process may hit the new one. Nor does Ray repeat
-what the dead one was doing; the coordinator does, which knows what else that touches. Payloads stay in the object
-store: rollouts go from workers to trainers, and models from the pool to workers, without passing the coordinator, and
-once per node.
+The coordinator replaces an actor that died by a new one, on another node if necessary. Ray must not do it
+(``max_restarts=0``): it would restart the same actor, and a late kill of the old process could hit the new one.
+Ray does not repeat the failed call either, because only the coordinator knows what else depends on it.
+Payloads stay in the object store. Rollouts go from workers to trainers and models from the pool to workers, once per
+node, without passing the coordinator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from bothost.errors import UsageError
-from bothost.training.processes import Lost, Process, Role, Setup, join
+from bothost.training.processes import Process, Role, Setup, WorkerDied, join
 from bothost.training.roles import Device, Pool, Trainer
 
 LOOPBACK = "127.0.0.1"
 KNOCK_S = 10.0
-"""How long a cluster may take to accept a connection."""
+"""Seconds that a cluster may take to accept a connection."""
 
 
 class Actor:
-    """What runs in a Ray worker process: a role, and who it is."""
+    """The object in a Ray worker process: a role and its address."""
 
     def __init__(self, role: Role, setup: Setup) -> None:
         self._role = role(setup)
@@ -37,7 +37,7 @@ class Actor:
         return receipt, payload
 
     def where(self) -> tuple[int, str]:
-        """Process id, and address of the machine."""
+        """Return the process id and the address of the machine."""
         import ray
 
         return os.getpid(), str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
@@ -50,7 +50,7 @@ class RayAnswer:
         self._process = process
         self._receipt = receipt
         self.payload = payload
-        """An ``ObjectRef``: as an argument of another actor's call Ray puts the value in its place."""
+        """An ``ObjectRef``. Ray replaces it by its value when it is an argument of another actor's call."""
 
     def receive(self) -> Any:
         """See ``Answer``."""
@@ -85,7 +85,7 @@ class RayProcess:
 
     @property
     def address(self) -> str:
-        """Of the machine that it runs on."""
+        """The address of the machine that it runs on."""
         return str(self.get(self._actor.where.remote())[1])
 
     def ask(self, method: str, *arguments: Any) -> RayAnswer:
@@ -98,12 +98,12 @@ class RayProcess:
         return value_of(reference, self._name, self._timeout_s)
 
     def restart(self) -> None:
-        """See ``Process``. Whether there is a place for it shows when it is asked."""
+        """See ``Process``. The next call shows whether the cluster has room for it."""
         self.close()
         self._actor = self._start()
 
     def close(self) -> None:
-        """End the actor for good."""
+        """End the actor."""
         import ray
 
         with contextlib.suppress(ray.exceptions.RayError):
@@ -111,15 +111,15 @@ class RayProcess:
 
 
 def connect(address: str | None, *, cores: int, device: Device) -> bool:
-    """Connect to the cluster at ``address``; without one, start Ray on this machine, with so many ``cores``.
+    """Connect to the cluster at ``address``. Without an address, start Ray on this machine with ``cores`` cores.
 
-    False where this process is connected already: that connection is used then, and is not to be shut down. Raises
-    UsageError where Ray is not installed or the cluster cannot be reached.
+    Returns False if this process is connected already; do not shut that connection down. Raises UsageError if Ray is
+    not installed or the cluster cannot be reached.
     """
-    # Ray is told here what it would warn of later, and to keep to itself what it would report to its makers.
+    # These settings avoid warnings of Ray and switch off its usage reports.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address is None:  # a cluster of this machine alone listens on the loopback alone
+    if address is None:  # then listen on the loopback interface only
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
@@ -127,12 +127,12 @@ def connect(address: str | None, *, cores: int, device: Device) -> bool:
         raise UsageError("running on Ray needs ray", advice='pip install "bothost[ray]"') from error
     if ray.is_initialized():
         return False
-    advice = "ray status tells whether there is a cluster; ray start --head begins one"
+    advice = "ray status shows whether a cluster runs; ray start --head starts one"
     try:
         _knock(address)
         if address is None:
             ray.init(
-                address="local",  # and not one that happens to run here
+                address="local",  # ignore a cluster that already runs here
                 num_cpus=cores,
                 num_gpus=None if device == "cuda" else 0,
                 include_dashboard=False,
@@ -148,16 +148,16 @@ def connect(address: str | None, *, cores: int, device: Device) -> bool:
 
 
 def _knock(address: str | None) -> None:
-    """Raises OSError where nobody listens at HOST:PORT: Ray itself would try for minutes, and end the process."""
+    """Raise OSError if nothing listens at HOST:PORT. Ray itself would retry for minutes and then exit the process."""
     host, _, port = (address or "").rpartition(":")
     if port.isdecimal() and "/" not in host:
         socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
 
 
 def value_of(reference: Any, name: str, timeout_s: float | None) -> Any:
-    """What a reference stands for, that was asked of ``name``.
+    """Return the value of a reference that the process ``name`` made.
 
-    Raises Lost where the actor or the object is gone, or does not come in time, else what the actor raised.
+    Raises WorkerDied if the actor or the object is lost or late, otherwise the error that the actor raised.
     """
     import ray
 
@@ -165,11 +165,11 @@ def value_of(reference: Any, name: str, timeout_s: float | None) -> Any:
         return ray.get(reference, timeout=timeout_s)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
-        if isinstance(cause, ray.exceptions.RayError):  # what it was given is gone
-            raise Lost(f"what {name} was given is lost: {cause}") from error
+        if isinstance(cause, ray.exceptions.RayError):  # an argument of the call is lost
+            raise WorkerDied(f"an argument for {name} is lost: {cause}") from error
         raise cause if isinstance(cause, Exception) else error  # noqa: B904
     except ray.exceptions.RayError as error:
-        raise Lost(f"{name} is lost: {error}") from error
+        raise WorkerDied(f"{name} is lost: {error}") from error
 
 
 class RayProcesses:

@@ -56,7 +56,7 @@ def play_round(
         return Table(env, nets, options, rng, experts=experts, seen=seen, **kept)
 
     table = begin(rng)
-    turns = [Turns(hands, seen) for _ in range(branches)]
+    turns = [BranchPoints(hands, seen) for _ in range(branches)]
     script: list[ActionArray] = []
     kept: dict[str, list[Kept]] = {role: [] for role in ROLES}
     while table.going.any():
@@ -85,7 +85,7 @@ def play_round(
     )
 
 
-class Turns:
+class BranchPoints:
     """One decision of each hand to be changed, every one of the hand equally likely."""
 
     def __init__(self, hands: int, seen: Seen) -> None:
@@ -146,7 +146,7 @@ def _keep(table: Table, decided: Iterable[tuple[str, Chosen]], kept: dict[str, l
             kept[role].append(found)
 
 
-def _branch(table: Table, turn: Turns, script: list[ActionArray]) -> None:
+def _branch(table: Table, turn: BranchPoints, script: list[ActionArray]) -> None:
     table.going &= turn.step >= 0
     step = 0
     while table.going.any():

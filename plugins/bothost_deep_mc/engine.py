@@ -20,7 +20,8 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.action_values import NativeActionValues
 from bothost.training.distributed import shares
-from bothost.training.processes import Answer, Process, Processes, Runner, processes_of, taken
+from bothost.training.processes import Answer, Process, Processes, retry_on_death
+from bothost.training.runners import Runner, processes_of
 from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
 from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.model import DeepMcNet, Sizes
@@ -100,7 +101,7 @@ def merged(parts: Sequence[Round]) -> Round:
 
 
 def _whole(answer: Answer) -> Round:
-    """The part of a round that a worker has played. Raises Lost."""
+    """The part of a round that a worker has played. Raises WorkerDied."""
     answer.receive()
     found: Round = answer.fetch()
     return found
@@ -151,7 +152,7 @@ class Engine:
             partial(worker.ask, "play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)
         ]
         answers = [ask() for ask in asks]
-        return merged([taken(*part, _whole) for part in zip(self.workers, answers, asks, strict=True)])
+        return merged([retry_on_death(*part, _whole) for part in zip(self.workers, answers, asks, strict=True)])
 
     def __enter__(self) -> Self:
         if self._processes is not None:

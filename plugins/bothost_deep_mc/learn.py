@@ -11,9 +11,9 @@ from torch import Tensor
 
 from bothost.rules import Game
 from bothost.training.action_values import NativeActionValues
-from bothost_deep_mc import losses
 from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.experts import searched
+from bothost_deep_mc.losses import difference_loss, experience_regularizer, reduction_loss, self_play_loss
 from bothost_deep_mc.model import seeded
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, Pairs
@@ -28,7 +28,7 @@ class Played(Protocol):
     def pairs(self) -> Mapping[str, Pairs]: ...
 
 
-class Lessons(NamedTuple):
+class ExpertBatch(NamedTuple):
     """Decisions that an expert would make otherwise."""
 
     decisions: Mapping[str, Decisions]
@@ -50,7 +50,7 @@ class Learner:
             net.load()
 
     def learn(self, played: Played, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
-        """Learn from what was played; returns the means of the losses."""
+        """Learn from what was played; returns the means of the"""
         sums: dict[str, list[float]] = {}
         for _ in range(self.options.epochs):
             for role in ROLES:
@@ -91,21 +91,21 @@ class Learner:
             np.concatenate(positions).astype(np.float32), np.concatenate(moves).astype(np.float32), offsets
         )
         own, returns = values[: n * k].view(n, k), torch.from_numpy(singles.returns)
-        parts = {"loss": losses.self_play_loss(own[:, 0], returns)}
+        parts = {"loss": self_play_loss(own[:, 0], returns)}
         total: Tensor = parts["loss"]
         if pairs is not None:
             both, gained = values[n * k :].view(-1, 2), torch.from_numpy(pairs.returns)
-            parts["difference"] = losses.difference_loss(both[:, 0], both[:, 1], gained[:, 0], gained[:, 1])
+            parts["difference"] = difference_loss(both[:, 0], both[:, 1], gained[:, 0], gained[:, 1])
             total = total + options.difference_weight * parts["difference"]
         if expert_weight > 0 and k > 1:
-            parts["regularizer"] = losses.experience_regularizer(
+            parts["regularizer"] = experience_regularizer(
                 own, own[:, 1], expert_margins(singles.moves, options.expert_margin)
             )
             total = total + expert_weight * parts["regularizer"]
         if options.reduction_weight > 0:
             played = representations[: n * k].view(n, k, -1)[:, 0]
             partners = torch.from_numpy(rng.integers(n, size=n))
-            parts["reduction"] = losses.reduction_loss(played, returns, partners, options.beta)
+            parts["reduction"] = reduction_loss(played, returns, partners, options.beta)
             total = total + options.reduction_weight * parts["reduction"]
         total.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.net.parameters(), options.clip_norm)

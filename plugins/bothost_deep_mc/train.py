@@ -24,12 +24,12 @@ from bothost.training.loop import begun_or_resumed, version_at
 from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
-from bothost_deep_mc import losses
 from bothost_deep_mc.branches import merged_decisions, win_rates
 from bothost_deep_mc.encode import ROLES, VERSION
 from bothost_deep_mc.engine import PRESET, Engine, Setup
 from bothost_deep_mc.experts import logged, some
-from bothost_deep_mc.learn import Learner, Lessons
+from bothost_deep_mc.learn import ExpertBatch, Learner
+from bothost_deep_mc.losses import adaptive_weight
 from bothost_deep_mc.model import DeepMcNet, begin_with, graph, sizes_of
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Decisions
@@ -174,14 +174,14 @@ class Training:
         began, cpu_began = time.monotonic(), time.process_time()
         for group in learner.optimizer.param_groups:
             group["lr"] = options.learning_rate * (1.0 - 0.95 * done)
-        weight = losses.adaptive_weight(options.expert_weight, self.win_rate, options.parity)
+        weight = adaptive_weight(options.expert_weight, self.win_rate, options.parity)
         keep_expert = weight > 0 and options.expert == "rule"
         played = engine.play(options.order(rng, imitate=done < options.imitation, keep_expert=keep_expert), rng)
         took = time.monotonic() - began
         lessons = self.more(rng) if self.more is not None else {}
         if weight > 0 and options.expert == "search":
             lessons = merged_decisions((lessons, learner.search(self.table, int(rng.integers(2**31)))))
-        taught = learner.learn(Lessons(lessons), weight, rng)
+        taught = learner.learn(ExpertBatch(lessons), weight, rng)
         figures = learner.learn(played, weight, rng)
         samples = sum(len(part.returns) for learnt in (played.decisions, lessons) for part in learnt.values())
         seconds = time.monotonic() - began

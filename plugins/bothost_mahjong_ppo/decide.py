@@ -11,10 +11,7 @@ import numpy as np
 from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
-from bothost_mahjong_ppo.encode import PROSPECTS, VERSION, encode, masks, supports
-
-REWARD_SCALE = 1 / 24
-"""Reward per point of score: a hand is won or lost by some tens of points."""
+from bothost_mahjong_ppo.encode import PROSPECTS, REWARD_SCALE, VERSION, encode, masks, supports
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,6 +37,8 @@ VERSION = 2
 PROSPECTS = {1: "prospect", 2: "appraisal"}
 """The block of ``prospects`` by version: all else is the same in both. Networks of either version play; the last is
 trained."""
+REWARD_SCALE = 1 / 24
+"""Reward per point of the score. A hand is won or lost by some tens of points."""
 BLOCKS = {"tiles": 1, "integers": 1, f"look_ahead_{DEPTH}": 1, **dict.fromkeys(PROSPECTS.values(), 1)}
 
 

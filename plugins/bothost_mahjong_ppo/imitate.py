@@ -10,8 +10,7 @@ import torch
 from bothost.rules import Game, View, mahjong
 from bothost.training import ppo
 from bothost.training.ppo import Float, masked_log_probs, value_loss
-from bothost_mahjong_ppo.decide import REWARD_SCALE
-from bothost_mahjong_ppo.encode import masks
+from bothost_mahjong_ppo.encode import REWARD_SCALE, masks
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import observed
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from bothost import Trajectory
 from bothost.training.offpolicy import Encoded
-from bothost_mahjong_ppo.decide import REWARD_SCALE
-from bothost_mahjong_ppo.encode import ACTIONS, supports
+from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE, supports
 from bothost_mahjong_ppo.model import OBSERVATION
 from bothost_mahjong_ppo.selfplay import observed
 

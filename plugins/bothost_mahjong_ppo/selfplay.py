@@ -16,8 +16,7 @@ import torch
 from bothost.rules import ActionArray, Game, State, View, mahjong
 from bothost.training.ppo import Batch, Float, PpoOptions, generalized_advantages
 from bothost.training.rollout import Choice, choose
-from bothost_mahjong_ppo.decide import REWARD_SCALE
-from bothost_mahjong_ppo.encode import ACTIONS, PROSPECT, STATE, encode_into, masks
+from bothost_mahjong_ppo.encode import ACTIONS, PROSPECT, REWARD_SCALE, STATE, encode_into, masks
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS
 from bothost_mahjong_ppo.oracle import encode_hidden
 

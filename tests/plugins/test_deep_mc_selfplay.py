@@ -159,7 +159,7 @@ def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
     """The same action at the changed decision: the hand that is played again is the hand."""
     hands, given_ = 24, {"experts": np.zeros((24, 2), np.bool_), "seen": SEEN}
     table = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(1), **given_)
-    turn, script = branches.Turns(hands, SEEN), []
+    turn, script = branches.BranchPoints(hands, SEEN), []
     while table.going.any():
         actions = np.full(hands, -1, np.int32)
         for role, chosen in table.choose(table.going, actions):

@@ -18,8 +18,8 @@ from bothost.plugins import weights
 from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
-from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo, PlayOptions
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE, encode, masks
+from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, REWARD_SCALE, STATE, encode, masks
 from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, fit_critic, imitate, lessons
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given

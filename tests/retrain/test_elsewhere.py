@@ -15,7 +15,7 @@ from bothost.retrain.job import Request, retrain
 from bothost.retrain.on_ray import OnRay, Trainee
 from bothost.retrain.task import TRAINING, Site, Task, learn
 from bothost.store.query import HandQuery
-from bothost.training.processes import ATTEMPTS, Lost
+from bothost.training.processes import ATTEMPTS, WorkerDied
 from bothost.training.ray_processes import connect
 from bothost_phase_ppo.decide import PhasePpo
 
@@ -41,16 +41,16 @@ class Dying:
 
     def __init__(self, site, task, updates):
         self.site, self.task, self.updates = site, task, updates
-        self.told = (0, "", None)
+        self.progress = (0, "", None)
         self.stopped = False
 
     def look(self, seconds):
         def report(done, note="", total=None):
-            self.told = done, note, total
+            self.progress = done, note, total
             if "samples" in note:
                 self.updates -= 1
                 if self.updates < 0:
-                    raise Lost("killed")
+                    raise WorkerDied("killed")
 
         return learn(self.site, self.task, report)
 
@@ -72,7 +72,7 @@ def test_a_lost_training_goes_on_to_the_same_model_from_the_champion_that_it_beg
     def killed(task, report):
         Dying(Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store)), task, 0).look(1.0)
 
-    with pytest.raises(Lost):  # the whole job is lost, and somebody else is champion when it is resumed
+    with pytest.raises(WorkerDied):  # the whole job is lost, and somebody else is champion when it is resumed
         retrain(tools, REQUEST, tmp_path / "pieces", SILENT, killed)
     before = tools.plugins.resolve("phase-ppo").model.sha256
     tools.registry.point(PhasePpo, "champion", "level-1", reason="")
@@ -95,9 +95,9 @@ def _hands(tools, job):
 
 
 class Hopeless:
-    """Is lost at once, after leaving a checkpoint if it is told to."""
+    """Is lost at once, after leaving a checkpoint if asked to."""
 
-    told = (0, "", None)
+    progress = (0, "", None)
     stopped = 0
 
     def __init__(self, folder, checkpoint=None):
@@ -108,7 +108,7 @@ class Hopeless:
             place = self.folder / TRAINING / f"checkpoint-{self.checkpoint:06d}"
             place.mkdir(parents=True)
             (place / "state.json").write_text("{}")
-        raise Lost("gone")
+        raise WorkerDied("gone")
 
     def stop(self):
         Hopeless.stopped += 1
@@ -119,7 +119,7 @@ def test_a_training_that_never_comes_farther_is_given_up(tmp_path, checkpoints, 
     task = Task(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None)
     begun = iter(Hopeless(tmp_path, n if n < checkpoints else None) for n in range(100))
     Hopeless.stopped = 0
-    with pytest.raises(Lost):
+    with pytest.raises(WorkerDied):
         until_learnt(lambda: next(begun), task, SILENT)
     assert Hopeless.stopped == ATTEMPTS + max(0, checkpoints - 1)
 
@@ -127,7 +127,7 @@ def test_a_training_that_never_comes_farther_is_given_up(tmp_path, checkpoints, 
 def test_a_watcher_that_ends_the_job_stops_the_training(tmp_path, any_settings, monkeypatch):
     class Endless(Dying):
         def look(self, seconds):
-            self.told = 3, "update", 9
+            self.progress = 3, "update", 9
             return None
 
     def report(done, note="", total=None):

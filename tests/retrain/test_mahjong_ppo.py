@@ -19,8 +19,8 @@ from bothost.store.registry import Registry
 from bothost.training.metrics import read
 from bothost.training.offpolicy import LoggedHands, behaviour
 from bothost.training.ppo import PpoOptions
-from bothost_mahjong_ppo.decide import REWARD_SCALE, MahjongPpo
-from bothost_mahjong_ppo.encode import encode
+from bothost_mahjong_ppo.decide import MahjongPpo
+from bothost_mahjong_ppo.encode import REWARD_SCALE, encode
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, STATE, MahjongNet
 from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options

@@ -17,7 +17,7 @@ from bothost.errors import UsageError
 from bothost.training import fleet, metrics, ppo, roles
 from bothost.training.fleet import Coordinator, FleetOptions
 from bothost.training.ppo import PpoOptions
-from bothost.training.processes import LocalProcesses, Lost
+from bothost.training.processes import LocalProcesses, WorkerDied
 from bothost.training.rollout import Task
 from bothost_phase_ppo.model import PhaseNet
 
@@ -152,7 +152,7 @@ def test_answers_that_nobody_waited_for_are_dropped_and_errors_come_through():
         with pytest.raises(ValueError, match="version 3 of the model is broken at heads"):
             pool.ask("publish", 3, broken).receive()
         os.kill(pool.id, signal.SIGKILL)
-        with pytest.raises(Lost, match="Pool"):
+        with pytest.raises(WorkerDied, match="Pool"):
             pool.ask("publish", 4, model).receive()
         pool.restart()
         assert pool.ask("publish", 4, model).receive() == 4
