@@ -1,6 +1,6 @@
 """Everyone against everyone on duplicate deals, as a table and a plot of strengths with 95 % intervals.
 
-python benchmarks/round_robin.py pairing phase-ppo:level-{1,2,3,4,5} --deals 600 --out docs/phase-ppo
+python benchmarks/round_robin.py pairing phase-ppo:level-{1,2,3,4,5} --deals 600 --out docs/research/phase-ppo
 
 writes ``OUT.json``, ``OUT.png`` and prints the table in Markdown. ``--against A B`` adds matches of the contestants
 against others, which do not count for the strengths. Finished deals are kept in ``--journals`` and not played again.

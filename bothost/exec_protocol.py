@@ -11,7 +11,7 @@ What is said, in order::
     host → program   close(table)
     host             closes the program's stdin          the program exits
 
-Both sides ignore fields that they do not know. ``docs/exec-protocol.md`` has an example of every message.
+Both sides ignore fields that they do not know. ``docs/reference/exec-protocol.md`` has an example of every message.
 """
 
 from __future__ import annotations

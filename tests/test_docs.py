@@ -22,7 +22,7 @@ from bothost.plugins import Plugins
 from bothost.testing.check_strategy import check_strategy
 
 ROOT = Path(__file__).parents[1]
-DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = [
     path
     for folder in ("bothost", "plugins")
@@ -139,14 +139,14 @@ def test_the_example_configuration_shows_every_table() -> None:
 
 
 def test_every_hook_is_in_the_guide() -> None:
-    text = (ROOT / "docs" / "writing-a-strategy.md").read_text()
+    text = (ROOT / "docs" / "guide" / "first-bot.md").read_text()
     for name, hook in hookspecs.specs().items():
         arguments = ", ".join(inspect.signature(hook).parameters)
         assert f"`{name}({arguments})`" in text
 
 
 def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "writing-a-strategy.md").read_text()
+    text = (ROOT / "docs" / "guide" / "first-bot.md").read_text()
     plugin, test = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
     (tmp_path / "longest.py").write_text(plugin)
     found = Plugins.load(tmp_path)

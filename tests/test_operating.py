@@ -12,7 +12,7 @@ from bothost import cli, config, errors
 from bothost.tables import hand, session
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "docs" / "operating.md").read_text()
+GUIDE = (ROOT / "docs" / "guide" / "operate.md").read_text()
 
 
 def unit() -> configparser.ConfigParser:

@@ -40,8 +40,8 @@ def command(
     option: Annotated[list[str] | None, typer.Option("--option", "-o", help="KEY=VALUE (JSON); repeatable.")] = None,
     config_file: options.Config = None,
 ) -> None:
-    """Run any strategy as a program that speaks the exec protocol (docs/exec-protocol.md), or Botzone's
-    (docs/adapters/botzone.md).
+    """Run any strategy as a program that speaks the exec protocol (docs/reference/exec-protocol.md), or Botzone's
+    (docs/reference/adapters/botzone.md).
     """
     if not stdio:
         advice = f"bothost play {strategy} --stdio; to watch bots play: bothost demo"

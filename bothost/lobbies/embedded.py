@@ -1,4 +1,4 @@
-"""The adapter of the embedded lobby (``bothost.lobby_server``; the dialect is ``docs/lobby-protocol.md``).
+"""The adapter of the embedded lobby (``bothost.lobby_server``; the dialect is ``docs/reference/lobby-protocol.md``).
 
 The lobby speaks bothost's own language, so this is the smallest adapter that keeps every rule of
 :mod:`bothost.lobbies.base`: read it before writing another. What it does beyond translating: it counts each table's

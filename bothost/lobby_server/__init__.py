@@ -6,7 +6,7 @@
         print(server.url)
 
 ``core`` is the lobby without sockets, ``table`` one playing table, ``matching`` the seeks; ``server`` is the thin
-shell. The protocol is specified in ``docs/lobby-protocol.md``.
+shell. The protocol is specified in ``docs/reference/lobby-protocol.md``.
 """
 
 from bothost.lobby_server.server import LobbyServer, serve

@@ -1,4 +1,4 @@
-/* A bot in the exec protocol (docs/exec-protocol.md) in plain C: plays the first legal action of any game.
+/* A bot in the exec protocol (docs/reference/exec-protocol.md) in plain C: plays the first legal action of any game.
 
    It reads lines and finds the few fields that it needs by hand; a bot that looks at the view will want a JSON library.
 

@@ -1,4 +1,4 @@
-"""A bot in the exec protocol (docs/exec-protocol.md): plays any game at random. It needs nothing but Python.
+"""A bot in the exec protocol (docs/reference/exec-protocol.md): plays any game at random. It needs nothing but Python.
 
 Try it: bothost plugin check "exec:python3 examples/exec/random_bot.py" --game pairing --games 20
 """

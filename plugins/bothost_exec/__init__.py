@@ -1,4 +1,4 @@
-"""Any program in any language as a strategy: ``exec:COMMAND``. See docs/exec-protocol.md."""
+"""Any program in any language as a strategy: ``exec:COMMAND``. See docs/reference/exec-protocol.md."""
 
 from __future__ import annotations
 

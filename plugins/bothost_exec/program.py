@@ -155,7 +155,7 @@ class Program:
         except TimeoutError:
             reason = f"it has not said hello within {options.start_ms:.0f} ms"
             self._die(reason)
-            raise PluginError("exec", f"{self.name}: {reason}", advice="see docs/exec-protocol.md") from None
+            raise PluginError("exec", f"{self.name}: {reason}", advice="see docs/reference/exec-protocol.md") from None
         except BaseException:
             self._die("", quiet=True)
             raise
@@ -184,7 +184,7 @@ class Program:
         self.name = said.name[:64] or self.name
         if said.version != protocol.VERSION:
             message = f"{self.name} speaks version {said.version}, bothost {protocol.VERSION}"
-            raise PluginError("exec", message, advice="see docs/exec-protocol.md")
+            raise PluginError("exec", message, advice="see docs/reference/exec-protocol.md")
         self._games = said.games
         for table in self.tables.values():
             self._require(table.game)

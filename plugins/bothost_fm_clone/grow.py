@@ -41,7 +41,7 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Of the machine: k."""
     shared: bool = False
     """False: factors per class, as in the source. True: shared by the classes, mixed by a weight per class and factor;
-    of few games they find worse features, of a crowd as good ones (docs/fm-clone.md)."""
+    of few games they find worse features, of a crowd as good ones (docs/research/fm-clone.md)."""
     reading: Literal["nested", "separate"] = "nested"
     """Which three ablated models: see ``FactorizationMachine.pair_losses``."""
     warm: bool = True

@@ -1,4 +1,4 @@
-"""docs/decision-log.md names every table and every column."""
+"""docs/reference/decision-log.md names every table and every column."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from bothost.export.options import ExportOptions
 from bothost.export.rows import schema_of
 from bothost.store.models import metadata
 
-DOCS = Path(__file__).parents[2] / "docs" / "decision-log.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 
 
 def first_cells(section: str) -> set[str]:

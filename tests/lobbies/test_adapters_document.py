@@ -13,7 +13,7 @@ from bothost.lobbies.base import Account, NoOptions
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_lobby import FakeLobby
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 PAGE = (DOCS / "adapters.md").read_text()
 
 
@@ -22,7 +22,7 @@ def small_lobby():
     """The adapter of the page."""
     code = re.search(r"```python\n(import msgspec.*?)```", PAGE, re.S)[1]
     names = {"__name__": "small_lobby"}
-    exec(compile(code, "docs/adapters.md", "exec"), names)
+    exec(compile(code, "docs/reference/adapters.md", "exec"), names)
     return names["SmallLobby"]
 
 

@@ -1,4 +1,4 @@
-"""docs/lobby-protocol.md cannot drift from the codec: every example in it is a frame, and every frame is in it."""
+"""docs/reference/lobby-protocol.md cannot drift from the codec: every example in it is a frame, and every frame is in it."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from bothost import messages as m
 from bothost.lobbies import embedded_protocol as wire
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
-TEXT = (Path(__file__).parents[2] / "docs" / "lobby-protocol.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "lobby-protocol.md").read_text()
 EXAMPLES = re.findall(r"^([→←]) (\{.*\})$", TEXT, re.MULTILINE)
 
 

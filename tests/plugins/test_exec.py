@@ -94,7 +94,7 @@ def test_the_c_example_plays_whole_games(tmp_path: Path) -> None:
 
 
 def test_the_documentation_shows_every_message() -> None:
-    text = (ROOT / "docs" / "exec-protocol.md").read_text()
+    text = (ROOT / "docs" / "reference" / "exec-protocol.md").read_text()
     seen = set()
     for side, block in re.findall(r"```json (host|program)\n(.*?)\n```", text, flags=re.S):
         decode = exec_protocol.decode_for_program if side == "host" else exec_protocol.decode_for_host

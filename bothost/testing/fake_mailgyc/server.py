@@ -7,7 +7,7 @@ port of loopback, every word recorded, every trap a switch.
         ...                                     # connect adapters, or a host, to lobby.url
         assert lobby.hands == 20 and not lobby.repeated
 
-Written from what the lobby says on the wire (``docs/adapters/mailgyc.md``); the rules are our own.
+Written from what the lobby says on the wire (``docs/reference/adapters/mailgyc.md``); the rules are our own.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ loopback, every word recorded, every trap a switch.
         ...                                     # connect adapters, or a host, to lobby.url
         assert lobby.matches == 20 and not lobby.repeated
 
-Written from what the lobby says on the wire (``docs/adapters/open_mahjong.md``).
+Written from what the lobby says on the wire (``docs/reference/adapters/open_mahjong.md``).
 """
 
 from __future__ import annotations
