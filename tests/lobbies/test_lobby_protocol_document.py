@@ -1,4 +1,4 @@
-"""docs/reference/lobby-protocol.md cannot drift from the codec: every example in it is a frame, and every frame is in it."""
+"""docs/reference/lobby-protocol.md matches the codec: each example is a frame, and each frame has one."""
 
 import json
 import re
