@@ -1,9 +1,9 @@
 """The frames of the embedded lobby: one JSON object per websocket text message, its ``type`` names its struct.
 
-``docs/reference/lobby-protocol.md`` is the specification; both sides (the server in ``bothost.lobby_server``, the
-adapter in ``bothost.lobbies.embedded``) read and write frames with these structs only. Within one protocol version a server may
-add fields and frame types, so clients ignore what they do not know; a server refuses fields that it does not know, so
-that a misspelt one is an error and not a silent default.
+``docs/reference/lobby-protocol.md`` is the specification. Both sides (the server in ``bothost.lobby_server``, the
+adapter in ``bothost.lobbies.embedded``) read and write frames with these structs only. Within one protocol version a
+server may add fields and frame types, so clients ignore what they do not know; a server refuses fields
+that it does not know, so that a misspelt one is an error and not a silent default.
 
 Durations are whole milliseconds. Seats are 0-based. Table ids are unique over restarts of a server.
 """

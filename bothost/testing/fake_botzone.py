@@ -1,8 +1,8 @@
 """A server that speaks the protocol of Botzone's local AI on loopback, for tests of its adapter.
 
 Written from the protocol (``docs/reference/adapters/botzone.md``), with its habits: a poll stands until something is to
-do, the answers come as headers of the next one, nothing is confirmed, nothing says which game a match is, an illegal answer
-loses, a match may be aborted. ``Traps`` adds the accidents of a bad evening.
+do, the answers come as headers of the next one, nothing is confirmed, nothing says which game a match is, an illegal
+answer loses, a match may be aborted. ``Traps`` adds the accidents of a bad evening.
 
 ::
 

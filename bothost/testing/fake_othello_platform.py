@@ -1,8 +1,8 @@
 """A server that speaks othello-platform's protocol on loopback, REST and websocket, for tests of its adapter.
 
-Written from what was observed of the real one (``docs/reference/adapters/othello_platform.md``), with its traps: the 21st
-message within a second closes the socket, passes are not told, any closing socket of a player starts the window in which
-``reconnect`` must come, errors name nothing. ``Traps`` adds the accidents of a bad evening.
+Written from what was observed of the real one (``docs/reference/adapters/othello_platform.md``), with its traps: the
+21st message within a second closes the socket, passes are not told, any closing socket of a player starts the window in
+which ``reconnect`` must come, errors name nothing. ``Traps`` adds the accidents of a bad evening.
 
 ::
 
