@@ -26,12 +26,25 @@ from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.hand import FALSE_WIN, Hand, action_frame
 from bothost.lobbies.open_mahjong.picture import Mismatch, Picture
 from bothost.lobbies.open_mahjong.rooms import OpenMahjongRooms, rules_of
-from bothost.lobbies.open_mahjong.session import BEGIN, ECHO, GAME, LOOK, NEXT, WAIT, Ask, OpenMahjongOptions, Table
+from bothost.lobbies.open_mahjong.session import (
+    BEGIN,
+    ECHO,
+    GAME,
+    LOOK,
+    NEXT,
+    RESYNC,
+    WAIT,
+    Ask,
+    OpenMahjongOptions,
+    Table,
+)
 
 MOST_ATTEMPTS = 8
 """Answers to one question that are refused before its clock decides."""
 MOST_MISMATCHES = 3
-"""Contradictions within one game after which no connection is broken for a snapshot any more."""
+"""Contradictions within one game after which we no longer reconnect for a snapshot."""
+RESYNC_STEP_S = 3.0
+"""Players of a table reconnect this far apart: the lobby deletes a game when all are offline."""
 
 
 class OpenMahjong(OpenMahjongRooms):
@@ -118,6 +131,8 @@ class OpenMahjong(OpenMahjongRooms):
             return self._give_up_waiting()
         if name == NEXT:
             return self._ready_for_next()
+        if name == RESYNC:
+            return self._resync()
         table = self._table
         if name != ECHO or table is None or table.hand is None or table.ask is None or not table.ask.said:
             return []
@@ -192,6 +207,7 @@ class OpenMahjong(OpenMahjongRooms):
         tags = frame.refresh_player_tag_list_info.player_to_tag_list
         offline = frozenset(int(i) for i, tag in tags.items() if i in ("0", "1", "2", "3") and "offline" in tag)
         changed, table.offline = offline ^ table.offline, offline
+        table.dropped |= {table.users[index] for index in offline if index < len(table.users)}
         return _present(table, sorted(changed))
 
     # ------------------------------------------------------------------------------------------------------ the game
@@ -215,8 +231,10 @@ class OpenMahjong(OpenMahjongRooms):
         by_index = sorted(info.players_info, key=lambda player: player.player_index)
         table.users = tuple(player.user_id for player in by_index)
         table.offline = frozenset(p.player_index for p in info.players_info if "offline" in p.tag_list)
+        table.dropped |= {table.users[index] for index in table.offline}
+        table.dropped |= {self._user} if back else frozenset()
         table.ask, table.next_tick, table.blind = None, None, False
-        out += [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK, ECHO, NEXT)]
+        out += [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK, ECHO, NEXT, RESYNC)]
         try:
             picture = Picture.read(info, self._user)
         except ValueError as error:  # a Mismatch, or a tile that is none
@@ -283,20 +301,20 @@ class OpenMahjong(OpenMahjongRooms):
         table.returned = False
         seat = hand.seat_of(action.action_player)
         done = hand.notation_of(action) if seat == hand.seat else ""
-        fate = hand.acted(action)
+        counted = hand.acted(action)
         out: list[m.Output] = []
         if action.is_timeout_action and seat != hand.seat:
             out.append(m.ServerActedFor(table.name, hand.name, seat))
-        return out + self._tell(table, hand) + self._resolve(table, fate, done, action)
+        return out + self._tell(table, hand) + self._resolve(table, counted, done, action)
 
-    def _resolve(self, table: Table, fate: str | None, done: str, action: wire.Action) -> list[m.Output]:
+    def _resolve(self, table: Table, counted: bool, done: str, action: wire.Action) -> list[m.Output]:
         """What became of the question that was open."""
         ask = table.ask
         if ask is None:
             return []
         table.ask = None
         out: list[m.Output] = [m.CancelTimer(ECHO)]
-        if fate == "counted" or (ask.said and ask.said == done and not action.is_timeout_action):
+        if counted or (ask.said and ask.said == done and not action.is_timeout_action):
             return [*out, m.MoveAcknowledged(table.name, ask.request)]
         if ask.claim and not done and any(kind.startswith(("chi", "peng", "gang")) for kind in action.action_list):
             return [*out, m.RequestWithdrawn(table.name, ask.request, "another claim went first")]
@@ -311,7 +329,11 @@ class OpenMahjong(OpenMahjongRooms):
         scores = hand.ended(result)
         out = [m.CancelTimer(ECHO), *self._tell(table, hand)]
         if ask is not None and ask.said:
-            out.append(m.MoveAcknowledged(table.name, ask.request))
+            won = result.hepai_player_index is not None and hand.seat_of(result.hepai_player_index) == hand.seat
+            if won or (ask.claim and ask.said == "pass"):
+                out.append(m.MoveAcknowledged(table.name, ask.request))
+            else:
+                out.append(m.RequestWithdrawn(table.name, ask.request, "the hand ended without our move"))
         elif ask is not None:
             out.append(m.ServerActedForUs(table.name, ask.request, "pass" if ask.claim else None))
         out.append(m.HandEnded(table.name, hand.name, scores))
@@ -465,11 +487,29 @@ class OpenMahjong(OpenMahjongRooms):
         if ask is not None:
             out.append(m.RequestWithdrawn(table.name, ask.request, reason))
         table.mismatches += 1
-        index = self._index(table)
-        others = [u for i, u in enumerate(table.users) if u >= wire.ROBOTS_BELOW and i not in table.offline | {index}]
-        if table.mismatches > MOST_MISMATCHES or not others or self.options.tourist:
-            return [*out, m.Notice("the lobby would delete the game if we reconnected: its clock plays this hand")]
-        return [*out, *self._reconnect("to be told the position again")]
+        if table.mismatches > MOST_MISMATCHES:
+            return [*out, m.Notice("too many contradictions in this game: the lobby's clock plays this hand")]
+        people = [user for user in table.users if user >= wire.ROBOTS_BELOW]
+        place = people.index(self._user) if self._user in people else 0
+        return [*out, m.SetTimer(RESYNC, place * RESYNC_STEP_S)]
+
+    def _resync(self) -> list[m.Output]:
+        """Reconnect for a snapshot, unless the lobby would delete the game.
+
+        It does so when all people are offline, and when the last one of the room disconnects. Whoever disconnected
+        once is no longer in the room.
+        """
+        table = self._table
+        if table is None or not table.blind:
+            return []
+        others = {
+            user: index for index, user in enumerate(table.users) if user >= wire.ROBOTS_BELOW and user != self._user
+        }
+        online = any(index not in table.offline for index in others.values())
+        last_in_room = self._user not in table.dropped and table.dropped >= others.keys()
+        if not online or last_in_room or self.options.tourist:
+            return [m.Notice("the lobby would delete the game if we reconnected: its clock plays this hand")]
+        return self._reconnect("a fresh snapshot is needed")
 
     def _index(self, table: Table) -> int | None:
         return table.users.index(self._user) if self._user in table.users else None

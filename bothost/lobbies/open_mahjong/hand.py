@@ -16,7 +16,6 @@ FALSE_WIN = "错和"
 """Among the fans of a declared hand below the minimum; the hand goes on."""
 BLIND_SEQ, SEQ_PER_TICK = 1000, 4
 """Views without a past count their events from here on, so that a later one of a hand always counts further."""
-_RANKS = {"pass": 0, "chi": 1, "peng": 2, "gang": 2, "hu": 3}
 _CHOWS = {"chi_left": -1, "chi_mid": 0, "chi_right": 1}
 """From the discard to the middle tile of the chow."""
 _FAN_ALIASES = {"七对子": "七对"}
@@ -110,20 +109,20 @@ class Hand:
         else:
             self._fold("draw 0")
 
-    def acted(self, action: wire.Action) -> str | None:
-        """Something happened. Returns what became of our answer to the discard: "counted", "outdone", or None.
+    def acted(self, action: wire.Action) -> bool:
+        """Something happened. Returns whether our answer to the open discard counted.
 
         Raises Mismatch where it contradicts what we hold.
         """
         seat = self.seat_of(action.action_player)
         self.done = action.action_tick
         self.tick = max(self.tick, self.done)
-        fate = None
+        counted = False
         for kind in action.action_list:
             if kind == "buhua":
                 self._laid(seat, action)
             elif kind in ("deal_tile", "deal_buhua_tile", "deal_gang_tile"):
-                fate = self._settle(seat, "pass") or fate
+                counted |= self._settle(seat, "pass")
                 self._drawn(seat, action, kind)
             elif kind == "cut":
                 self.begin_play()
@@ -132,11 +131,11 @@ class Hand:
                 self.begin_play()
                 self._own_kong(seat, kind, action)
             elif kind in ("chi_left", "chi_mid", "chi_right", "peng", "gang"):
-                fate = self._settle(seat, kind) or fate
+                counted |= self._settle(seat, kind)
                 self._claimed(seat, kind)
             else:
                 self._lose(f"the lobby did {kind!r}")
-        return fate
+        return counted
 
     def ended(self, result: wire.Result) -> tuple[float, ...] | None:
         """The hand is over. Returns the scores by seat, None where the lobby does not tell them."""
@@ -161,7 +160,7 @@ class Hand:
         changes = result.score_changes
         if changes is None or set(changes) != {"0", "1", "2", "3"}:
             return None
-        return tuple(float(changes[str((seat + picture.dealer) % SEATS)]) for seat in range(SEATS))
+        return tuple(float(changes[str(original)]) for original in picture.originals)
 
     def asked_about(self, tile: int, *, robbing: bool) -> bool:
         """The lobby asks for claims of this tile. Returns whether the picture had to be mended for it."""
@@ -226,16 +225,19 @@ class Hand:
             self.picture.claim(seat, "gang" if kind == "gang" else "peng", last)
             self._fold(f"{kind} {seat} {wire.word(last)}")
 
-    def _settle(self, seat: int, kind: str) -> str | None:
-        """The open discard went this way: whether our answer, of which the lobby gives no echo, was heard."""
+    def _settle(self, seat: int, kind: str) -> bool:
+        """The open discard went this way. Returns whether our answer counted.
+
+        The lobby does not echo answers. It drops a claim that another one overtook, so only a pass, or a claim that
+        is carried out, counts.
+        """
         said, self.said = self.said, ""
         if not said or self.picture.phase not in ("claims", "robbing"):
-            return None
-        mine, theirs = _RANKS[said.split(":")[0]], _RANKS[kind.split("_")[0]]
-        if not (seat == self.seat and kind != "pass") and mine > theirs:
-            return "outdone"
+            return False
+        if said != "pass" and (seat != self.seat or kind == "pass"):
+            return False
         self._fold(f"answer {self.seat} {said}")
-        return "counted"
+        return True
 
     def _fold(self, line: str) -> None:
         if self.view is None:

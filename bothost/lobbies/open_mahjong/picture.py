@@ -6,6 +6,7 @@ hand). From it a canonical snapshot is made where the folded view cannot follow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -17,6 +18,8 @@ Phase = Literal["opening", "turn", "discard", "claims", "robbing", "drawing", "o
 
 SEATS = 4
 WINDS = ("east", "south", "west", "north")
+SIDEWAYS, ADDED = 1, 3
+"""In ``combination_mask``: the claimed tile; the tile that made a pung a kong."""
 _MELDS = {"s": "chi", "k": "peng", "g": "gang", "G": "angang"}
 
 
@@ -43,7 +46,7 @@ class Picture(msgspec.Struct, kw_only=True):
     """Our standing tiles in the lobby's order; what was drawn last stands last."""
     flowers: list[int]
     discards: list[list[int]]
-    """Also those that were claimed."""
+    """Including the claimed ones."""
     melds: list[list[Meld]]
     wall: int
     actor: int
@@ -55,6 +58,8 @@ class Picture(msgspec.Struct, kw_only=True):
     slot: bool = False
     """Whether the last of our tiles lies apart, as just drawn."""
     after_kong: bool = False
+    originals: tuple[int, ...] = (0, 1, 2, 3)
+    """Each seat's index in the first hand of the match."""
 
     @classmethod
     def read(cls, info: wire.GameInfo, user: int) -> Picture:
@@ -66,6 +71,7 @@ class Picture(msgspec.Struct, kw_only=True):
         own = players[seat].hand_tiles if seat is not None else None
         if seat is None or own is None or len(own) != players[seat].hand_tiles_count:
             raise Mismatch("our own tiles are not told")
+        claimed = _claimed_discards(players)
         picture = cls(
             seat=seat,
             dealer=info.dealer_index,
@@ -73,12 +79,15 @@ class Picture(msgspec.Struct, kw_only=True):
             sizes=[player.hand_tiles_count for player in players],
             own=list(own),
             flowers=[len(player.huapai_list) for player in players],
-            discards=[[*player.discard_origin_tiles, *player.discard_tiles] for player in players],
+            discards=[[*tiles, *player.discard_tiles] for tiles, player in zip(claimed, players, strict=True)],
             melds=[_melds(player) for player in players],
             wall=info.tile_count,
             actor=(info.current_player_index - info.dealer_index) % SEATS,
             phase="opening",
             slot=players[seat].has_draw_slot,
+            originals=tuple(
+                p.player_index if p.original_player_index is None else p.original_player_index for p in players
+            ),
         )
         picture._find_phase(players[picture.actor])
         return picture
@@ -210,6 +219,8 @@ def _melds(player: wire.PlayerInfo) -> list[Meld]:
         if kind is None or not digits.isdecimal():
             raise Mismatch(f"{name!r} is no meld")
         tile = int(digits)
+        if tile:
+            wire.word(tile)
         mask = player.combination_mask[place] if place < len(player.combination_mask) else ()
         claimed = 0
         if kind != "angang":
@@ -217,6 +228,24 @@ def _melds(player: wire.PlayerInfo) -> list[Meld]:
             claimed = sideways[0] if kind == "chi" and sideways and abs(sideways[0] - tile) <= 1 else tile
         melds.append(Meld(kind, tile, claimed))  # type: ignore[arg-type]
     return melds
+
+
+def _claimed_discards(players: Sequence[wire.PlayerInfo]) -> list[list[int]]:
+    """Discards of this hand that others claimed, by the seat that discarded them.
+
+    The melds show them: the claimed tile lies sideways, on the side of the seat that it came from.
+    """
+    claimed: list[list[int]] = [[] for _ in players]
+    for seat, player in enumerate(players):
+        for name, mask in zip(player.combination_tiles, player.combination_mask, strict=False):
+            held = [pair for pair in zip(mask[::2], mask[1::2], strict=False) if pair[0] != ADDED]
+            place = next((i for i, (how, _) in enumerate(held) if how == SIDEWAYS), None)
+            if place is None:
+                continue
+            left, right = place == 0, place == len(held) - 1
+            source = 3 if left or name.startswith("s") else 1 if right else 2
+            claimed[(seat + source) % SEATS].append(held[place][1])
+    return claimed
 
 
 def _meld_json(meld: Meld) -> Json:

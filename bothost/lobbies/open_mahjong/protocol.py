@@ -126,13 +126,13 @@ class PlayerInfo(Body, frozen=True):
     user_id: User
     player_index: Index
     hand_tiles_count: Annotated[int, Meta(ge=0, le=14)]
+    original_player_index: Index | None = None
+    """The index in the first hand of the match."""
     username: Word = ""
     hand_tiles: Tiles | None = None
     """The own ones, in the order in which they came."""
     discard_tiles: Tiles = ()
-    """Without those that were claimed."""
-    discard_origin_tiles: Tiles = ()
-    """Those that were claimed."""
+    """Without the claimed ones. ``discard_origin_tiles`` has those, but of earlier hands of the match too."""
     combination_tiles: Annotated[tuple[Annotated[str, Meta(max_length=4)], ...], Meta(max_length=4)] = ()
     """``s23`` a chow by its middle, ``k17`` a pung, ``g22`` a melded, ``G22`` a concealed, ``G0`` a hidden kong."""
     combination_mask: Annotated[tuple[Annotated[tuple[int, ...], Meta(max_length=16)], ...], Meta(max_length=8)] = ()
@@ -220,7 +220,7 @@ class Result(Body, frozen=True):
     hepai_player_hand: Tiles | None = None
     hu_fan: Words | None = None
     score_changes: dict[str, int] | None = None
-    """By index."""
+    """By ``original_player_index``."""
     next_status: Word = ""
 
 
@@ -235,6 +235,7 @@ class FinalData(Body, frozen=True):
 
 class GameEndInfo(Body, frozen=True):
     player_final_data: dict[str, FinalData] = {}
+    """By index in the last hand."""
 
 
 class GameEnd(Body, frozen=True):

@@ -18,8 +18,10 @@ from bothost.lobbies.open_mahjong.hand import Hand
 HELLO, SETTLE = "hello", "settle"
 """Timers: the lobby must answer; it would have offered the way back by now."""
 BEGIN, WAIT, LOOK, ECHO, NEXT = "begin", "wait", "look", "echo", "next"
-"""Timers: we say ready, or start; no game began; alone in our room, we look for a fuller one; our move must be seen; we
-say ready for the next hand."""
+"""Timers of a table: say ready or start; no game began; look for a fuller room; our move must be seen; say ready for
+the next hand."""
+RESYNC = "resync"
+"""Timer: reconnect for a fresh snapshot."""
 
 GAME = "mahjong"
 
@@ -80,6 +82,8 @@ class Table(msgspec.Struct):
     blind: bool = False
     """Whether we lost track of the hand: nothing is said about it until the next snapshot."""
     mismatches: int = 0
+    dropped: frozenset[int] = frozenset()
+    """Users that were offline once in this match: the lobby took them out of the room for good."""
     returned: bool = False
     """Whether we have just come back: part of the clock is gone."""
     ask: Ask | None = None
@@ -216,7 +220,7 @@ class OpenMahjongSession(LobbyAdapter):
     def _end(self, *events: m.Output) -> list[m.Output]:
         """The connection is over; a game may live on."""
         self._stage = "closed"
-        out: list[m.Output] = [m.CancelTimer(name) for name in (HELLO, SETTLE, BEGIN, WAIT, LOOK, ECHO, NEXT)]
+        out: list[m.Output] = [m.CancelTimer(name) for name in (HELLO, SETTLE, BEGIN, WAIT, LOOK, ECHO, NEXT, RESYNC)]
         return [*out, *self._session_lost(), *events]
 
     def _reconnect(self, reason: str) -> list[m.Output]:

@@ -288,7 +288,9 @@ class Match:
         seat.slot = False
         place = seat.combos.index(f"k{tile}")
         seat.combos[place] = f"g{tile}"
-        seat.masks[place] = [*seat.masks[place], 3, tile]
+        mask = seat.masks[place]
+        at = mask.index(1)
+        seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
         self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
         self.cut = tile
         claims = self.position.claims(tile, robbing=True)
@@ -348,7 +350,8 @@ class Match:
         else:
             pair = [tile] * (3 if action == "gang" else 2)
             target = f"{'g' if action == 'gang' else 'k'}{tile}"
-            mask = [x for i in range(len(pair) + 1) for x in (int(i == side - 1), tile)]
+            sideways = len(pair) if side == 3 else side - 1
+            mask = [x for i in range(len(pair) + 1) for x in (int(i == sideways), tile)]
         for held in pair:
             seat.tiles.remove(held)
         seat.combos.append(target)
@@ -382,7 +385,8 @@ class Match:
             seat.score += change
         last = self.round >= 4 * self.room["game_round"]
         self.tick += 1
-        told |= {"action_tick": self.tick, "score_changes": {str(i): change for i, change in enumerate(changes)}}
+        by_original = {str(seat.original): change for seat, change in zip(self.seats, changes, strict=True)}
+        told |= {"action_tick": self.tick, "score_changes": by_original}
         told["next_status"] = "match_end" if last else "round_end_by_ready"
         self.to_all("gamestate/guobiao/show_result", "show_result_info", told)
         self.asked, self.status = {}, "over"

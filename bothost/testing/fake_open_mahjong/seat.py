@@ -29,6 +29,8 @@ class Seat:
         self.score = 0
         self.offline = False
         self.original = 0
+        self.claimed: list[int] = []
+        """Discards of ours that others claimed. The lobby does not clear it between the hands of a match."""
         self.clear()
 
     @property
@@ -38,7 +40,6 @@ class Seat:
     def clear(self) -> None:
         self.tiles: list[int] = []
         self.discards: list[int] = []
-        self.claimed: list[int] = []
         self.combos: list[str] = []
         self.masks: list[list[int]] = []
         self.flowers: list[int] = []

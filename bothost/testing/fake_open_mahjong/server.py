@@ -54,7 +54,8 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """What goes wrong. All off by default; the habits of the lobby itself are always on."""
 
     drop_every: int = 0
-    """Every so many moves, the connection of the mover breaks: the move counts, what follows is lost to it."""
+    """Every so many moves, the connection of the mover breaks. The move counts; what follows is lost to it. The last
+    player in the room is spared: the lobby would delete the game."""
     ignore: float = 0.0
     """Chance that a fitting discard is met by silence all the same."""
     repeat: float = 0.0
@@ -179,14 +180,23 @@ class FakeOpenMahjong:
             self._gone(line.user)
 
     def _gone(self, user: int) -> None:
-        """Rooms forget who disconnects; a game keeps the seat while people are left."""
+        """A room removes a player who disconnects, for good. A game keeps the seat while people are left."""
         for room in list(self.rooms.values()):
             if user in room["player_list"]:
                 self._leave(room, user)
         match = self.playing.get(user)
         if match is not None and not match.gone(user):
-            self.deleted += 1
-            self._forget(match)
+            self._delete(match)
+
+    def _delete(self, match: Match) -> None:
+        match.stop()
+        self.deleted += 1
+        self._forget(match)
+
+    def last_in_room(self, user: int) -> bool:
+        """Whether all other people of this player's room have disconnected once: the next loss deletes the game."""
+        room = next((room for room in self.rooms.values() if user in room["player_list"]), None)
+        return room is not None and sum(u >= wire.ROBOTS_BELOW for u in room["player_list"]) == 1
 
     def break_line(self, user: int) -> None:
         """Break a player's connection without a close frame."""
@@ -368,6 +378,9 @@ class FakeOpenMahjong:
         people = [u for u in room["player_list"] if u >= wire.ROBOTS_BELOW]
         if not people:
             self.rooms.pop(room["room_id"], None)
+            match = next((m for m in self.playing.values() if m.room["room_id"] == room["room_id"]), None)
+            if match is not None:
+                self._delete(match)  # although all may be online
             return
         if user == room["host_user_id"]:
             room["host_user_id"] = people[0]
@@ -407,7 +420,7 @@ class FakeOpenMahjong:
 
     def moved(self, user: int) -> None:
         self._moves += 1
-        if self.traps.drop_every and self._moves % self.traps.drop_every == 0:
+        if self.traps.drop_every and self._moves % self.traps.drop_every == 0 and not self.last_in_room(user):
             self.struck.append("drop")
             self.break_line(user)
 

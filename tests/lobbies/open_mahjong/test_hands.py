@@ -83,8 +83,8 @@ def test_trap_several_are_asked_at_once_and_a_higher_claim_goes_first():
     assert said(bench.act("chi:B3"))[0]["action"] == "chi_left"
     target = {"combination_target": "k24", "combination_mask": [0, 24, 1, 24, 0, 24]}
     out = bench.do(["peng"], 2, 4, cut_from_player=0, cut_tile=24, **target)
-    assert told(out, m.MoveAcknowledged), "our claim was heard; it went second"
-    assert told(out, m.Delta)[0].events == ("answer 1 chi:B3", "peng 2 B4")
+    assert told(out, m.RequestWithdrawn) and not told(out, m.MoveAcknowledged), "the lobby drops what was overtaken"
+    assert told(out, m.Delta)[0].events == ("peng 2 B4",)
 
 
 def test_a_claim_that_comes_too_late_is_not_ours():
@@ -191,6 +191,66 @@ def test_a_win_then_ready_for_the_next_hand(next_status):
         "action_tick": 4,
     }
     assert "next" not in bench.timers, "said once"
+
+
+def test_trap_claimed_discards_of_earlier_hands_are_told_again():
+    """The lobby does not clear ``discard_origin_tiles`` between the hands of a match."""
+    stale = {"discard_origin_tiles": [11, 12, 13, 11]}
+    bench = Bench().play(seat=2, current_round=2, p0=stale)
+    out = bench.ask_hand(0, [], 1, opening_buhua_complete=True)
+    bench.do(["cut"], 0, 2, cut_tile=41, cut_class=False)
+    out = bench.ask_claims(2, ["peng", "pass"], 41, 3)
+    assert told(out, m.ActionRequest) and not told(bench.out, m.Notice)
+    bench.lose()
+    info = game_info(
+        2,
+        HAND,
+        tick=3,
+        current_round=2,
+        current_player_index=0,
+        p0=stale | {"hand_tiles_count": 13, "discard_tiles": [41]},
+    )
+    bench.come_back(info)
+    assert bench.view.to_json()["discards"] == [["F1"], [], [], []]
+
+
+def test_claimed_discards_are_read_from_the_melds():
+    """Seat 1 took a chow and seat 3 a pung from seat 0; seat 0 took a kong from seat 1 and added to a pung from 2."""
+    melds = {
+        "p1": {"combination_tiles": ["s12"], "combination_mask": [[1, 11, 0, 12, 0, 13]], "hand_tiles_count": 11},
+        "p3": {"combination_tiles": ["k29"], "combination_mask": [[0, 29, 0, 29, 1, 29]], "hand_tiles_count": 10},
+        "p0": {
+            "combination_tiles": ["g37", "g44"],
+            "combination_mask": [[0, 37, 0, 37, 0, 37, 1, 37], [0, 44, 3, 44, 1, 44, 0, 44]],
+            "hand_tiles_count": 7,
+        },
+    }
+    own = [*HAND[:10], 14]
+    info = game_info(1, own, tick=40, current_player_index=1, tile_count=60, **melds)
+    info["players_info"][1]["has_draw_slot"] = True
+    bench = Bench().turn()
+    bench.lose()
+    bench.come_back(info)
+    assert bench.view.to_json()["discards"] == [["W1", "B9"], ["T7"], ["F4"], []]
+
+
+def test_scores_are_told_by_the_index_of_the_first_hand():
+    """Seats rotate; in the second hand, index 0 is who sat at 1 first."""
+    originals = {f"p{index}": {"original_player_index": (index + 1) % 4} for index in range(4)}
+    bench = Bench().play(current_round=2, **originals)
+    changes = {"0": -8, "1": -20, "2": 36, "3": -8}
+    result = {"hu_class": "hu_self", "hepai_player_index": 1, "hu_fan": [], "action_tick": 9, "score_changes": changes}
+    out = bench.hear("gamestate/guobiao/show_result", show_result_info=result)
+    assert told(out, m.HandEnded)[0].scores == (-20.0, 36.0, -8.0, -8.0)
+
+
+def test_trap_a_win_that_another_win_overtook_is_not_acknowledged():
+    bench = Bench().opened(hand=WINNING, tile=15)
+    bench.ask_claims(1, ["hu_second", "pass"], 15, 3)
+    bench.act("hu")
+    result = {"hu_class": "hu_first", "hepai_player_index": 2, "hu_fan": [], "action_tick": 4}
+    out = bench.hear("gamestate/guobiao/show_result", show_result_info=result)
+    assert told(out, m.RequestWithdrawn) and not told(out, m.MoveAcknowledged)
 
 
 def test_a_false_win_of_another_does_not_end_the_hand():

@@ -121,7 +121,7 @@ def test_trap_a_game_that_is_not_offered_again_is_aborted_not_lost():
 
 def contradict(bench):
     """We are said to have discarded what we do not hold."""
-    return bench.do(["cut"], 1, 5, cut_tile=29, cut_class=False)
+    return bench.do(["cut"], 1, 5, cut_tile=29, cut_class=False) + bench.fire("resync")
 
 
 def test_a_contradiction_is_met_by_asking_for_the_position():
@@ -146,6 +146,22 @@ def test_trap_all_people_offline_deletes_the_game_so_the_connection_is_kept(othe
     assert not told(out, m.Disconnected) and not told(out, m.CloseSocket)
     bench.hear("gamestate/guobiao/game_start", game_info=game_info(2, HAND, users=None, current_round=2))
     assert told(bench.out, m.HandStarted)[-1].seat == 2, "the next hand is told whole"
+
+
+def test_trap_the_last_one_in_the_room_must_not_disconnect():
+    """Whoever disconnects leaves the room for good. When the room is empty the game is deleted, although all play."""
+    bench = Bench().turn()
+    for offline in (0, 2, 3, None):
+        tags = {str(i): ["offline"] if i == offline else [] for i in range(4)}
+        bench.hear("refresh_player_tag_list", refresh_player_tag_list_info={"player_to_tag_list": tags})
+    assert not told(contradict(bench), m.Disconnected)
+
+
+def test_players_of_a_table_reconnect_one_after_the_other():
+    """All four may see the same contradiction. The lobby deletes a game when all are offline."""
+    bench = Bench().turn()
+    bench.do(["cut"], 1, 5, cut_tile=29, cut_class=False)
+    assert bench.timers["resync"] > 0, "the player at index 0 goes first"
 
 
 def test_who_is_offline_is_told_with_every_position():
