@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constra
 # What pip would install, several times as fast. What this cannot get, where only pip was told of an index, pip gets after it.
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt
 EXTRAS := torch ray postgres dev
-NATIVE := $(shell find bothost/rules/cpp -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
+NATIVE := $(shell find bothost/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1

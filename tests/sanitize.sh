@@ -12,15 +12,15 @@ python=${PYTHON:-.venv/bin/python}
 export PATH="$PWD/.venv/bin:$PATH"  # cmake, where the machine has none
 build=build/sanitize
 
-cmake -S bothost/rules/cpp -B "$build/native" -DCMAKE_BUILD_TYPE=Release -DBOTHOST_SANITIZE=ON \
+cmake -S bothost/native -B "$build/native" -DCMAKE_BUILD_TYPE=Release -DBOTHOST_SANITIZE=ON \
   -DPython_EXECUTABLE="$("$python" -c 'import sys; print(sys.executable)')" \
   -DCMAKE_PREFIX_PATH="$("$python" -m nanobind --cmake_dir)"
 cmake --build "$build/native" --parallel "${JOBS:-2}"
 
 # A copy of the package whose native module is the sanitized one.
 rm -rf "$build/site" && mkdir -p "$build/site"
-tar --exclude='*.so' --exclude='cpp' -cf - bothost migrations | tar -xf - -C "$build/site"
-cp "$build"/native/_native*.so "$build/site/bothost/rules/"
+tar --exclude='*.so' --exclude='*.cpp' -cf - bothost migrations | tar -xf - -C "$build/site"
+cp "$build"/native/_native*.so "$build/site/bothost/native/"
 
 # The runtimes must be there before the interpreter starts; libstdc++ too, or exceptions cannot be intercepted.
 # -S: an editable install hooks the import of bothost, and its own module would be tested instead of the sanitized one.
@@ -31,7 +31,7 @@ sanitized() {
     ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
     BOTHOST_SANITIZED=1 PYTHONSAFEPATH=1 PYTHONPATH="$PWD/$build/site:$packages" "$python" -S "$@"
 }
-sanitized -c 'import sys; from bothost.rules import _native; sys.exit(sys.argv[1] not in _native.__file__)' "$build/site"
+sanitized -c 'import sys; from bothost.native import _native; sys.exit(sys.argv[1] not in _native.__file__)' "$build/site"
 # Distributions need many samples, and show nothing of memory that the other tests do not.
 [ $# -gt 0 ] || set -- -m 'not long' -k 'not uniform' tests/rules tests/export/test_columns.py tests/store/test_sqlite_insert.py \
   tests/store/test_postgres_rows.py

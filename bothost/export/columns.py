@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.store.sqlite_library import sqlite_functions
 from bothost.store.store import Store
 

@@ -20,8 +20,8 @@ from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
 from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
+from bothost.native import _native
 from bothost.plugins import Plugins
-from bothost.rules import _native
 from bothost.store import DecisionLog, Store
 from bothost.store.leases import Leases
 from bothost.store.registry import Registry

@@ -22,7 +22,7 @@ from websockets.http11 import Response
 from websockets.protocol import CONNECTING, OPEN
 from websockets.uri import parse_uri
 
-from bothost.rules._native import websocket_frame, websocket_texts
+from bothost.native import _native
 
 try:
     from websockets.speedups import apply_mask
@@ -142,7 +142,7 @@ class WebSocket(asyncio.Protocol):
             data, self._partial = self._partial + data, b""
         at = 0
         if not self._parts:
-            texts, at = websocket_texts(data, self._max_bytes)
+            texts, at = _native.websocket_texts(data, self._max_bytes)
             for text in texts:
                 if not self._closed:
                     self._on_message(text)
@@ -154,7 +154,7 @@ class WebSocket(asyncio.Protocol):
         nothing: what it has to say then leaves."""
         size = len(data)
         while self._is_open and at < size:
-            whole = websocket_frame(data, at, self._max_bytes)
+            whole = _native.websocket_frame(data, at, self._max_bytes)
             if whole is None:
                 self._protocol_reads(data[at:])  # it knows what is wrong with it
                 return

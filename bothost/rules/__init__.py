@@ -1,7 +1,7 @@
 """Games: rules, views, encoders and batch environments.
 
 :func:`game` settles a game's rules and gives a :class:`Game`; :func:`vec_env` plays many hands of it at once. Native
-games come from the core in ``cpp/``; :func:`register_game` adds games written in plain Python, which then are found by
+games come from the core in ``bothost/native``; :func:`register_game` adds games written in plain Python, found by
 name like any other.
 """
 
@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.errors import UsageError
-from bothost.rules import _native
-from bothost.rules._native import Oracle, Search, othello_perft
-from bothost.rules._native import View as NativeView
+from bothost.native import _native
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
 
 __all__ = [
@@ -43,6 +41,11 @@ __all__ = [
     "search",
     "vec_env",
 ]
+
+NativeView = _native.View
+Oracle = _native.Oracle
+Search = _native.Search
+othello_perft = _native.othello_perft
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.rules.game import State, View
 
 RANKS = "3456789TJQKA2BR"
@@ -161,8 +161,8 @@ def log_likelihood(view: View, deal: State, *, trust: float = 0.6) -> float:
     """How well ``deal``, a sample of the view, explains all that the other seats did: a log likelihood.
 
     Each of them may be one of a few types of players, and a play counts as the power ``trust`` of its probability: see
-    ``cpp/doudizhu/belief.h``. 0 where the view does not know the history, minus infinity of hands that could not have
-    played so. Raises ValueError where ``trust`` is not within (0, 1].
+    ``native/games/doudizhu/belief.h``. 0 where the view does not know the history, minus infinity of hands that could
+    not have played so. Raises ValueError where ``trust`` is not within (0, 1].
     """
     if not isinstance(deal, _native.State):
         raise TypeError("the deal is not one of Dou Dizhu")
@@ -176,7 +176,7 @@ def rhcp_choice(view: View) -> tuple[int, str]:
 
 @cache
 def habits() -> tuple[str, ...]:
-    """Names of the habits that make a :class:`Style`; ``cpp/doudizhu/style.h`` says what each does."""
+    """Names of the habits that make a :class:`Style`; ``native/games/doudizhu/style.h`` says what each does."""
     return tuple(_native.doudizhu_habits())
 
 

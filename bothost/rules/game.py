@@ -1,7 +1,7 @@
 """What a game looks like from Python.
 
-Native games (``bothost/rules/cpp``) and games that a plugin writes in plain Python satisfy the same protocols; the
-contract itself, with its law, stands in ``cpp/core/game.h``. All integers are Python ints, all seats 0-based.
+Native games (``bothost/native``) and games that a plugin writes in plain Python satisfy the same protocols; the
+contract itself, with its law, stands in ``native/games/core/game.h``. All integers are Python ints, all seats 0-based.
 
 An *event* is one line of text, ``kind seat args…``, in the game's notation: ``play 0 333K``. An *action* is an index
 into the game's fixed action space; its *notation* is one printable word without spaces.

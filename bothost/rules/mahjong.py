@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.rules.game import View
 
 CountArray = npt.NDArray[np.uint8]

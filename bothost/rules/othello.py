@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import _native
-from bothost.rules._native import othello_perft as perft
+from bothost.native import _native
 from bothost.rules.game import View
+
+perft = _native.othello_perft
 
 __all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "Found", "afterstates", "choose", "judge", "perft"]
 
@@ -23,7 +24,7 @@ WEIGHTS = {
     "edges": 0,
     "greed": 0,
 }
-"""What the native player judges positions by, in hundredths of a disc; ``cpp/othello/search.h`` says what each does."""
+"""What the native player judges positions by, in hundredths of a disc: see ``native/games/othello/search.h``."""
 
 
 NUM_AFTERSTATE_FEATURES = 217

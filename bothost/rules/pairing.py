@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.rules.game import FloatArray, View
 
 __all__ = ["rule_choice", "rule_returns"]

@@ -19,7 +19,7 @@ from psycopg import sql
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.store import partitions, schema
 from bothost.store.engine import full_url, shown
 from bothost.store.models import COLUMNS, Key, metadata

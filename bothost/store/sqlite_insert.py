@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.store.engine import bind_as_they_are
 from bothost.store.sinks import Chunk
 from bothost.store.sqlite_library import sqlite_functions

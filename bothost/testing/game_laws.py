@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost.rules import Game, Oracle, State, View, _native
+from bothost.native import _native
+from bothost.rules import Game, Oracle, State, View
 
 LONGEST_HAND = 20_000
 """Actions after which a hand of random play counts as endless."""

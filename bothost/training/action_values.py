@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bothost.rules._native import ActionValues
+from bothost.native import _native
 
 Float = npt.NDArray[np.float32]
 Offsets = npt.NDArray[np.int64]
@@ -79,7 +79,7 @@ class NativeActionValues:
         """``kernels`` names an instruction set; "": the fastest. Raises ValueError for widths no multiples of 16."""
         self.net = net
         trunk, head = net.widths
-        self._native = ActionValues([net.inputs, *trunk], [net.features, *head], kernels)
+        self._native = _native.ActionValues([net.inputs, *trunk], [net.features, *head], kernels)
         self._anchor = torch.zeros((), requires_grad=True)
         self._forwards = 0
         self.load()

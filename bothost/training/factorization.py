@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import _native
+from bothost.native import _native
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]

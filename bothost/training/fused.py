@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from bothost.rules._native import Mlp, network_kernels
+from bothost.native import _native
 
 Float = npt.NDArray[np.float32]
 
@@ -37,7 +37,7 @@ class FusedNetwork:
     def __init__(self, layers: Sequence[nn.Linear], *, bf16: bool = False, kernels: str = "") -> None:
         self._layers = layers
         self.bf16 = bf16
-        self._native = Mlp(widths(layers), bf16, kernels)
+        self._native = _native.Mlp(widths(layers), bf16, kernels)
         self.load()
 
     @property
@@ -101,7 +101,7 @@ def fused(model: object, *, bf16: bool = False) -> FusedNetwork | None:
     if not isinstance(model, Layered):
         return None
     layers = list(model.linear_layers())
-    if not _computable(layers) or (bf16 and "avx512_bf16" not in network_kernels()):
+    if not _computable(layers) or (bf16 and "avx512_bf16" not in _native.network_kernels()):
         return None
     return FusedNetwork(layers, bf16=bf16)
 

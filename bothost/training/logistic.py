@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.training.factorization import FloatArray, IntArray, OffsetArray, Samples, SparseRows
 
 

@@ -2,7 +2,8 @@
 
 It partitions its hand into few strong plays, leads the weakest of them, answers where that costs the partition little,
 keeps bombs for when they decide, leaves tricks to its fellow peasant and blocks a landlord about to go out; it bids by
-how often hands like its own won in self-play. The thinking is native (``cpp/doudizhu/policy.h``): microseconds.
+how often hands like its own won in self-play. The thinking is native (``native/games/doudizhu/policy.h``)
+and takes microseconds.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 the chance that those come and by what it pays, keeps what is worth most, claims where the hand gains by it, and sets
 against that what each discard may cost. ``simple-mahjong`` measures its hand against the families of hands that score
 by themselves or nearly so, and does not defend. Both take every win. The thinking is native
-(``cpp/mahjong/policy.h``).
+(``native/games/mahjong/policy.h``).
 """
 
 from __future__ import annotations

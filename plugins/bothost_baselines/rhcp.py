@@ -3,7 +3,7 @@
 Recursive Hand Cards Partition: a hand is worth the best sum, over its partitions into plays, of what the plays are
 worth less seven for every turn that they take, and a move is worth what the hand that it leaves is worth. It leads what
 rids it of its lowest card, answers where that leaves a better hand than passing, leaves its partner's plays alone, and
-keeps bombs for when they decide. It counts no cards. The thinking is native (``cpp/doudizhu/rhcp.h``).
+keeps bombs for when they decide. It counts no cards. The thinking is native (``native/games/doudizhu/rhcp.h``).
 
 Source of the idea: You, Li, Guo, Wang, Lu, "Combinational Q-Learning for Dou Di Zhu" (2019), where RHCP is the
 opponent; the play is written anew from it.

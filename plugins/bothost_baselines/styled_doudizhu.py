@@ -1,7 +1,7 @@
 """Players of Dou Dizhu with a style: the rule player's judgement, bent by habits that a person might have.
 
 They differ measurably and play fast: somebody to imitate, where no people's games are at hand, and opponents that are
-not all alike. Habits are native (``cpp/doudizhu/style.h``).
+not all alike. Habits are native (``native/games/doudizhu/style.h``).
 """
 
 from __future__ import annotations

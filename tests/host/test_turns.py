@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bothost.rules import _native
+from bothost.native import _native
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone counts turns for each thread")
 

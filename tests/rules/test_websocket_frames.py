@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from bothost.rules._native import websocket_frame, websocket_texts
+from bothost.native._native import websocket_frame, websocket_texts
 
 MOST = 1 << 17
 texts = st.one_of(st.text(max_size=40), st.sampled_from(["x" * 125, "ü" * 63, "y" * 65_535, "z" * 65_536]))

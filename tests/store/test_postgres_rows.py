@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import Format
 
-from bothost.rules._native import pack_rows
+from bothost.native._native import pack_rows
 from bothost.store.decision_log import chunks_of
 from bothost.store.models import COLUMNS
 from bothost.store.postgres import types_of

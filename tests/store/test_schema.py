@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 
 from bothost.config import StoreSettings
 from bothost.errors import ConfigError, SchemaOutdated, StoreUnavailable
-from bothost.rules import _native
+from bothost.native import _native
 from bothost.store import DecisionLog, schema
 from bothost.store.engine import make_engine, parse_url
 from bothost.store.models import COLUMNS, TABLE_OF, metadata

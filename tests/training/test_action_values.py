@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from bothost.rules._native import ActionValues, network_kernels
+from bothost.native._native import ActionValues, network_kernels
 from bothost.training.action_values import ActionValueNet, NativeActionValues
 
 EXACT = [name for name in network_kernels() if not name.endswith("bf16")]

@@ -8,7 +8,7 @@ import torch
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from bothost.rules._native import Mlp, network_kernels
+from bothost.native._native import Mlp, network_kernels
 from bothost.training import ppo
 from bothost.training.fused import FusedNetwork, fused
 from bothost.training.ppo import Batch, PpoOptions

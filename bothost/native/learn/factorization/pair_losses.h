@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "fm/machine.h"
+#include "learn/factorization/machine.h"
 
 namespace bothost::fm {
 

@@ -1,11 +1,11 @@
-#include "fm/pair_losses.h"
+#include "learn/factorization/pair_losses.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
 
-#include "fm/pair_terms.h"
+#include "learn/factorization/pair_terms.h"
 
 namespace bothost::fm {
 namespace {

@@ -1,4 +1,4 @@
-#include "network/kernels.h"
+#include "learn/networks/kernels.h"
 
 namespace bothost::network {
 namespace {
@@ -10,7 +10,7 @@ constexpr int kLanes = 4;
 #endif
 constexpr int kTileVecs = 2, kGatherVecs = 8;
 #define BOTHOST_BFLOAT16 0
-#include "network/kernels_impl.h"
+#include "learn/networks/kernels_impl.h"
 
 int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
   int found = 0;

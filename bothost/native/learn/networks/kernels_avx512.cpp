@@ -1,4 +1,4 @@
-#include "network/kernels.h"
+#include "learn/networks/kernels.h"
 
 #ifdef BOTHOST_COMPILES_AVX512
 #include <immintrin.h>
@@ -7,7 +7,7 @@ namespace bothost::network {
 namespace {
 
 #define BOTHOST_BFLOAT16 0
-#include "network/kernels_avx512.h"
+#include "learn/networks/kernels_avx512.h"
 
 bool supported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

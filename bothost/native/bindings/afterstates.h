@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/convert.h"
-#include "fm/samples.h"
+#include "learn/factorization/samples.h"
 
 namespace bothost::python {
 

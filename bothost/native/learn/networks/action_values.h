@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "network/kernels.h"
+#include "learn/networks/kernels.h"
 
 namespace bothost::network {
 

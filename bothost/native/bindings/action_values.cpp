@@ -1,5 +1,5 @@
 // The native network of values Q(s, a), as class ActionValues.
-#include "network/action_values.h"
+#include "learn/networks/action_values.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

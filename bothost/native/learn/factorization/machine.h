@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "fm/samples.h"
+#include "learn/factorization/samples.h"
 
 namespace bothost::fm {
 

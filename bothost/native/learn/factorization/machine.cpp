@@ -1,11 +1,11 @@
-#include "fm/machine.h"
+#include "learn/factorization/machine.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/rng.h"
 #include "core/types.h"
-#include "fm/softmax.h"
+#include "learn/factorization/softmax.h"
 
 namespace bothost::fm {
 namespace {

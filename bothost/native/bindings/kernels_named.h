@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "network/kernels.h"
+#include "learn/networks/kernels.h"
 
 namespace bothost::python {
 

@@ -216,7 +216,7 @@ class Search:
     @property
     def trust(self) -> float:
         """Power of its probability by which an action of the others counted in those weights, within (0, 1]; 0 where
-        none were weighed. The more deals, the larger: see ``cpp/search/resampling.h``."""
+        none were weighed. The more deals, the larger: see ``native/search/resampling.h``."""
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
         """View block of every waiting leaf, shape (leaves, *shape)."""

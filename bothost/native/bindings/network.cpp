@@ -11,7 +11,7 @@
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
 #include "bindings/kernels_named.h"
-#include "network/mlp.h"
+#include "learn/networks/mlp.h"
 
 namespace bothost::python {
 

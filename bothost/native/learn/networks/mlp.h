@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "network/kernels.h"
+#include "learn/networks/kernels.h"
 
 namespace bothost::network {
 

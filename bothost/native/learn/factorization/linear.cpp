@@ -1,9 +1,9 @@
-#include "fm/linear.h"
+#include "learn/factorization/linear.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "fm/softmax.h"
+#include "learn/factorization/softmax.h"
 
 namespace bothost::fm {
 namespace {

@@ -1,11 +1,11 @@
-#include "network/mlp.h"
+#include "learn/networks/mlp.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "core/types.h"
-#include "network/layout.h"
+#include "learn/networks/layout.h"
 
 namespace bothost::network {
 Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)

@@ -1,10 +1,10 @@
-#include "network/action_values.h"
+#include "learn/networks/action_values.h"
 
 #include <algorithm>
 #include <string>
 
 #include "core/types.h"
-#include "network/layout.h"
+#include "learn/networks/layout.h"
 
 namespace bothost::network {
 namespace {

@@ -1,4 +1,4 @@
-#include "fm/samples.h"
+#include "learn/factorization/samples.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "fm/pair_terms.h"
+#include "learn/factorization/pair_terms.h"
 
 #include <array>
 #include <bit>

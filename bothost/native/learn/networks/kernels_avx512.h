@@ -1,7 +1,7 @@
 // Included by the translation units of AVX-512, within a namespace without a name; see kernels_impl.h.
 
 constexpr int kLanes = 16, kTileVecs = 4, kGatherVecs = 16;
-#include "network/kernels_impl.h"
+#include "learn/networks/kernels_impl.h"
 
 int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
   int found = 0;

@@ -9,7 +9,7 @@
 #pragma once
 #include <span>
 
-#include "fm/samples.h"
+#include "learn/factorization/samples.h"
 
 namespace bothost::fm {
 

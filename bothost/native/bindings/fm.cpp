@@ -6,9 +6,9 @@
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
 #include "core/types.h"
-#include "fm/linear.h"
-#include "fm/machine.h"
-#include "fm/pair_losses.h"
+#include "learn/factorization/linear.h"
+#include "learn/factorization/machine.h"
+#include "learn/factorization/pair_losses.h"
 
 namespace bothost::python {
 namespace {
