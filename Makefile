@@ -16,7 +16,7 @@ CPP := $(filter %.h %.cpp,$(NATIVE))
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help install run test lint format test-long sanitize clean
+.PHONY: help install run test lint format docs test-long sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -56,6 +56,11 @@ format: install  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
+
+docs: install  ## the documentation as a site in build/site
+	$(PIP_INSTALL) zensical mkdocstrings-python
+	$(BIN)/python docs/generate.py
+	$(BIN)/zensical build --strict
 
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0

@@ -1,9 +1,9 @@
-"""What is there is written down: every hook, every command, every public module, every option of config.toml."""
+"""The documentation is complete and true: hooks, commands, options, settings, links, figures, generated pages."""
 
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 import shlex
@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import typer
 
 import bothost
 from bothost import cli, config, hookspecs
@@ -29,6 +28,19 @@ MODULES = [
     for path in sorted((ROOT / folder).rglob("*.py"))
     if "__pycache__" not in path.parts
 ]
+
+
+def script(path: str) -> Any:
+    """A script of the repository as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = script("docs/generate.py")
+commands = generate.commands
 
 
 @pytest.mark.parametrize("name", hookspecs.specs())
@@ -63,32 +75,15 @@ def test_the_public_api_is_documented(name: str) -> None:
             assert inspect.getdoc(value), f"{name}.{member} has no docstring"
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """(words, command) of everything that the command line offers."""
-    for noun, (module_name, _) in cli.NOUNS.items():
-        module = importlib.import_module(module_name)
-        if not hasattr(module, "app"):
-            yield noun, module.command
-            continue
-        group = typer.main.get_group(module.app)
-        for verb in group.commands:
-            yield f"{noun} {verb}", group.commands[verb]
-
-
 def test_every_noun_and_verb_has_a_line_of_help() -> None:
     for noun, (_, line) in cli.NOUNS.items():
         assert line.endswith(".") and line[0].isupper(), noun
     for words, command in commands():
-        text = command.help if hasattr(command, "help") else command.__doc__
-        assert text and text.strip(), f"bothost {words} has no help"
+        assert command.help and command.help.strip(), f"bothost {words} has no help"
 
 
 def test_every_option_has_help() -> None:
     for words, command in commands():
-        if not hasattr(command, "params"):
-            app = typer.Typer()
-            app.command()(command)
-            command = typer.main.get_command(app)
         for parameter in command.params:
             undocumented = not getattr(parameter, "help", "x") and parameter.name not in ("help",)
             assert not undocumented, f"bothost {words}: {parameter.name} has no help"
@@ -138,11 +133,28 @@ def test_the_example_configuration_shows_every_table() -> None:
     assert {field.encode_name for field in info.fields} == set(shown)
 
 
-def test_every_hook_is_in_the_guide() -> None:
-    text = (ROOT / "docs" / "guide" / "first-bot.md").read_text()
-    for name, hook in hookspecs.specs().items():
-        arguments = ", ".join(inspect.signature(hook).parameters)
-        assert f"`{name}({arguments})`" in text
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_generated_pages_are_what_the_generator_writes_now(name: str) -> None:
+    written = (ROOT / "docs" / "reference" / name).read_text()
+    assert written == generate.PAGES[name](), "run: python docs/generate.py"
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"^## `?(.*?)`?$", (ROOT / "docs" / "reference" / page).read_text(), flags=re.M)
+
+
+def test_every_hook_and_every_command_has_its_entry() -> None:
+    hooks = [f"{name}({', '.join(inspect.signature(hook).parameters)})" for name, hook in hookspecs.specs().items()]
+    assert headings("hooks.md") == hooks
+    assert headings("cli.md") == [f"bothost {words}" for words, _ in commands()]
+
+
+def test_every_setting_is_explained() -> None:
+    text = (ROOT / "docs" / "reference" / "configuration.md").read_text()
+    assert re.findall(r"^\| `\w+` \|.*\|  \|$", text, flags=re.M) == []
+    for struct in _tables(config.Settings):
+        for field in msgspec.structs.fields(struct):
+            assert f"| `{field.encode_name}` |" in text or f"{field.encode_name}]" in text
 
 
 def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
@@ -154,7 +166,18 @@ def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
     assert 'check_strategy("longest"' in test
 
 
-def test_links_between_documents_lead_somewhere() -> None:
-    for path in DOCS:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text() if path.exists() else ""):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+def anchors(path: Path) -> set[str]:
+    """The ids of a page's headings, as GitHub and the site make them."""
+    found = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", path.read_text(), flags=re.S), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    """Pages of the site link only to pages of the site."""
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", path.read_text()):
+        page = (path.parent / target).resolve() if target else path
+        assert page.exists(), target
+        if path.is_relative_to(ROOT / "docs"):
+            assert page.is_relative_to(ROOT / "docs"), f"{target} is not in the site"
+        assert not anchor or anchor in anchors(page), f"{target}#{anchor}"

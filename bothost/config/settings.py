@@ -1,6 +1,7 @@
 """The shape of config.toml: frozen structs, one per table. Durations say their unit in the name.
 
-Keys of the file are the field names, save that a repeated table is singular there (``[[lobby]]``) and plural here.
+Keys of the file are the field names. A repeated table is singular there (``[[lobby]]``) and plural here. The string
+under a field is its line in docs/reference/configuration.md.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ class HostSettings(Table, frozen=True):
     data_dir: Path = Path("var")
     """Spool, logs and the control socket."""
     plugins_dir: Path | None = Path("plugins.d")
-    """Loose plugins."""
+    """Folder of loose plugins: ``*.py`` files and packages."""
     drain_timeout_s: Seconds = 300.0
     """How long a drain waits for tables to finish."""
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 15.0
-    """After a crash another host takes the accounts over when so much time has passed."""
+    """After a crash, another host takes over the accounts when this time has passed."""
 
 
 class StoreSettings(Table, frozen=True):
@@ -67,9 +68,11 @@ class StoreSettings(Table, frozen=True):
     url: str = "sqlite:///var/bothost.db"
     """SQLAlchemy URL; a relative SQLite path starts at the file's folder."""
     password: Secret | None = None
-    """Password of the database, where the URL names none; default: $BOTHOST_STORE_PASSWORD."""
+    """Password of the database, if the URL has none. Default: ``$BOTHOST_STORE_PASSWORD``."""
     durability: Literal["before_send", "async"] = "before_send"
+    """``before_send`` saves every move before it is sent; ``async`` does not wait."""
     synchronous: Literal["normal", "full"] = "normal"
+    """SQLite: ``normal`` survives SIGKILL, ``full`` also a power cut."""
 
 
 class LimitSettings(Table, frozen=True):
@@ -78,37 +81,43 @@ class LimitSettings(Table, frozen=True):
     tables: Count = 64
     """Live tables at once, over all accounts."""
     frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
-    """A larger inbound frame closes the connection."""
+    """A larger incoming frame closes the connection."""
     quarantine_after: Count = 3
-    """Failures of a strategy within ``quarantine_s`` that keep it from new tables."""
+    """A strategy that fails so often within ``quarantine_s`` gets no new tables for that time."""
     quarantine_s: Seconds = 300.0
+    """See ``quarantine_after``."""
     search_threads: Count = 1
-    """Searches at once."""
+    """Searches that run at once."""
     worker_threads: Count = 2
-    """Threads for strategies that run in ``thread``."""
+    """Threads for strategies whose execution is ``thread``."""
     process_workers: Annotated[int, Meta(ge=1, le=256)] = 1
-    """Processes of each strategy that runs in ``process``."""
+    """Processes of each strategy whose execution is ``process``."""
     process_memory_mb: Annotated[int, Meta(ge=32)] = 2048
-    """Resident memory above which such a process is killed, MiB."""
+    """A process that uses more resident memory than this is killed, MiB."""
 
 
 class LogSettings(Table, frozen=True):
     """``[log]``"""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe level to log."""
     format: Literal["console", "json"] = "console"
+    """What stderr gets. A log file is always JSON."""
     file: Path | None = None
     """Also write to this file, which rotates."""
     rotate_bytes: Annotated[int, Meta(ge=4096)] = 10 * 1024 * 1024
+    """Size at which the file rotates."""
     keep: Annotated[int, Meta(ge=1, le=1000)] = 5
+    """Rotated files to keep."""
 
 
 class MetricsSettings(Table, frozen=True):
     """``[metrics]``: ``/metrics`` for Prometheus and ``/healthz``."""
 
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: Port | None = None
-    """None: not served. 0: any free port, which the log names."""
+    """Port to serve on; without it nothing is served. 0: any free port, which the log names."""
 
 
 class WebSettings(Table, frozen=True):
@@ -119,9 +128,9 @@ class WebSettings(Table, frozen=True):
     host: str = "127.0.0.1"
     """Any address but a loopback one needs ``password``."""
     port: Port = 8770
-    """0: any free port."""
+    """Port to listen on. 0: any free port."""
     password: Secret | None = None
-    """Makes its holder an operator; default: $BOTHOST_WEB_PASSWORD. Without it every visitor is an operator."""
+    """Makes its holder an operator; default: ``$BOTHOST_WEB_PASSWORD``. Without it every visitor is an operator."""
     spectators: bool = False
     """Whether visitors without the password may watch public tables and play."""
     hosts: tuple[str, ...] = ()
@@ -132,40 +141,45 @@ class LobbyServerSettings(Table, frozen=True):
     """``[lobby_server]``: the embedded lobby."""
 
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: Port = 8765
-    """0: any free port."""
+    """Port to listen on. 0: any free port."""
     tokens: Secret | None = None
-    """``name:token,name:token``; default: $BOTHOST_LOBBY_TOKENS."""
+    """``name:token,name:token``. Default: ``$BOTHOST_LOBBY_TOKENS``."""
     grant_ms: Annotated[float, Meta(ge=1, le=86_400_000)] = 5000.0
     """Time per action."""
     bank_ms: Milliseconds = 30_000.0
     """Reserve per seat and hand."""
     hands: Annotated[int, Meta(ge=1, le=100_000)] = 1
-    """Hands of a table that does not say otherwise."""
+    """Hands of a table that asks for no other number."""
     robots_after_s: Annotated[float, Meta(ge=0)] | None = None
-    """Random players take the free seats of a table that waits so long; absent: never."""
+    """Random players take the free seats of a table that has waited so long. Default: never."""
 
 
 class WishSettings(Table, frozen=True):
     """``[[lobby.account.wish]]``: a table that the account asks for."""
 
     game: Name
+    """Name of the game."""
     rules: dict[str, Any] = {}
+    """Options of the game's rules."""
     attributes: dict[str, Any] = {}
+    """What else the table must have, in the lobby's own terms."""
 
 
 class AccountSettings(Table, frozen=True):
     """``[[lobby.account]]``"""
 
     name: Name
+    """Name at the lobby."""
     token: Secret | None = None
-    """Default: $BOTHOST_<LOBBY>_<ACCOUNT>_TOKEN, else $BOTHOST_<LOBBY>_TOKEN."""
+    """Default: ``$BOTHOST_<LOBBY>_<ACCOUNT>_TOKEN``, else ``$BOTHOST_<LOBBY>_TOKEN``."""
     password: Secret | None = None
-    """For lobbies that log in by password; default: $BOTHOST_<LOBBY>_<ACCOUNT>_PASSWORD where that is set."""
+    """For lobbies that log in by password. Default: ``$BOTHOST_<LOBBY>_<ACCOUNT>_PASSWORD``, if set."""
     tables: Count = 1
-    """Slots: seats held or asked for at once."""
+    """Slots: tables that the account holds or asks for at once."""
     consents: bool = False
-    """Whether a strategy may be trained to imitate whoever plays for this account; written into its hands."""
+    """Whether strategies may learn to imitate the player of this account. Written into its hands."""
     wishes: tuple[WishSettings, ...] = msgspec.field(default=(), name="wish")
 
 
@@ -173,15 +187,19 @@ class LobbySettings(Table, frozen=True):
     """``[[lobby]]``"""
 
     name: Name
+    """Name of the lobby in routes, the log and variables."""
     adapter: Name
+    """Name of the adapter; ``bothost lobby list`` shows them."""
     url: Url
+    """Address of the lobby."""
     margin_ms: Milliseconds = 250.0
-    """An answer leaves this long before its deadline."""
+    """An answer is sent this long before its deadline."""
     min_move_ms: Milliseconds = 0.0
-    """For lobbies with people: never answer faster than this."""
+    """Never answer faster than this, so that people can follow."""
     allow_same_table: bool = False
     """Whether two of our own accounts may meet at one table."""
     user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
+    """HTTP header that identifies this client."""
     options: dict[str, Any] = {}
     """Checked against the adapter's own schema."""
     accounts: tuple[AccountSettings, ...] = msgspec.field(default=(), name="account")
@@ -193,17 +211,19 @@ class RouteSettings(Table, frozen=True):
     strategy: Annotated[str, Meta(min_length=1)]
     """Address: ``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
     lobby: Name | None = None
+    """Match only tables of this lobby."""
     account: Name | None = None
-    """Match only tables of the accounts of this name."""
+    """Match only tables of accounts with this name."""
     game: Name | None = None
+    """Match only tables of this game."""
     attributes: dict[str, Any] = {}
     """Match only tables that have all of these."""
     level: Annotated[int, Meta(ge=1, le=99)] | Annotated[str, Meta(min_length=1)] | None = None
-    """3 stands for the alias ``level-3``; ``"table"`` follows the table's wish."""
+    """Level of the strategy. 3 stands for the alias ``level-3``; ``"table"`` follows the table's wish."""
     options: dict[str, Any] = {}
     """Checked against the strategy's own schema."""
     fallback: str | None = None
-    """Address of the strategy that steps in; None: the game's rule player."""
+    """Address of the fallback strategy. Default: the game's rule player."""
 
     def matches(self, lobby: str, game: str, attributes: dict[str, Any]) -> bool:
         """Whether this route takes a table."""
