@@ -38,6 +38,10 @@ class Progress(msgspec.Struct, kw_only=True):
     options: dict[str, Any] = {}
     """Options of the trainer."""
 
+    def figures(self, iterations: str = "updates") -> dict[str, float]:
+        """Iterations, samples and minutes, for results and lineages."""
+        return {iterations: self.iteration, "samples": self.samples, "minutes": round(self.seconds / 60, 2)}
+
 
 def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Path:
     """Write a checkpoint into ``folder`` and return its path. Killed at any moment, the one before it stays whole."""

@@ -1,17 +1,17 @@
-"""Training by self-play in many processes, on this machine or on a Ray cluster: the loop of their coordinator.
+"""Self-play training in many processes, on this machine or on a Ray cluster: the coordinator.
 
-Every update: the pool publishes the newest model and the opponents that were drawn; each worker plays one rollout;
-each trainer takes its share of the workers' rollouts, and together they make one update. What worker w plays in update
-i is a function of (seed, i, w) and of the models, so whatever is lost with a process is made again, bit for bit: a lost
-worker plays its rollout again; when a trainer is lost, all are brought back to where they were before the update and
-make it again. The coordinator alone writes to the training's folder. Killed, it resumes from its last checkpoint.
+In every iteration the pool publishes the newest model and the opponents. Each worker plays one rollout. Each trainer
+takes its share of the rollouts, and together they make one update.
+
+What worker w plays in iteration i depends on (seed, i, w) and on the models alone. So a process that died costs time
+but changes no bit of the result. A worker plays its rollout again. If a trainer died, all trainers return to the state
+before the update and repeat it. Only the coordinator writes to the training's folder.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,39 +21,40 @@ import safetensors.torch
 
 from bothost.errors import BothostError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
-from bothost.training import loop, roles
+from bothost.training import roles
 from bothost.training.checkpoint import Progress
 from bothost.training.distributed import shares
-from bothost.training.loop import Build, More, SelfPlayOptions
+from bothost.training.loop import Iteration, Outcome, TrainerLoop, check_end
 from bothost.training.model_pool import ModelPool
+from bothost.training.ppo import ExtraBatch
 from bothost.training.processes import ATTEMPTS, Answer, Process, Processes, WorkerDied, retry_on_death
 from bothost.training.roles import Device, Played, Setup, Tensors, Updated
-from bothost.training.rollout import Task
+from bothost.training.rollout import Build, SelfPlayLearner, SelfPlayOptions, Task, rollout_figures
 from bothost.training.runners import Runner, processes_of
 
 KEPT = 64
-"""Past versions that stay published."""
+"""How many past versions stay published."""
 
 
 class FleetOptions(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of a training by self-play in one process or in many."""
+    """Options of a training by self-play, in one process or in many."""
 
     runner: Runner = "local"
-    """Where processes run: on this machine, or where Ray puts them."""
+    """Where processes run: on this machine (local) or on a Ray cluster (ray)."""
     workers: int = 0
-    """Processes that play, each ``environments`` hands at once; 0: all is done in this process."""
+    """Processes that play, each ``environments`` hands at once. 0: do everything in this process."""
     trainers: int = 1
-    """Processes that share the update of ``workers``."""
+    """Processes that share the update."""
     device: Device = "cpu"
-    """Of the trainers: ``cuda`` takes a GPU for each."""
+    """Device of the trainers. cuda: a GPU for each."""
     ray_address: str | None = None
-    """Of the Ray cluster, as in ``auto``; None: Ray is started on this machine and stopped in the end."""
+    """Address of the Ray cluster, such as auto. None: start Ray on this machine and stop it at the end."""
     timeout_s: float = 600.0
-    """A process that takes longer for an answer counts as lost."""
+    """A process that takes longer to answer counts as dead."""
 
 
 class Order(NamedTuple):
-    """What a worker is to play, and in which order its samples are used."""
+    """What a worker must play, and a seed for the order of its samples."""
 
     opponent: int
     seed: int
@@ -69,24 +70,23 @@ def train(
     report: ReportProgress,
     *,
     start: Path | None = None,
-    more: More | None = None,
+    extra: ExtraBatch | None = None,
 ) -> Progress:
-    """Train as ``loop.train`` does, in as many processes as the options say.
+    """Train in ``options.workers`` processes that play and ``options.trainers`` that share the updates.
 
-    With workers the result depends on their number, and not on the number of trainers but for rounding. ``more`` is
-    called by the coordinator, once for each worker's rollout.
+    The result depends on the number of workers, and on the number of trainers only by rounding. ``start``: a
+    safetensors file with parameters to begin with. ``extra``: samples to learn from beside each worker's rollout.
     """
-    if options.runner == "local" and options.workers == 0:
-        return loop.train(options, task, build, run, encoder_version, report, start=start, more=more)
     _check(options, run)
     setup = Setup.of(task, build, options, options.device, options.timeout_s)
     cores = options.workers + options.trainers
     with processes_of(options.runner, options.ray_address, cores=cores, device=options.device) as processes:
-        return Coordinator(options, setup, run, processes, more).train(encoder_version, report, start)
+        learner = Coordinator(options, setup, run.seed, processes, extra)
+        return TrainerLoop(options, run, encoder_version, learner, report, start=start).train()
 
 
 def _check(options: FleetOptions, run: TrainingRun) -> None:
-    loop.check_end(options, run)
+    check_end(options, run)
     if options.workers < 1:
         raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
     if not 1 <= options.trainers <= options.workers:
@@ -98,84 +98,96 @@ def _check(options: FleetOptions, run: TrainingRun) -> None:
         )
 
 
-class Coordinator:
+class Collected(NamedTuple):
+    """The rollouts of one iteration."""
+
+    orders: list[Order]
+    played: list[tuple[Played, Any]]
+    """Of each worker the receipt, and a reference to the rollout."""
+    seconds: float
+
+
+class Coordinator(SelfPlayLearner):
     """Runs the processes of one training."""
 
+    options: FleetOptions
+
     def __init__(
-        self,
-        options: FleetOptions,
-        setup: Setup,
-        run: TrainingRun,
-        processes: Processes,
-        more: More | None = None,
+        self, options: FleetOptions, setup: Setup, seed: int, processes: Processes, extra: ExtraBatch | None = None
     ) -> None:
-        self.options, self.setup, self.run = options, setup, run
-        self._more = more
-        self._processes = processes
+        super().__init__(options, setup.build, seed)
+        self.seed, self._extra, self._processes = seed, extra, processes
         self.workers = [processes.start(roles.Worker, setup) for _ in range(options.workers)]
         self.trainers = [processes.start(roles.Trainer, setup) for _ in range(options.trainers)]
         self.pool = processes.start(roles.Pool, setup)
         self._published: OrderedDict[int, Answer] = OrderedDict()
-        self._formed = False  # whether the trainers are a group, in the state of ``_model``
+        self._formed = False  # whether the trainers are a group whose state is that of ``model``
 
-    def train(self, encoder_version: int, report: ReportProgress, start: Path | None = None) -> Progress:
-        """Train until it is over; see ``loop.train``."""
-        options, run = self.options, self.run
-        self._model, self._optimizer = loop.prepare(options, self.setup.build, run)
-        made = (self._model, self._optimizer)
-        with loop.Course(options, run, encoder_version, *made, report, start=start) as course:
-            self._versions = course.pool
-            for part_done in course.updates():
-                figures = self._again(partial(self._iterate, course.progress.iteration, part_done))
-                course.record(figures, samples=int(figures.pop("batch")))
-        return course.progress
+    def iterate(self, iteration: Iteration) -> Outcome:
+        """Collect and update. If a process died, do both again; nothing has changed then."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return super().iterate(iteration)
+            except (WorkerDied, RuntimeError):  # torch reports trainers that died by RuntimeErrors
+                if attempt == ATTEMPTS - 1:
+                    raise
+                self._published.clear()
+                if not self._formed:
+                    for trainer in self.trainers:
+                        trainer.restart()
+        raise AssertionError("unreachable")
 
-    def _iterate(self, iteration: int, part_done: float) -> dict[str, float]:
-        """One update of the model; on failure nothing has changed."""
+    def collect(self, iteration: Iteration) -> Collected:
+        """One rollout of each worker."""
         began = time.monotonic()
         orders = self._draw(iteration)
         played = self._play(iteration, orders)
+        return Collected(orders, played, time.monotonic() - began)
+
+    def update(self, iteration: Iteration, collected: Collected) -> Outcome:
+        """One update by all trainers."""
+        orders, played, seconds = collected
         receipts: list[Played] = [receipt for receipt, _ in played]
-        seconds = time.monotonic() - began
-        others = self._others(iteration)
-        rate = self.options.learning_rate * (1.0 - part_done)
+        others = self._others(iteration.number)
+        rate = self.options.learning_rate * (1.0 - iteration.part_done)
         updated = self._update(rate, orders, [load for _, load in played], others)
         steps = sum(receipt.steps for receipt in receipts)
-        figures = updated.figures | loop.rollout_figures(
-            np.concatenate([receipt.final_leads for receipt in receipts]), steps / seconds
-        )
-        return figures | {
-            "batch": figures["batch"] - sum(len(other["actions"]) for other in others),
+        leads = np.concatenate([receipt.final_leads for receipt in receipts])
+        figures = updated.figures | rollout_figures(leads, steps / seconds)
+        samples = int(figures.pop("batch")) - sum(len(other["actions"]) for other in others)
+        figures |= {
             "opponent": float(np.mean([order.opponent for order in orders])),
             "worker_steps_per_s": round(float(np.mean([r.steps / r.seconds for r in receipts]))),
             "rollout_bytes": round(float(np.mean([r.nbytes for r in receipts]))),
             "play_seconds": round(seconds, 3),
             "update_seconds": round(updated.seconds, 3),
         }
+        return Outcome(figures, samples)
 
-    def _draw(self, iteration: int) -> list[Order]:
-        versions = self._versions.versions
+    def _draw(self, iteration: Iteration) -> list[Order]:
+        versions = iteration.pool.versions
         orders = []
         for worker in range(self.options.workers):
-            rng = np.random.default_rng([self.run.seed, iteration, worker])
+            rng = np.random.default_rng([self.seed, iteration.number, worker])
             version = ModelPool.draw_from(versions, rng, self.options.newest_share)
             orders.append(Order(version, int(rng.integers(2**63)), int(rng.integers(2**63))))
         return orders
 
     def _others(self, iteration: int) -> list[Tensors]:
-        """What is learnt beside each worker's rollout; nothing where there is nothing."""
-        if self._more is None:
+        """What the trainers learn from beside each worker's rollout, if anything."""
+        if self._extra is None:
             return []
-        rngs = [np.random.default_rng([self.run.seed, iteration, w, 1]) for w in range(self.options.workers)]
-        return [roles.arrays(self._more(self._model, rng)) for rng in rngs]
+        options, samples = self.options.ppo, self.options.environments * self.options.horizon
+        rngs = [np.random.default_rng([self.seed, iteration, w, 1]) for w in range(self.options.workers)]
+        return [roles.arrays(self._extra(self.model, options, rng, samples)) for rng in rngs]
 
-    # ---------------------------------------------------------------------------------------------------- self-play
-
-    def _play(self, iteration: int, orders: list[Order]) -> list[tuple[Played, Any]]:
-        """One rollout of each worker: receipt, and what stands for the rollout."""
-        learner = self.pool.ask("publish", iteration, roles.state_of(self._model, self._optimizer).model)
+    def _play(self, iteration: Iteration, orders: list[Order]) -> list[tuple[Played, Any]]:
+        """One rollout of each worker: its receipt and a reference to the rollout."""
+        learner = self.pool.ask("publish", iteration.number, roles.state_of(self.model, self.optimizer).model)
         self._receive(self.pool, learner)
-        opponents = {version: self._opponent(version) for version in sorted({order.opponent for order in orders})}
+        opponents = {
+            version: self._opponent(iteration.pool, version) for version in sorted({order.opponent for order in orders})
+        }
 
         def ask(worker: Process, order: Order) -> Answer:
             return worker.ask("play", order.seed, learner.payload, opponents[order.opponent].payload)
@@ -188,10 +200,10 @@ class Coordinator:
             )
         return played
 
-    def _opponent(self, version: int) -> Answer:
-        """A past version, published."""
+    def _opponent(self, versions: ModelPool, version: int) -> Answer:
+        """Publish a past version, unless it is published already."""
         if version not in self._published:
-            parameters = safetensors.torch.load_file(self._versions.path(version))
+            parameters = safetensors.torch.load_file(versions.path(version))
             answer = self.pool.ask("publish", version, {name: tensor.numpy() for name, tensor in parameters.items()})
             self._receive(self.pool, answer)
             self._published[version] = answer
@@ -200,10 +212,8 @@ class Coordinator:
             self._published.popitem(last=False)
         return self._published[version]
 
-    # ------------------------------------------------------------------------------------------------------- updates
-
     def _update(self, learning_rate: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
-        """One update by all trainers; the coordinator's model is then what theirs is."""
+        """One update by all trainers. The coordinator's model is then equal to theirs."""
         if not self._formed:
             self._form()
 
@@ -213,7 +223,7 @@ class Coordinator:
             return trainer.ask("update", learning_rate, seeds, beside, *(rollouts[w] for w in share))
 
         asked = [ask(*pair) for pair in zip(self.trainers, shares(len(orders), len(self.trainers)), strict=True)]
-        self._formed = False  # until all is well
+        self._formed = False  # until the update succeeds
         failures: list[Exception] = []
         receipts: list[Updated] = []
         for answer in asked:
@@ -222,41 +232,25 @@ class Coordinator:
             except Exception as error:
                 failures.append(error)
         if failures:
-            # Those who were waiting for a lost trainer fail as well: the cause is the one that was lost.
+            # Trainers that waited for a dead one fail as well: report the one that died.
             raise next((error for error in failures if isinstance(error, WorkerDied)), failures[0])
         if len({receipt.digest for receipt in receipts}) > 1:
             raise BothostError("the trainers' models differ after an update", advice="this is a bug in bothost")
-        roles.restore(asked[0].fetch(), self._model, self._optimizer)
+        roles.restore(asked[0].fetch(), self.model, self.optimizer)
         self._formed = True
         return receipts[0]
 
     def _form(self) -> None:
-        """Make the trainers a group that stands where the coordinator's model stands."""
+        """Make the trainers a group with the coordinator's model and optimizer."""
         self._processes.meet(self.trainers)
-        state = roles.state_of(self._model, self._optimizer)
+        state = roles.state_of(self.model, self.optimizer)
         for answer in [trainer.ask("restore", state) for trainer in self.trainers]:
             answer.receive()
         self._formed = True
 
-    # ------------------------------------------------------------------------------------------------------ failures
-
-    def _again(self, step: Callable[[], dict[str, float]]) -> dict[str, float]:
-        """Do a step, again where processes were lost; whatever fails every time is raised."""
-        for attempt in range(ATTEMPTS):
-            try:
-                return step()
-            except (WorkerDied, RuntimeError):  # torch tells of lost trainers by RuntimeErrors
-                if attempt == ATTEMPTS - 1:
-                    raise
-                self._published.clear()
-                if not self._formed:
-                    for trainer in self.trainers:
-                        trainer.restart()
-        raise AssertionError("unreachable")
-
     @staticmethod
     def _receive(process: Process, answer: Answer) -> None:
-        """Wait for an answer; a process that is lost is started again, for the next attempt."""
+        """Wait for an answer. If the process died, restart it for the next attempt."""
         try:
             answer.receive()
         except WorkerDied:

@@ -1,16 +1,19 @@
-"""Training by self-play with PPO: the loop that the trainers of two-seat games share.
+"""The training loop that all strategies share.
 
-All randomness of update i is a function of (seed, i), and a checkpoint lies between two updates; so a training that was
-interrupted and resumes gives the same models as one that was not.
+A strategy brings a ``Learner``: it collects samples and updates the model. ``TrainerLoop`` does the rest: it resumes,
+watches the budgets, and writes metrics, the model pool and checkpoints.
+
+All randomness of iteration i depends on (seed, i) alone, and checkpoints are written between iterations. So a training
+that was interrupted and resumed gives the same model, bit for bit, as one that was not.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,241 +21,221 @@ import torch
 
 from bothost.errors import UsageError
 from bothost.strategy import ReportProgress, TrainingRun
-from bothost.training import checkpoint, ppo
+from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
-from bothost.training.ppo import Float
-from bothost.training.rollout import SelfPlay, Task
-
-Build = Callable[[], torch.nn.Module]
-"""Makes a model with fresh parameters, drawn from torch's global generator."""
 
 Clock = Callable[[], float]
-"""Tells seconds: ``time.monotonic``, or ``time.process_time`` where other work on the machine shall not count."""
-
-PLOTTED = ("mean_lead", "value", "entropy", "approx_kl", "explained_variance")
+"""Returns seconds: ``time.monotonic``, or ``time.process_time`` to ignore other work on the machine."""
 
 
-class SelfPlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of a training by self-play."""
+class LoopOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of every training."""
 
     iterations: int | None = None
-    """Updates to make in all; None: until the time is over."""
-    environments: int = 256
-    """Hands played at once."""
-    horizon: int = 128
-    """Decisions of the learner in each environment, per update."""
-    learning_rate: float = 1e-3
-    """At the beginning; it falls linearly to 0 at the end."""
-    newest_share: float = 0.5
-    """Share of the rollouts against the newest version of the pool; the others are against any, equally likely."""
+    """Iterations in all. None: until the time is over."""
     pool_every: int = 5
-    """Updates between two versions of the model pool."""
+    """Iterations between two versions of the model pool."""
     checkpoint_every: int = 20
-    """Updates between two checkpoints."""
-    ppo: ppo.PpoOptions = ppo.PpoOptions()
+    """Iterations between two checkpoints."""
+    least_iterations: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        counts = ("environments", "horizon", "pool_every", "checkpoint_every")
-        for name in counts if self.iterations is None else ("iterations", *counts):
+        if self.iterations is not None and self.iterations < self.least_iterations:
+            raise ValueError(f"iterations must be at least {self.least_iterations}")
+        for name in ("pool_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
-        if not self.learning_rate > 0.0 or not 0.0 <= self.newest_share <= 1.0:
-            raise ValueError("learning_rate must be positive, and newest_share within 0 and 1")
 
 
-More = Callable[[torch.nn.Module, np.random.Generator], ppo.Batch]
-"""Makes samples beside those of self-play, for one update of the model."""
+class Iteration(NamedTuple):
+    """What a learner may use in one iteration."""
+
+    number: int
+    """From 1 on."""
+    part_done: float
+    """How much of the training is over before this iteration, from 0 to 1."""
+    rng: np.random.Generator
+    """Seeded with (seed of the run, number)."""
+    pool: ModelPool
 
 
-def train(
-    options: SelfPlayOptions,
-    task: Task,
-    build: Build,
-    run: TrainingRun,
-    encoder_version: int,
-    report: ReportProgress,
-    *,
-    start: Path | None = None,
-    more: More | None = None,
-    clock: Clock = time.monotonic,
-) -> Progress:
-    """Train until ``options.iterations`` or ``run.minutes`` are over, whichever comes first; returns how far it came.
+class Outcome(NamedTuple):
+    """What one iteration did."""
 
-    ``start``: parameters to begin with, a safetensors file; None: fresh ones. ``more``: what each update learns from
-    beside self-play. ``clock`` counts the minutes. What it writes, and when it raises UsageError: see ``Course``.
-    """
-    check_end(options, run)
-    model, optimizer = prepare(options, build, run)
-    opponent = build()
-    with Course(options, run, encoder_version, model, optimizer, report, start=start, clock=clock) as course:
-        play = SelfPlay(task, options.environments, options.horizon)
-        for part_done in course.updates():
-            rng = np.random.default_rng([run.seed, course.progress.iteration])
-            version = course.pool.draw(rng, options.newest_share)
-            course.pool.load(version, opponent)
-            anneal(optimizer, options.learning_rate, part_done)
-
-            began = clock()
-            with ppo.precision(options.ppo.bf16):
-                rollout = play.collect(model, opponent, seed=int(rng.integers(2**63)))
-            played = clock() - began
-            generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-            batch = rollout.batch(options.ppo)
-            if more is not None:
-                batch = ppo.joined(batch, more(model, rng))
-            figures = ppo.update(model, optimizer, batch, options.ppo, generator)
-
-            figures |= rollout_figures(rollout.final_leads, rollout.steps / played) | {"opponent": version}
-            course.record(figures, samples=rollout.actions.size)
-    return course.progress
+    figures: dict[str, float]
+    samples: int
+    """Decisions that the model learned from."""
 
 
-def check_end(options: SelfPlayOptions, run: TrainingRun) -> None:
-    """Raises UsageError where nothing says when the training is over."""
-    if options.iterations is None and run.minutes is None:
-        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
+class Learner(ABC):
+    """The part of a training that belongs to a strategy."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    plotted: ClassVar[Sequence[str]]
+    """Metrics that ``training.png`` shows."""
+
+    def load_start(self, file: Path) -> None:
+        """Begin with the parameters in a safetensors file."""
+        checkpoint.load_model(file, self.model)
+
+    def warm_start(self, report: ReportProgress) -> Mapping[str, Any]:
+        """Prepare a fresh model before the first iteration. Returns facts for the lineage."""
+        return {}
+
+    def resume(self, records: Sequence[Mapping[str, float]]) -> None:  # noqa: B027 - most learners keep nothing
+        """Restore what depends on earlier iterations, from their metrics."""
+
+    def iterate(self, iteration: Iteration) -> Outcome:
+        """Collect samples and update the model."""
+        return self.update(iteration, self.collect(iteration))
+
+    @abstractmethod
+    def collect(self, iteration: Iteration) -> Any:
+        """Collect samples with the present model."""
+
+    @abstractmethod
+    def update(self, iteration: Iteration, collected: Any) -> Outcome:
+        """Update the model from what ``collect`` returned."""
+
+    def evaluate(self, iteration: Iteration, *, last: bool) -> dict[str, float]:
+        """Measure the model. Called after each iteration; its time does not count as training time."""
+        return {}
+
+    @abstractmethod
+    def note(self, figures: Mapping[str, float]) -> str:
+        """One line about the latest figures for the progress report."""
 
 
-def prepare(options: SelfPlayOptions, build: Build, run: TrainingRun) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-    """A fresh model, by the seed of the run, and its optimizer."""
-    torch.set_num_threads(1)
-    torch.manual_seed(run.seed)
-    model = build()
-    return model, torch.optim.Adam(model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
+class TrainerLoop:
+    """Runs a learner until the iterations or the minutes are over.
 
-
-class Course:
-    """A training under way: how far it is, when it is over, and what it leaves in its folder.
-
-    To be entered. Writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/``, and in the end
+    It writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/`` and, at the end,
     ``training.png``.
     """
 
     def __init__(
         self,
-        options: SelfPlayOptions,
+        options: LoopOptions,
         run: TrainingRun,
         encoder_version: int,
-        model: torch.nn.Module,
-        optimizer: torch.optim.Optimizer,
+        learner: Learner,
         report: ReportProgress,
         *,
         start: Path | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Begin, with the parameters in the safetensors file ``start`` or those that ``model`` has, or bring model and
-        optimizer to where the training in ``run.out`` was left.
+        """Begin a training, or restore the learner from the last checkpoint in ``run.out``.
 
-        Raises UsageError where there is a training in ``run.out`` and it is not to be resumed, or none and it is.
+        ``start``: a safetensors file with parameters to begin with. Raises UsageError if nothing limits the training,
+        if ``run.out`` is not empty, or if there is nothing to resume.
         """
-        self._options, self._run, self._report = options, run, report
-        self._model, self._optimizer = model, optimizer
-        self.progress = begun_or_resumed(run, encoder_version, model, optimizer)
-        self.progress.options = msgspec.to_builtins(options)
+        check_end(options, run)
+        self._options, self._run, self._learner, self._report, self._clock = options, run, learner, report, clock
+        began = clock()
+        self.progress = begun_or_resumed(run, encoder_version, learner.model, learner.optimizer)
+        self.progress.options |= msgspec.to_builtins(options)
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
-        if self.progress.iteration == 0:
+        self._began = began - self.progress.seconds
+        if not run.resume:
             if start is not None:
-                checkpoint.load_model(start, model)
-            self.pool.add(0, model)
-        self._metrics = Metrics(run.out, after=self.progress.iteration)
-        self._clock = clock
-        self._began = clock() - self.progress.seconds
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._metrics.close()
-        if error is None and (records := read(self._metrics.path)):
-            plot(records, PLOTTED, self._run.out / "training.png")
+                learner.load_start(start)
+            self.progress.options |= learner.warm_start(report)
+            self.progress.seconds = clock() - began
+            self.pool.add(0, learner.model)
+            checkpoint.save(run.out, self.progress, learner.model, learner.optimizer)
+        elif self.progress.iteration:
+            learner.resume(read_until(run.out / FILE, self.progress.iteration))
 
     @property
     def part_done(self) -> float:
-        """How much of the training is over, of 1."""
-        progress, options, run = self.progress, self._options, self._run
-        updates = progress.iteration / options.iterations if options.iterations else 0.0
-        return max(updates, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
+        """How much of the training is over, from 0 to 1."""
+        progress, iterations, minutes = self.progress, self._options.iterations, self._run.minutes
+        if iterations == 0:
+            return 1.0
+        by_iterations = progress.iteration / iterations if iterations else 0.0
+        return max(by_iterations, progress.seconds / (60 * minutes) if minutes else 0.0)
 
-    def updates(self) -> Iterator[float]:
-        """Counts the updates in ``progress``, until the training is over; what part of it was over before each."""
-        while (part_done := self.part_done) < 1.0:
-            self.progress.iteration += 1
-            yield part_done
+    def train(self) -> Progress:
+        """Train to the end. Returns how far the training came."""
+        out = self._run.out
+        with Metrics(out, after=self.progress.iteration) as metrics:
+            while (part_done := self.part_done) < 1.0:
+                self._iterate(part_done, metrics)
+        if records := read(metrics.path):
+            plot(records, self._learner.plotted, out / "training.png")
+        return self.progress
 
-    def record(self, figures: dict[str, float], samples: int) -> None:
-        """An update from so many samples is made, and the model is what it left."""
-        progress, options = self.progress, self._options
+    def _iterate(self, part_done: float, metrics: Metrics) -> None:
+        options, progress, learner = self._options, self.progress, self._learner
+        progress.iteration += 1
+        rng = np.random.default_rng([self._run.seed, progress.iteration])
+        iteration = Iteration(progress.iteration, part_done, rng, self.pool)
+        figures, samples = learner.iterate(iteration)
         progress.samples += samples
-        progress.seconds = self._clock() - self._began
-        figures = {**figures, "samples": progress.samples, "seconds": round(progress.seconds, 2)}
-        self._metrics.write(progress.iteration, figures)
-        over = self.part_done >= 1.0
-        if over or progress.iteration % options.pool_every == 0:
-            self.pool.add(progress.iteration, self._model)
-        if over or progress.iteration % options.checkpoint_every == 0:
-            checkpoint.save(self._run.out, progress, self._model, self._optimizer)
-        self._tell(figures)
+        paused = self._clock()
+        progress.seconds = paused - self._began
+        last = self.part_done >= 1.0
+        figures |= learner.evaluate(iteration, last=last)
+        self._began += self._clock() - paused
+        figures |= {"samples": progress.samples, "seconds": round(progress.seconds, 2)}
+        metrics.write(progress.iteration, figures)
+        if last or progress.iteration % options.pool_every == 0:
+            self.pool.add(progress.iteration, learner.model)
+        if last or progress.iteration % options.checkpoint_every == 0:
+            checkpoint.save(self._run.out, progress, learner.model, learner.optimizer)
+        self._report_progress(f"{progress.samples:,} samples, {learner.note(figures)}")
 
-    def _tell(self, figures: dict[str, float]) -> None:
-        progress, options = self.progress, self._options
-        note = f"{progress.samples:,} samples, lead {figures['mean_lead']:+.1f} over version {figures['opponent']:.0f}"
-        if options.iterations is not None:
-            self._report(progress.iteration, note, options.iterations)
+    def _report_progress(self, note: str) -> None:
+        if self._options.iterations is not None:
+            self._report(self.progress.iteration, note, self._options.iterations)
         elif self._run.minutes is not None:
-            self._report(int(progress.seconds), note, int(60 * self._run.minutes))
+            self._report(int(self.progress.seconds), note, int(60 * self._run.minutes))
+
+
+def check_end(options: LoopOptions, run: TrainingRun) -> None:
+    """Raise UsageError if neither iterations nor minutes limit the training."""
+    if options.iterations is None and run.minutes is None:
+        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
+
+
+def limited(run: TrainingRun, options: LoopOptions, minutes: float) -> TrainingRun:
+    """The run, limited to ``minutes`` if nothing else limits it."""
+    if run.minutes is None and options.iterations is None:
+        return msgspec.structs.replace(run, minutes=minutes)
+    return run
 
 
 def begun_or_resumed(
     run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """As the run asks: ``resumed`` or ``begun``."""
-    return resumed(run, encoder_version, model, optimizer) if run.resume else begun(run, encoder_version)
+    """Begin in an empty folder, or restore model and optimizer from the last checkpoint, as the run asks.
 
-
-def begun(run: TrainingRun, encoder_version: int) -> Progress:
-    """The beginning of a training in an empty folder. Raises UsageError where it is not empty."""
-    checkpoint.check_empty(run.out)
-    return Progress(seed=run.seed, encoder_version=encoder_version)
-
-
-def resumed(
-    run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
-) -> Progress:
-    """How far the training in the folder is, and model and optimizer as they were then.
-
-    Raises UsageError where there is none, or one of another seed; ModelError where it is of another encoder or model.
+    Raises UsageError if the folder is not empty, has no checkpoint, or was begun with another seed. Raises ModelError
+    if the checkpoint is of another encoder or model.
     """
+    if not run.resume:
+        checkpoint.check_empty(run.out)
+        return Progress(seed=run.seed, encoder_version=encoder_version)
     last = checkpoint.last(run.out)
     checkpoint.read(last, seed=run.seed, encoder_version=encoder_version)
     return checkpoint.load(last, model, optimizer)
 
 
-def anneal(optimizer: torch.optim.Optimizer, rate: float, part_done: float) -> None:
-    """Set the learning rate, which falls linearly from ``rate`` to 0."""
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate."""
     for group in optimizer.param_groups:
-        group["lr"] = rate * (1.0 - part_done)
-
-
-def rollout_figures(leads: Float, steps_per_s: float) -> dict[str, float]:
-    """What self-play was like: ``leads`` (hands,) of the learner at the end of each hand."""
-    return {
-        "mean_lead": float(leads.mean()) if len(leads) else 0.0,
-        "win_rate": float((leads > 0).mean() + 0.5 * (leads == 0).mean()) if len(leads) else 0.5,
-        "hands": len(leads),
-        "rollout_steps_per_s": round(steps_per_s),
-    }
+        group["lr"] = rate
 
 
 def version_at(out: Path, amount: float, of: Literal["samples", "seconds"] = "samples") -> tuple[int, Progress]:
-    """The pool's version that was the newest after so many samples or seconds, and how far training had come then."""
+    """The newest version of the pool after ``amount`` samples or seconds, and how far the training was then."""
     versions = ModelPool(out / "pool").versions
-    records = {int(record["iteration"]): record for record in read(out / "metrics.jsonl")}
-    reached = [v for v in versions if v in records and records[v][of] <= amount]
+    records = {int(record["iteration"]): record for record in read(out / FILE)}
+    reached = [version for version in versions if version in records and records[version][of] <= amount]
     version = reached[-1] if reached else versions[0]
     record = records.get(version, {"samples": 0, "seconds": 0.0})
     return version, Progress(iteration=version, samples=int(record["samples"]), seconds=record["seconds"])

@@ -26,7 +26,7 @@ from bothost.errors import UsageError
 from bothost.rules import FloatArray
 from bothost.strategy import LoggedGames, LoggedStep, Trajectory
 from bothost.training.model_pool import ModelPool
-from bothost.training.ppo import Batch, Bool, Float, PpoOptions, masked_log_probs
+from bothost.training.ppo import Batch, Bool, ExtraBatch, Float, PpoOptions, masked_log_probs
 from bothost.training.rollout import Task
 
 UNKNOWN = math.inf
@@ -151,6 +151,12 @@ class LoggedHands:
         while sum(lengths[hand] for hand in chosen) < samples:
             chosen.append(int(rng.integers(len(lengths))))
         return self._batch(model, options, np.array(chosen))
+
+    def extra_batch(self, share: float) -> ExtraBatch | None:
+        """Samples beside each rollout: ``share`` times as many. None if the share is 0."""
+        if not share:
+            return None
+        return lambda model, options, rng, samples: self.batch(model, options, rng, round(share * samples))
 
     def value_error(self, model: torch.nn.Module) -> float:
         """Mean squared difference of the model's values and the rewards that followed, over all hands."""

@@ -72,6 +72,10 @@ class Batch(NamedTuple):
         return int(self.actions.shape[0])
 
 
+ExtraBatch = Callable[[torch.nn.Module, PpoOptions, np.random.Generator, int], Batch]
+"""Returns samples to learn from beside a rollout of so many samples, such as logged hands."""
+
+
 class Losses(NamedTuple):
     """Terms of the objective of one minibatch; scalars."""
 

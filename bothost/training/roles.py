@@ -21,10 +21,9 @@ from torch._C._distributed_c10d import FileStore, Store, TCPStore
 
 from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
-from bothost.training.loop import SelfPlayOptions
 from bothost.training.packing import PackedRollout, pack, unpack
 from bothost.training.ppo import Batch, PpoOptions
-from bothost.training.rollout import SelfPlay, Task
+from bothost.training.rollout import SelfPlay, SelfPlayOptions, Task
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 """Parameters, or an optimizer's state, by name."""

@@ -1,11 +1,12 @@
-"""Rollouts of self-play: many hands of a two-seat game at once, the learner on one seat of each.
+"""Rollouts of self-play: many hands of a two-seat game at once, with the learner on one seat of each.
 
-A rollout is a function of the two policies and a seed alone: it begins with fresh deals and keeps nothing. So an
-interrupted training goes on exactly as one never interrupted, and a rollout that was lost can be played again.
+A rollout depends on the two policies and a seed alone. It begins with fresh deals and keeps nothing. So a resumed
+training continues exactly, and a lost rollout can be played again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -15,42 +16,71 @@ from torch import Tensor
 
 from bothost.rules import Game, vec_env
 from bothost.training.fused import FusedNetwork, fused
+from bothost.training.loop import Learner, LoopOptions
 from bothost.training.ppo import Batch, Bool, Float, Model, PpoOptions, generalized_advantages, masked_log_probs
+
+Build = Callable[[], torch.nn.Module]
+"""Makes a model with fresh parameters from torch's global generator."""
+
+
+class SelfPlayOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of a training by self-play."""
+
+    environments: int = 256
+    """Hands played at once."""
+    horizon: int = 128
+    """Decisions of the learner in each environment and iteration."""
+    learning_rate: float = 1e-3
+    """At the beginning. It falls linearly to 0 at the end."""
+    newest_share: float = 0.5
+    """Share of the rollouts against the newest version of the pool. The others draw any version, equally likely."""
+    ppo: PpoOptions = PpoOptions()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("environments", "horizon"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1")
+        if not self.learning_rate > 0.0 or not 0.0 <= self.newest_share <= 1.0:
+            raise ValueError("learning_rate must be positive, and newest_share within 0 and 1")
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What self-play needs to know of a game of two seats that take turns of several decisions."""
+    """A game of two seats, as self-play sees it. A turn may have several decisions."""
 
     game: Game
     observation: str
-    """View block that the model sees, a vector."""
+    """The view block that the model sees, a vector."""
     turns: int
-    """Index in the observation of the number of turns over so far: another number, another turn."""
+    """Index of the number of finished turns in the observation."""
     scores: str = "scores"
-    """View block of two numbers: own score and the other's."""
+    """The view block with two numbers: own score and the opponent's."""
     reward_scale: float = 1.0
-    """What one point of the score lead is worth in rewards."""
+    """Reward per point of the score lead."""
     win_points: float = 0.0
-    """Points that a hand won counts for in rewards beside its lead, and a hand lost counts against."""
+    """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     rule_share: float = 0.0
-    """Share of the environments whose other seat the game's own rule player has, in place of the opponent."""
+    """Share of the environments in which the game's rule player replaces the opponent."""
     skip_forced: bool = False
-    """Leave decisions with one legal action out of the trajectories, and ask no model for them: they teach the policy
-    nothing, and cost as much as any other. What they score counts for the choice before them."""
+    """Leave decisions with one legal action out of the trajectories. They teach the policy nothing and cost as much as
+    others. Their rewards count for the choice before them."""
 
     @property
     def observation_size(self) -> int:
-        """Length of the observation."""
+        """Length of the observation vector."""
         return int(np.prod(self.game.blocks[self.observation].shape))
 
     def final(self, leads: Float) -> Float:
-        """What leads (n,) at the end of hands count for in rewards, in points."""
+        """Final leads (n,) in points, as rewards count them."""
         return (leads + self.win_points * np.sign(leads)).astype(np.float32)
 
 
 class Rollout(NamedTuple):
-    """T decisions of the learner in each of N environments; with ``Task.skip_forced`` those that are a choice, and a
-    turn is what lies between the first choices of two turns that have one."""
+    """T decisions of the learner in each of N environments.
+
+    With ``Task.skip_forced`` only choices count, and a turn lasts from its first choice to the first choice of the next
+    turn that has one.
+    """
 
     observations: Float
     """(T, N, observation_size)."""
@@ -61,21 +91,21 @@ class Rollout(NamedTuple):
     log_probs: Float
     """(T, N): log-probability of each action under the learner."""
     values: Float
-    """(T, N): the learner's estimates before each action."""
+    """(T, N): the learner's value estimates before each action."""
     rewards: Float
-    """(T, N): the change of the score lead between two consecutive own turns stands on the earlier turn's last
-    decision, that of the last turn is against the final lead; the others are 0. Scaled by ``Task.reward_scale``."""
+    """(T, N): the last decision of a turn gets the change of the score lead until the next own turn, or until the end
+    of the hand. Other decisions get 0. Scaled by ``Task.reward_scale``."""
     dones: Bool
     """(T, N): whether the hand ended before the learner's next decision."""
     last_values: Float
-    """(N,): estimates of the positions where the trajectories were cut."""
+    """(N,): value estimates of the positions where the trajectories were cut."""
     final_leads: Float
     """(hands,): the learner's lead at the end of each hand that ended, in points."""
     steps: int
-    """Decisions of both sides."""
+    """Decisions of both seats."""
 
     def batch(self, options: PpoOptions) -> Batch:
-        """The samples of an update, flattened; they share this rollout's memory."""
+        """The samples of an update, flattened, with generalized advantages. They share this rollout's memory."""
         advantages, returns = generalized_advantages(
             self.rewards,
             self.values,
@@ -89,7 +119,7 @@ class Rollout(NamedTuple):
 
 
 class SelfPlay:
-    """N environments with the memory of their trajectories, which every rollout overwrites."""
+    """N environments and the memory of their trajectories. Every rollout overwrites that memory."""
 
     def __init__(self, task: Task, environments: int, horizon: int) -> None:
         self.task = task
@@ -102,11 +132,10 @@ class SelfPlay:
         self._log_probs, self._values = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
     def collect(self, learner: Model, opponent: Model, seed: int) -> Rollout:
-        """Play until every environment has its decisions of the learner; the rollout is valid until the next one.
+        """Play until every environment has ``horizon`` decisions of the learner.
 
-        The learner has seat i mod 2 of environment i. An environment that has all its decisions waits, at the
-        learner's next one, for the others: there the trajectory is cut, and the learner's estimate stands in for what
-        would follow.
+        The learner has seat i mod 2 of environment i. An environment that is complete waits at the learner's next
+        decision. There the trajectory is cut, and the learner's value estimate replaces the later rewards.
         """
         task, n = self.task, self.environments
         learner, opponent = native(learner), native(opponent)
@@ -161,7 +190,7 @@ class SelfPlay:
         )
 
     def _choosing(self, masks: Bool) -> Bool:
-        """(N,): whose decisions are asked of a model, given the legal actions (N, A)."""
+        """(N,): whether a model decides, given the legal actions (N, A)."""
         return np.count_nonzero(masks, axis=1) > 1 if self.task.skip_forced else np.ones(len(masks), np.bool_)
 
     def _record(self, at: np.ndarray, rows: np.ndarray, seen: Float, legal: Bool, choice: Choice) -> None:
@@ -171,9 +200,9 @@ class SelfPlay:
 
 
 class Ledger:
-    """Which reward stands on which decision: see ``Rollout.rewards``.
+    """Assigns rewards to decisions, as ``Rollout.rewards`` describes.
 
-    ``rows`` are indices of environments; all other arrays have one entry per environment.
+    ``rows`` are indices of environments. Other arrays have one entry per environment.
     """
 
     def __init__(self, horizon: int, environments: int, scale: float) -> None:
@@ -183,12 +212,12 @@ class Ledger:
         """Decisions of the learner so far."""
         self.final_leads: list[float] = []
         self._scale = scale
-        self._lead = np.zeros(environments, np.float32)  # at the beginning of the learner's current turn
+        self._lead = np.zeros(environments, np.float32)  # when the learner's turn began
         self._turn = np.full(environments, -1.0, np.float32)
-        self._open = np.zeros(environments, np.bool_)  # whether that turn has a decision that awaits its reward
+        self._open = np.zeros(environments, np.bool_)  # whether a decision of that turn awaits its reward
 
     def asked(self, rows: np.ndarray, lead: Float, turn: Float) -> None:
-        """The learner is asked in ``rows``: where this is another turn than before, that one has its reward."""
+        """The learner must decide in ``rows``. Where a new turn began, the previous turn gets its reward."""
         rows = rows[turn[rows] != self._turn[rows]]
         self._settle(rows, lead[rows])
         self._turn[rows], self._lead[rows] = turn[rows], lead[rows]
@@ -199,7 +228,7 @@ class Ledger:
         self._open[rows] = True
 
     def ended(self, rows: np.ndarray, lead: Float, counts: Float) -> None:
-        """Hands ended in ``rows``; ``lead`` (len(rows),) is the learner's final one, which counts for ``counts``."""
+        """Hands ended in ``rows`` with the learner's final ``lead``, which rewards count as ``counts``."""
         finished = rows[self._open[rows]]
         self.dones[self.taken[finished] - 1, finished] = True
         self._settle(rows, counts)
@@ -214,7 +243,7 @@ class Ledger:
 
 
 class Choice(NamedTuple):
-    """Actions (B,) drawn from a policy, with their log-probabilities and the values of the positions."""
+    """Actions (B,) drawn from a policy, their log-probabilities, and the values of the positions."""
 
     actions: np.ndarray[tuple[int], np.dtype[np.int64]]
     log_probs: Float
@@ -222,13 +251,13 @@ class Choice(NamedTuple):
 
 
 def native(model: Model) -> Model:
-    """The model as it is now, computed natively where it can be, in the precision that torch would compute it in."""
+    """The model with its present parameters, computed natively if possible, in torch's current precision."""
     return fused(model, bf16=torch.is_autocast_enabled("cpu")) or model
 
 
 @torch.inference_mode()
 def choose(model: Model, observations: Float, masks: Bool, rng: np.random.Generator) -> Choice:
-    """Draw one action per row of ``observations`` (B, …) among the legal ones of ``masks`` (B, A)."""
+    """Draw one legal action for each of the observations (B, …); ``masks`` (B, A) are the legal ones."""
     if isinstance(model, FusedNetwork):
         return Choice(*model.act(observations, masks, rng.random(len(masks), np.float32)))
     logits, values = model(torch.from_numpy(observations))
@@ -239,9 +268,9 @@ def choose(model: Model, observations: Float, masks: Bool, rng: np.random.Genera
 
 
 def draw(log_probs: Tensor, rng: np.random.Generator) -> Tensor:
-    """Indices (B,) distributed by log-probabilities (B, A): the inverse of the distribution function."""
+    """Draw indices (B,) by log-probabilities (B, A), through the inverse of the distribution function."""
     cumulative = log_probs.exp().cumsum(dim=-1)
-    # Below 1 by more than rounding: what is drawn lies under the last step of the function, which a legal action makes.
+    # Stay below 1 by more than rounding: then the index is at most that of the last legal action.
     uniform = torch.from_numpy(rng.random(len(log_probs), np.float32) * np.float32(1 - 1e-6))
     return torch.searchsorted(cumulative, (uniform * cumulative[:, -1])[:, None], right=True).squeeze(1)
 
@@ -251,3 +280,30 @@ def estimate(model: Model, observations: Float, chunk: int = 512) -> Float:
     """The model's values (B,) of observations (B, …)."""
     parts = [model(part)[1].float() for part in torch.split(torch.from_numpy(observations), chunk)]
     return torch.cat(parts).numpy()
+
+
+class SelfPlayLearner(Learner):
+    """A model that learns by self-play. Subclasses play and update it in one process or in many."""
+
+    plotted = ("mean_lead", "value", "entropy", "approx_kl", "explained_variance")
+
+    def __init__(self, options: SelfPlayOptions, build: Build, seed: int) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.options = options
+        self.model = build()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
+
+    def note(self, figures: Mapping[str, float]) -> str:
+        """See ``Learner``."""
+        return f"lead {figures['mean_lead']:+.1f} over version {figures['opponent']:.0f}"
+
+
+def rollout_figures(leads: Float, steps_per_s: float) -> dict[str, float]:
+    """Metrics of self-play; ``leads`` (hands,) are the learner's at the end of each hand."""
+    return {
+        "mean_lead": float(leads.mean()) if len(leads) else 0.0,
+        "win_rate": float((leads > 0).mean() + 0.5 * (leads == 0).mean()) if len(leads) else 0.5,
+        "hands": len(leads),
+        "rollout_steps_per_s": round(steps_per_s),
+    }

@@ -20,6 +20,7 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.action_values import NativeActionValues
 from bothost.training.distributed import shares
+from bothost.training.loop import LoopOptions
 from bothost.training.processes import Answer, Process, Processes, retry_on_death
 from bothost.training.runners import Runner, processes_of
 from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
@@ -33,7 +34,7 @@ PRESET, BIDDING = "rlcard", "bidding"
 Parameters = Mapping[str, npt.NDArray[Any]]
 
 
-class EngineOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EngineOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where self-play runs."""
 
     runner: Runner = "local"

@@ -35,7 +35,7 @@ class ExpertBatch(NamedTuple):
     pairs: Mapping[str, Pairs] = {}
 
 
-class Learner:
+class Networks:
     """The networks with their optimizer."""
 
     def __init__(self, options: Options, seed: int) -> None:

@@ -20,7 +20,7 @@ from bothost.rules import game
 from bothost_deep_mc.branches import play_round
 from bothost_deep_mc.encode import FEATURES, NOW
 from bothost_deep_mc.engine import PRESET
-from bothost_deep_mc.learn import Learner
+from bothost_deep_mc.learn import Networks
 from bothost_deep_mc.model import Sizes
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Decisions, Round
@@ -39,7 +39,7 @@ def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int) 
     """
     torch.set_num_threads(1)
     sizes = LARGE if large else Sizes()
-    learner = Learner(Options(sizes=sizes, branches=0), seed)
+    learner = Networks(Options(sizes=sizes, branches=0), seed)
     rng = np.random.default_rng(seed)
     options = learner.options
     taught = _round(learner, hands, seed, imitate=True, keep_expert=True)
@@ -65,7 +65,7 @@ def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int) 
     return figures | (compare(sizes, held_out, seed) if held_out else {})
 
 
-def _round(learner: Learner, hands: int, seed: int, *, imitate: bool = False, keep_expert: bool = False) -> Round:
+def _round(learner: Networks, hands: int, seed: int, *, imitate: bool = False, keep_expert: bool = False) -> Round:
     return play_round(
         game("doudizhu", preset=PRESET),
         learner.nets,
@@ -102,7 +102,7 @@ class Monolithic(nn.Module):
 def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
     """Mean squared errors of the split and of a monolithic network of as many parameters, on the same held-out
     decisions of the rule player, after one pass over the same others with the same optimizer."""
-    learner = Learner(Options(sizes=sizes, branches=0), seed)
+    learner = Networks(Options(sizes=sizes, branches=0), seed)
     found: list[Decisions] = []
     while sum(len(part.returns) for part in found) < 1.25 * decisions:
         found.append(_round(learner, 1024, seed + 100 + len(found), imitate=True).decisions[ROLE])

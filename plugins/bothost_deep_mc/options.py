@@ -24,8 +24,6 @@ POSITIVE = (
     "clip_norm",
     "evaluate_every",
     "evaluation_deals",
-    "checkpoint_every",
-    "pool_every",
 )
 NOT_NEGATIVE = (
     "branches",
@@ -45,8 +43,6 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     start: str = ""
     """File of parameters to begin with, a version's model.safetensors; its networks may be smaller than these. Empty:
     begin from nothing."""
-    iterations: int | None = None
-    """Rounds to play in all; None: until the time is over."""
     hands: int = 1024
     """Hands of a round, played at once."""
     bidding_share: float = 0.1
@@ -92,18 +88,14 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Rounds between two measurements against the rule player."""
     evaluation_deals: int = 256
     """Deals of each, played in both roles."""
-    checkpoint_every: int = 20
-    """Rounds between two checkpoints."""
     pool_every: int = 20
-    """Rounds between two versions that are kept, of which levels are taken."""
     logged_share: float = 0.25
     """When retraining: logged decisions of a round, as a part of those of self-play."""
     levels: tuple[float, ...] = (0.02, 0.1, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples."""
 
     def __post_init__(self) -> None:
-        if self.iterations is not None and self.iterations < 1:
-            raise ValueError("iterations must be positive")
+        super().__post_init__()
         for name in POSITIVE:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive")

@@ -29,7 +29,7 @@ from bothost_deep_mc.experts import played_by
 from bothost_deep_mc.model import DeepMcNet, begin_with, shipped, sizes_of
 from bothost_deep_mc.options import Options as TrainOptions
 from bothost_deep_mc.selfplay import Decisions
-from bothost_deep_mc.train import More, Training, some_of
+from bothost_deep_mc.train import ExtraDecisions, some_of, train
 
 TARGETS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 """Win rates whose samples and minutes are told."""
@@ -225,9 +225,9 @@ class Log:
         )
 
 
-def _curve(options: TrainOptions, out: Path, seed: int, more: More | None) -> Curve:
+def _curve(options: TrainOptions, out: Path, seed: int, extra: ExtraDecisions | None) -> Curve:
     """Measurements of one training, which goes on where an earlier run left it."""
-    Training(options, checkpoint.take_up(out, seed=seed), more=more).train(lambda *_, **__: None)
+    train(options, checkpoint.take_up(out, seed=seed), lambda *_, **__: None, extra=extra)
     return [record for record in read(out / "metrics.jsonl") if "landlord" in record]
 
 

@@ -14,7 +14,7 @@ from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.metrics import read
 from bothost_mahjong_ppo.train import Options as TrainOptions
-from bothost_mahjong_ppo.train import Training
+from bothost_mahjong_ppo.train import train
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "(a) standard PPO, plain features": {"look_ahead": False, "oracle": False, "adaptive": False},
@@ -110,7 +110,7 @@ def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int
         raise UsageError(f"mahjong-ppo: option training: {error}", advice=advice) from error
     out = run.out / folder
     training = checkpoint.take_up(out, seed=seed, command=run.command)
-    Training(options, training).go_on(lambda *_args, **_more: None)
+    train(options, training, lambda *_args, **_more: None)
     return [record["mean_score"] for record in read(out / "metrics.jsonl")]
 
 

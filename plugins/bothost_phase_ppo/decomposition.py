@@ -20,17 +20,18 @@ import msgspec
 
 from bothost import ReportProgress, Reproduced, ReproductionRun, ResultTable
 from bothost.rules import game
-from bothost.training import checkpoint, loop
+from bothost.training import checkpoint
 from bothost.training.loop import version_at
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import Task
+from bothost.training.rollout import SelfPlayOptions, Task
 from bothost.training.statistics import mean_half95
 from bothost_phase_ppo.compare import Duel, duel
-from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS, VERSION
+from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS
 from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
 from bothost_phase_ppo.model import PhaseNet
+from bothost_phase_ppo.train import train
 
 
 class Meeting(NamedTuple):
@@ -142,7 +143,7 @@ class Pair:
     def train(self, kind: str, name: str, *, minutes: float | None = None, iterations: int | None = None) -> int:
         """Train a kind in the folder of ``name``, or go on there; returns the number of updates."""
         wanted, out = self._kinds[kind], self._out(name)
-        settings = loop.SelfPlayOptions(
+        settings = SelfPlayOptions(
             iterations=iterations,
             environments=self._options.environments,
             horizon=wanted.horizon,
@@ -150,9 +151,7 @@ class Pair:
             ppo=PpoOptions(minibatch=wanted.minibatch),
         )
         run = checkpoint.take_up(out, seed=self.seed, minutes=minutes)
-        progress = loop.train(
-            settings, wanted.task, wanted.model, run, VERSION, lambda *_, **__: None, clock=time.process_time
-        )
+        progress = train(settings, wanted.task, wanted.model, run, lambda *_, **__: None, clock=time.process_time)
         return progress.iteration
 
     def meet(self, phases: str, part: float, of: Literal["samples", "seconds"]) -> Meeting:

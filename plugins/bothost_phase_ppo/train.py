@@ -1,53 +1,132 @@
-"""Training of phase-ppo: self-play with PPO, and five levels taken along the way."""
+"""Training of phase-ppo: PPO in self-play, from top to bottom.
+
+One iteration draws an opponent from past versions, plays a rollout, computes advantages and updates the network.
+``bothost.training.ppo`` has the loss as pure functions.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
 import torch
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.rules import game
-from bothost.training import fleet
+from bothost.training import fleet, ppo
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import version_at
+from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limited, set_learning_rate, version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
-from bothost.training.ppo import Batch
 from bothost.training.publish import WEIGHTS, lineage_of, play_options, write_manifest, write_version
-from bothost.training.rollout import Task
+from bothost.training.rollout import Build, Rollout, SelfPlay, SelfPlayLearner, SelfPlayOptions, Task, rollout_figures
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
 
 DEFAULT_MINUTES = 20.0
 GENERATION = "v3"
-"""Versions of the levels are named by it: a name stands for one model for good."""
+"""Prefix of the versions' names. A name stands for one model for good."""
 
 
 class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the training."""
 
     preset: str = "seven-phase"
-    """Of the game's rules."""
+    """Preset of the game's rules."""
     levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
-    """When each level is taken, weakest first, as parts of the training's samples: these lie about equally far apart
-    in strength after 22 million."""
+    """When each level is taken, weakest first, as parts of the training's samples. After 22 million samples these are
+    about equally far apart in strength."""
     playouts: int = 64
-    """What the last level brings as its option of play, and a retraining from nothing; 0: its network alone."""
+    """Option of play that the last level and a retraining from nothing bring. 0: the network alone."""
     start: str | None = None
-    """Parameters to begin with, a safetensors file; None: fresh ones."""
+    """A safetensors file with parameters to begin with. None: fresh ones."""
     rule_share: float = 0.0
-    """Share of the hands whose other seat the rule player has; the opponents of the others are past versions."""
+    """Share of the hands against the rule player. The others are against past versions."""
     win_points: float = 0.0
-    """What a hand won counts for in rewards beside its lead, in points, and a hand lost against."""
+    """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     skip_forced: bool = True
-    """Learn in self-play from choices alone: a third of the decisions in phases have one legal action."""
+    """Learn from choices only: a third of the decisions have one legal action."""
     logged_share: float = 0.25
-    """When retraining: logged samples beside those of self-play, as a part of these."""
+    """In a retraining: logged samples for each sample of self-play."""
+
+    @property
+    def task(self) -> Task:
+        """The game as self-play sees it."""
+        return Task(
+            game("pairing", preset=self.preset),
+            BLOCK,
+            TURNS,
+            reward_scale=REWARD_SCALE,
+            win_points=self.win_points,
+            rule_share=self.rule_share,
+            skip_forced=self.skip_forced,
+        )
+
+
+class SelfPlayPpo(SelfPlayLearner):
+    """PPO against past versions of the network, in this process."""
+
+    def __init__(
+        self,
+        options: SelfPlayOptions,
+        task: Task,
+        build: Build,
+        seed: int,
+        *,
+        extra: ppo.ExtraBatch | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        super().__init__(options, build, seed)
+        self.extra, self.clock = extra, clock
+        self.opponent = build()
+        self.play = SelfPlay(task, options.environments, options.horizon)
+
+    def collect(self, iteration: Iteration) -> tuple[Rollout, dict[str, float]]:
+        """Play a rollout against a version of the pool."""
+        rng = iteration.rng
+        version = iteration.pool.draw(rng, self.options.newest_share)
+        iteration.pool.load(version, self.opponent)
+        began = self.clock()
+        with ppo.precision(self.options.ppo.bf16):
+            rollout = self.play.collect(self.model, self.opponent, seed=int(rng.integers(2**63)))
+        steps_per_s = rollout.steps / (self.clock() - began)
+        return rollout, rollout_figures(rollout.final_leads, steps_per_s) | {"opponent": version}
+
+    def update(self, iteration: Iteration, collected: tuple[Rollout, dict[str, float]]) -> Outcome:
+        """Estimate advantages and make several epochs of gradient steps."""
+        rollout, played = collected
+        options, rng = self.options.ppo, iteration.rng
+        generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
+        batch = rollout.batch(options)
+        if self.extra is not None:
+            batch = ppo.joined(batch, self.extra(self.model, options, rng, rollout.actions.size))
+        set_learning_rate(self.optimizer, self.options.learning_rate * (1.0 - iteration.part_done))
+        figures = ppo.update(self.model, self.optimizer, batch, options, generator)
+        return Outcome(figures | played, rollout.actions.size)
+
+
+def train(
+    options: SelfPlayOptions,
+    task: Task,
+    build: Build,
+    run: TrainingRun,
+    report: ReportProgress,
+    *,
+    start: Path | None = None,
+    extra: ppo.ExtraBatch | None = None,
+    clock: Clock = time.monotonic,
+) -> Progress:
+    """Train in this process, or in many if the options ask for workers.
+
+    ``start``: a safetensors file with parameters to begin with. ``extra``: samples beside those of self-play.
+    """
+    if isinstance(options, fleet.FleetOptions) and (options.workers or options.runner != "local"):
+        return fleet.train(options, task, build, run, VERSION, report, start=start, extra=extra)
+    learner = SelfPlayPpo(options, task, build, run.seed, extra=extra, clock=clock)
+    return TrainerLoop(options, run, VERSION, learner, report, start=start, clock=clock).train()
 
 
 class PhasePpoTrainer(Trainer):
@@ -57,59 +136,34 @@ class PhasePpoTrainer(Trainer):
     Options: ClassVar[type[msgspec.Struct]] = Options
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
-        if run.minutes is None and self.options.iterations is None:
-            run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        start = None if self.options.start is None else Path(self.options.start)
-        progress = fleet.train(self.options, self._task(), PhaseNet, run, VERSION, report, start=start)
-        levels = publish(run.out, progress, self.options.levels, run, _play(self.options.playouts))
-        return {
-            "out": str(run.out),
-            "updates": progress.iteration,
-            "samples": progress.samples,
-            "minutes": round(progress.seconds / 60, 2),
-            "levels": levels,
-        }
-
-    def _task(self) -> Task:
-        options = self.options
-        return Task(
-            game("pairing", preset=options.preset),
-            BLOCK,
-            TURNS,
-            reward_scale=REWARD_SCALE,
-            win_points=options.win_points,
-            rule_share=options.rule_share,
-            skip_forced=options.skip_forced,
-        )
+        options: Options = self.options
+        run = limited(run, options, DEFAULT_MINUTES)
+        start = None if options.start is None else Path(options.start)
+        progress = train(options, options.task, PhaseNet, run, report, start=start)
+        levels = publish(run.out, progress, options.levels, run, _play(options.playouts))
+        return {"out": str(run.out), **progress.figures(), "levels": levels}
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """Self-play mixed with the logged hands, whose trajectories V-trace corrects: ``bothost.training.offpolicy``
-        says why not the log alone. What comes out plays by the options that ``start`` brings, so that the gate compares
-        networks."""
-        if run.minutes is None and self.options.iterations is None:
-            run = msgspec.structs.replace(run, minutes=DEFAULT_MINUTES)
-        task = self._task()
-        hands, unseen = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(task), games)
-        logged = round(self.options.logged_share * self.options.environments * self.options.horizon)
+        """Mix self-play with logged hands, whose trajectories V-trace corrects (``bothost.training.offpolicy``).
 
-        def more(model: torch.nn.Module, rng: np.random.Generator) -> Batch:
-            return hands.batch(model, self.options.ppo, rng, logged)
-
+        The new version keeps the options of play of ``start``, so the gate compares networks only.
+        """
+        options: Options = self.options
+        run = limited(run, options, DEFAULT_MINUTES)
+        hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
         begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
-        extra = more if logged else None
-        progress = fleet.train(self.options, task, PhaseNet, run, VERSION, report, start=begin, more=extra)
+        extra = hands.extra_batch(options.logged_share)
+        progress = train(options, options.task, PhaseNet, run, report, start=begin, extra=extra)
         model = PhaseNet()
-        evaluation = unseen.evaluation(ModelPool(run.out / "pool"), model)
-        play = _play(self.options.playouts) if start is None else play_options(start)
+        evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
+        play = _play(options.playouts) if start is None else play_options(start)
         made = write_version(run.out / "weights" / "v1", model, graph(), VERSION, play)
         figures = {
-            "updates": progress.iteration,
-            "samples": progress.samples,
-            "minutes": round(progress.seconds / 60, 2),
+            **progress.figures(),
             "logged_decisions": hands.decisions,
-            "logged_share": self.options.logged_share,
+            "logged_share": options.logged_share,
             "evaluation": evaluation,
         }
         lineage = lineage_of(run, progress, VERSION, figures)
@@ -125,24 +179,19 @@ def _play(playouts: int) -> dict[str, Any]:
 def publish(
     out: Path, progress: Progress, parts: tuple[float, ...], run: TrainingRun, play: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write the levels into ``out/weights``, the last with its options of play, and return how each was made."""
+    """Write the levels into ``out/weights`` and return how each was made. The last level gets the options of play."""
     pool, model = ModelPool(out / "pool"), PhaseNet()
     versions, made = {}, {}
     for number, part in enumerate(parts, start=1):
         level = f"level-{number}"
-        taken, then = version_at(out, part * progress.samples)
-        pool.load(taken, model)
-        versions[f"{GENERATION}-{level}"] = write_version(
-            out / "weights" / f"{GENERATION}-{level}", model, graph(), VERSION, play if number == len(parts) else None
-        )
-        made[level] = {"updates": taken, "samples": then.samples, "minutes": round(then.seconds / 60, 2)}
-    aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(parts) + 1)}
+        version, then = version_at(out, part * progress.samples)
+        pool.load(version, model)
+        name = f"{GENERATION}-{level}"
+        last = number == len(parts)
+        versions[name] = write_version(out / "weights" / name, model, graph(), VERSION, play if last else None)
+        made[level] = then.figures()
+    aliases = {level: f"{GENERATION}-{level}" for level in made}
     aliases["champion"] = f"{GENERATION}-level-{len(parts)}"
-    figures = {
-        "updates": progress.iteration,
-        "samples": progress.samples,
-        "minutes": round(progress.seconds / 60, 2),
-        "levels": made,
-    }
+    figures = {**progress.figures(), "levels": made}
     write_manifest(out / "weights", versions, aliases, lineage_of(run, progress, VERSION, figures))
     return made

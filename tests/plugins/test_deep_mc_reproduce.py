@@ -9,6 +9,7 @@ import pytest
 from bothost import ReproductionRun, TrainingRun
 from bothost.errors import UsageError
 from bothost.testing.bench import deepmc
+from bothost.training import loop
 from bothost_deep_mc import train
 from bothost_deep_mc.encode import FEATURES, NOW
 from bothost_deep_mc.measure import LARGE, Monolithic
@@ -42,7 +43,7 @@ def parameters(folder):
 @pytest.fixture(autouse=True, scope="module")
 def without_plots_of_trainings():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "plot", lambda *_: None)
+        patch.setattr(loop, "plot", lambda *_: None)
         yield
 
 
@@ -83,7 +84,7 @@ def test_logged_decisions_count_as_samples(tmp_path):
     learnt = {}
     for name, more in (("self-play", None), ("both", train.some_of(hands, options))):
         run = TrainingRun(out=tmp_path / name, seed=1)
-        learnt[name] = train.Training(options, run, more=more).train(lambda *_: None).samples
+        learnt[name] = train.train(options, run, lambda *_: None, extra=more).samples
     asked = round(options.logged_share * TINY["hands"] * train.DECISIONS_PER_HAND)
     assert abs(learnt["both"] - learnt["self-play"] - asked) <= 3  # roles are rounded by themselves
 

@@ -34,7 +34,7 @@ def nets():
 
 
 def learner(**options):
-    return learn.Learner(train.Options(sizes=SIZES, iterations=1, **options), 1)
+    return learn.Networks(train.Options(sizes=SIZES, iterations=1, **options), 1)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def learner(**options):
 )
 def test_networks_learn_what_a_round_teaches(nets, sizes):
     options = train.Options(sizes=sizes, learning_rate=3e-3, reduction_weight=0.01, minibatch=256)
-    own = learn.Learner(options, 1)
+    own = learn.Networks(options, 1)
     played = branches.play_round(
         GAME, nets, QUIET, hands=40, seed=1, seen=options.seen, imitate=True, keep_expert=True, branches=1
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -16,6 +15,7 @@ from bothost import TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.training import fleet, metrics, ppo, roles
 from bothost.training.fleet import Coordinator, FleetOptions
+from bothost.training.loop import TrainerLoop
 from bothost.training.ppo import PpoOptions
 from bothost.training.processes import LocalProcesses, WorkerDied
 from bothost.training.rollout import Task
@@ -90,7 +90,8 @@ def test_interrupted_and_resumed_it_equals_one_that_was_not_and_one_trainer_make
 def test_what_is_learnt_beside_self_play_is_shared_as_rollouts_are(tmp_path):
     given = []
 
-    def more(model, rng):
+    def extra(model, options, rng, samples):
+        assert samples == 4 * 8 and options == OPTIONS.ppo
         given.append(int(rng.integers(2**31)))
         generator = torch.Generator().manual_seed(given[-1])
         observations = torch.rand(5, TASK.observation_size, generator=generator)
@@ -103,7 +104,7 @@ def test_what_is_learnt_beside_self_play_is_shared_as_rollouts_are(tmp_path):
     for out, options in ((tmp_path / "two", TWO), (tmp_path / "one", OPTIONS)):
         options = msgspec.structs.replace(options, iterations=1)
         run = TrainingRun(out=out, seed=7)
-        progress = fleet.train(options, TASK, PhaseNet, run, 1, quiet, more=more)
+        progress = fleet.train(options, TASK, PhaseNet, run, 1, quiet, extra=extra)
         assert progress.samples == 2 * 4 * 8, "of self-play alone"
     assert given[:2] == given[2:] and len(set(given)) == 2
     mine, theirs = tensors(tmp_path / "two"), tensors(tmp_path / "one")
@@ -116,7 +117,7 @@ def test_a_killed_process_changes_nothing(whole, tmp_path, role):
     setup = roles.Setup.of(TASK, PhaseNet, TWO, "cpu", 60.0)
     run = TrainingRun(out=tmp_path / "run", seed=7)
     with LocalProcesses() as processes:
-        coordinator = Coordinator(TWO, setup, run, processes)
+        coordinator = Coordinator(TWO, setup, run.seed, processes)
         victims = {"workers": coordinator.workers[1], "trainers": coordinator.trainers[1], "pool": coordinator.pool}
         killed = []
 
@@ -125,7 +126,7 @@ def test_a_killed_process_changes_nothing(whole, tmp_path, role):
                 killed.append(victims[role].id)
                 os.kill(killed[-1], signal.SIGKILL)
 
-        assert coordinator.train(1, kill).iteration == 3
+        assert TrainerLoop(TWO, run, 1, coordinator, kill).train().iteration == 3
         assert len(set(killed)) == 2 and victims[role].id not in killed
     assert same(whole, tmp_path / "run") and steady(whole) == steady(tmp_path / "run")
 
@@ -170,10 +171,3 @@ def test_answers_that_nobody_waited_for_are_dropped_and_errors_come_through():
 def test_what_cannot_be_is_refused_before_any_process_starts(tmp_path, wrong, told):
     with pytest.raises(UsageError, match=told):
         train(tmp_path, msgspec.structs.replace(OPTIONS, **wrong))
-
-
-def test_without_workers_all_is_done_in_this_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(fleet, "processes_of", None)
-    train(tmp_path / "run", msgspec.structs.replace(OPTIONS, workers=0))
-    record = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
-    assert "rollout_bytes" not in record

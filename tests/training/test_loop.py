@@ -9,10 +9,10 @@ import torch
 from bothost import ModelError, TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.training import checkpoint, loop, metrics
-from bothost.training.loop import SelfPlayOptions
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import Task
+from bothost.training.rollout import SelfPlayOptions, Task
+from bothost_phase_ppo.train import SelfPlayPpo, train
 
 from .left_behind import same, steady
 
@@ -35,7 +35,7 @@ class Net(torch.nn.Module):
 
 def run(out: Path, options=OPTIONS, resume=False, seed=7, report=lambda done, note="", total=None: None):
     torch.manual_seed(123 if resume else 5)  # whatever happened before in the process must not matter
-    return loop.train(options, TASK, Net, TrainingRun(out=out, seed=seed, resume=resume), 1, report)
+    return train(options, TASK, Net, TrainingRun(out=out, seed=seed, resume=resume), report)
 
 
 class Stop(Exception):
@@ -148,3 +148,59 @@ def test_a_training_is_taken_up_where_it_was_left_and_begun_where_no_checkpoint_
 def test_options_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         SelfPlayOptions(**wrong)
+
+
+def test_a_training_that_was_killed_before_its_first_update_resumes_from_its_start(tmp_path):
+    """The warm start is in the first checkpoint and is not repeated."""
+    run(tmp_path / "whole")
+    learner = Counting(OPTIONS, TASK, Net, 7)
+    loop.TrainerLoop(OPTIONS, TrainingRun(out=tmp_path / "parts", seed=7), 1, learner, lambda *_: None)
+    assert learner.warm_starts == 1
+    again = Counting(OPTIONS, TASK, Net, 7)
+    resumed = TrainingRun(out=tmp_path / "parts", seed=7, resume=True)
+    progress = loop.TrainerLoop(OPTIONS, resumed, 1, again, lambda *_: None).train()
+    assert again.warm_starts == 0 and progress.options["warm"] == 1
+    assert same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_evaluations_do_not_count_as_training_time(tmp_path):
+    """Every collect, update and evaluation takes one second of a clock that stands still otherwise."""
+    clock = Ticking()
+    learner = Timed(OPTIONS, TASK, Net, 7, clock)
+    made = loop.TrainerLoop(OPTIONS, TrainingRun(out=tmp_path, seed=7), 1, learner, lambda *_: None, clock=clock)
+    assert made.train().seconds == 4 * 2
+    assert learner.last == [False, False, False, True]
+
+
+class Counting(SelfPlayPpo):
+    warm_starts = 0
+
+    def warm_start(self, report):
+        self.warm_starts += 1
+        return {"warm": 1}
+
+
+class Ticking:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Timed(SelfPlayPpo):
+    def __init__(self, options, task, build, seed, ticking):
+        super().__init__(options, task, build, seed)
+        self.ticking, self.last = ticking, []
+
+    def collect(self, iteration):
+        self.ticking.now += 1.0
+        return super().collect(iteration)
+
+    def update(self, iteration, collected):
+        self.ticking.now += 1.0
+        return super().update(iteration, collected)
+
+    def evaluate(self, iteration, *, last):
+        self.ticking.now += 1.0
+        self.last.append(last)
+        return {"evaluated": 1.0}

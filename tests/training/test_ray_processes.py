@@ -23,6 +23,7 @@ SCRIPT = textwrap.dedent(
     from bothost import TrainingRun, rules
     from bothost.training import fleet, roles
     from bothost.training.fleet import Coordinator, FleetOptions
+    from bothost.training.loop import TrainerLoop
     from bothost.training.ppo import PpoOptions
     from bothost.training.ray_processes import LOOPBACK, RayProcesses
     from bothost.training.rollout import Task
@@ -44,8 +45,10 @@ SCRIPT = textwrap.dedent(
     def train(out, at_update=lambda coordinator, update: None):
         setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", OPTIONS.timeout_s)
         with RayProcesses(None, cores=4, device="cpu") as processes:
-            coordinator = Coordinator(OPTIONS, setup, TrainingRun(out=Path(out), seed=7), processes)
-            assert coordinator.train(1, lambda done, *_: at_update(coordinator, done)).iteration == 4
+            coordinator = Coordinator(OPTIONS, setup, 7, processes)
+            report = lambda done, *_: at_update(coordinator, done)
+            loop = TrainerLoop(OPTIONS, TrainingRun(out=Path(out), seed=7), 1, coordinator, report)
+            assert loop.train().iteration == 4
 
     def kill(process):
         os.kill(process.id, signal.SIGKILL)
