@@ -1,6 +1,6 @@
 """The adapter of xelnagamiao/open_mahjong_unity: Chinese Official mahjong with flowers."""
 
 from bothost.lobbies.open_mahjong.adapter import OpenMahjong
-from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong.options import OpenMahjongOptions
 
 __all__ = ["OpenMahjong", "OpenMahjongOptions"]

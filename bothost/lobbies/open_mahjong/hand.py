@@ -8,6 +8,7 @@ rules cannot follow becomes a snapshot of the lobby's picture.
 from __future__ import annotations
 
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
 from bothost.lobbies.open_mahjong.picture import SEATS, Json, Mismatch, Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
@@ -16,8 +17,6 @@ FALSE_WIN = "错和"
 """Among the fans of a declared hand below the minimum; the hand goes on."""
 BLIND_SEQ, SEQ_PER_TICK = 1000, 4
 """Views without a past count their events from here on, so that a later one of a hand always counts further."""
-_CHOWS = {"chi_left": -1, "chi_mid": 0, "chi_right": 1}
-"""From the discard to the middle tile of the chow."""
 _FAN_ALIASES = {"七对子": "七对"}
 
 
@@ -207,7 +206,7 @@ class Hand:
             self._lose("a flower was discarded")
 
     def _own_kong(self, seat: int, kind: str, action: wire.Action) -> None:
-        tile = _tile_of(action)
+        tile = kong_tile(action)
         if kind == "angang":
             self.picture.conceal(seat, tile if seat == self.seat else 0)
             self._fold(f"angang {seat} {wire.word(tile)}" if seat == self.seat else f"angang {seat}")
@@ -218,7 +217,7 @@ class Hand:
     def _claimed(self, seat: int, kind: str) -> None:
         last = self.picture.last
         if kind.startswith("chi"):
-            middle = last + _CHOWS[kind]
+            middle = last + CHOWS[kind]
             self.picture.claim(seat, "chi", middle)
             self._fold(f"chi {seat} {wire.word(middle)}")
         else:
@@ -252,93 +251,6 @@ class Hand:
     def _lose(self, reason: str) -> None:
         """Nothing more is folded until ``renew``."""
         self.view, self.trouble = None, reason
-
-    # -------------------------------------------------------------------------------------------------- what we say
-
-    def legal(self, actions: wire.Words) -> list[str]:
-        """The lobby's list of what we may do as canonical notations."""
-        picture, last = self.picture, self.picture.last
-        out = []
-        for action in actions:
-            if action == "pass":
-                out.append("pass")
-            elif action.startswith("hu_"):
-                out.append("hu")
-            elif action == "cut":
-                out += [f"play:{wire.word(tile)}" for tile in dict.fromkeys(picture.own) if not wire.is_flower(tile)]
-            elif action == "angang":
-                fours = [tile for tile in dict.fromkeys(picture.own) if picture.own.count(tile) == 4]
-                out += [f"angang:{wire.word(tile)}" for tile in fours]
-            elif action == "jiagang":
-                pungs = [meld.tile for meld in picture.melds[self.seat] if meld.kind == "peng"]
-                out += [f"bugang:{wire.word(tile)}" for tile in pungs if tile in picture.own]
-            elif action in _CHOWS and 11 <= last + _CHOWS[action] <= 39 and (last + _CHOWS[action]) % 10:
-                out.append(f"chi:{wire.word(last + _CHOWS[action])}")
-            elif action in ("peng", "gang") and last:
-                out.append(f"{action}:{wire.word(last)}")
-        return list(dict.fromkeys(out))
-
-    def notation_of(self, action: wire.Action) -> str:
-        """What our seat is seen to do, canonically, before it is folded; empty for draws and flowers."""
-        for kind in action.action_list:
-            try:
-                if kind == "cut" and action.cut_tile is not None:
-                    return f"play:{wire.word(action.cut_tile)}"
-                if kind in ("angang", "jiagang"):
-                    return f"{'angang' if kind == 'angang' else 'bugang'}:{wire.word(_tile_of(action))}"
-                legal = self.legal((kind,))
-            except ValueError:
-                return ""
-            if legal:
-                return legal[0]
-        return ""
-
-    def frame_of(self, action: str, asked: wire.Words, gamestate: str, tick: int) -> str:
-        """The frame that makes a move. Raises ValueError where the lobby does not offer it."""
-        if action not in self.legal(asked):
-            raise ValueError("the lobby does not offer this")
-        name, _, tile = action.partition(":")
-        number = wire.number(tile) if tile else 0
-        if name == "play":
-            return self.cut_frame(number, gamestate, tick)
-        if name == "hu":
-            name = next(word for word in asked if word.startswith("hu_"))
-            number = self.picture.drawn or self.picture.last
-        elif name == "chi":
-            name = next(chow for chow, step in _CHOWS.items() if self.picture.last + step == number)
-            number = self.picture.last
-        elif name == "bugang":
-            name = "jiagang"
-        elif name == "pass":
-            number = self.picture.last
-        return action_frame(name, number, gamestate, tick)
-
-    def cut_frame(self, tile: int, gamestate: str, tick: int) -> str:
-        """The frame that discards a tile."""
-        own = self.picture.own
-        drawn = self.picture.slot and tile == own[-1]
-        place = len(own) - 1 if drawn else own.index(tile)
-        return wire.encode(
-            "gamestate/GB/cut_tile",
-            gamestate_id=gamestate,
-            cutClass=drawn,
-            TileId=tile,
-            cutIndex=place,
-            action_tick=tick,
-        )
-
-
-def _tile_of(action: wire.Action) -> int:
-    """The tile of a kong; 0 where it is hidden."""
-    digits = (action.combination_target or "")[1:]
-    return int(digits) if digits.isdecimal() else 0
-
-
-def action_frame(action: str, tile: int | None, gamestate: str, tick: int) -> str:
-    """The frame of anything but a discard."""
-    return wire.encode(
-        "gamestate/GB/send_action", gamestate_id=gamestate, action=action, targetTile=tile or None, action_tick=tick
-    )
 
 
 def _fans(told: wire.Words | None) -> str:

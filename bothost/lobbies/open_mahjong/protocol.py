@@ -343,3 +343,8 @@ def number(canonical: str) -> int:
 
 def is_flower(tile: int) -> bool:
     return tile >= FIRST_FLOWER
+
+
+def is_robot(user: int) -> bool:
+    """Whether a user id is one of the server's robots."""
+    return user < ROBOTS_BELOW

@@ -167,14 +167,14 @@ class FakeOpenMahjong:
         pump = asyncio.ensure_future(line.pump())
         try:
             async for text in socket:
-                self._heard(line, text)
+                self.receive(line, text)
         except ConnectionClosed:
             pass
         finally:
             pump.cancel()
-            self._closed(line)
+            self.closed(line)
 
-    def _closed(self, line: Line) -> None:
+    def closed(self, line: Line) -> None:
         if self.lines.get(line.user) is line:
             del self.lines[line.user]
             self._gone(line.user)
@@ -203,7 +203,7 @@ class FakeOpenMahjong:
         line = self.lines.get(user)
         if line is not None:
             line.socket.transport.abort()
-            self._closed(line)
+            self.closed(line)
 
     def tell(self, user: int, frame: dict[str, Any]) -> None:
         line = self.lines.get(user)
@@ -226,7 +226,7 @@ class FakeOpenMahjong:
 
     # ------------------------------------------------------------------------------------------------------ hearing
 
-    def _heard(self, line: Line, text: str | bytes) -> None:
+    def receive(self, line: Line, text: str | bytes) -> None:
         if line.dead:
             return
         try:

@@ -6,8 +6,7 @@ from pathlib import Path
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
-from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
 
 from ..adapter_bench import AdapterBench
 

@@ -11,8 +11,7 @@ from bothost.errors import AuthError
 from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.lobbies.base import Account
-from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Traps
 from bothost.testing.hosting import Hosting, until
@@ -141,7 +140,9 @@ async def test_trap_server_made_moves_when_our_clock_ran_out(kit):
         kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host,
     ):
         await until(lambda: lobby.playing)
-        host.accounts[0].connection.adapter._act = lambda act: []
+        adapter = host.accounts[0].connection.adapter
+        feed = adapter.feed
+        adapter.feed = lambda item: [] if isinstance(item, m.Act) else feed(item)
         await until(lambda: lobby.matches >= 1, 80.0)
     moves = [f["do_action_info"] for _, way, f in lobby.frames if way == "out" and f["type"].endswith("do_action")]
     assert any(move.get("is_timeout_action") for move in moves)

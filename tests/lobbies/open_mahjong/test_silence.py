@@ -1,7 +1,7 @@
 """The adapter of open_mahjong_unity: a lobby that answers what it does not like with silence."""
 
 from bothost import messages as m
-from bothost.lobbies.open_mahjong.adapter import MOST_ATTEMPTS
+from bothost.lobbies.open_mahjong.asking import MOST_ATTEMPTS
 
 from ..adapter_bench import told
 from .bench import Bench, said

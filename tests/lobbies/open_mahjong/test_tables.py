@@ -13,8 +13,7 @@ import pytest
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
-from bothost.lobbies.open_mahjong import OpenMahjong
-from bothost.lobbies.open_mahjong.session import OpenMahjongOptions
+from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Line, Traps
 
 GAME = rules.game("mahjong", preset="open-mahjong")
@@ -77,9 +76,9 @@ class Client:
                 line.out = SimpleNamespace(put_nowait=lambda text: self.soon(m.Frame(conn, text)))
                 self.soon(m.SocketOpened(conn))
             case m.SendFrame():
-                self.lobby.clock.later(0.001, self.lobby._heard, self.lines[output.conn], output.data)
+                self.lobby.clock.later(0.001, self.lobby.receive, self.lines[output.conn], output.data)
             case m.CloseSocket():
-                self.lobby._closed(self.lines[output.conn])
+                self.lobby.closed(self.lines[output.conn])
             case m.SetTimer():
                 self.perform(m.CancelTimer(output.name))
                 handle = self.lobby.clock.later(output.after_s, self.feed, m.TimerFired(output.name))

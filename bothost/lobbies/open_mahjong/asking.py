@@ -1,0 +1,120 @@
+"""The open question at an open_mahjong table: asked, answered, acknowledged, refused."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.open_mahjong import moves
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.hand import Hand
+from bothost.lobbies.open_mahjong.options import ECHO
+from bothost.lobbies.open_mahjong.session import Session
+
+MOST_ATTEMPTS = 8
+"""Answers to one question that are refused before its clock decides."""
+
+
+class Ask(msgspec.Struct):
+    """A question of the lobby to us."""
+
+    request: str
+    tick: int
+    actions: wire.Words
+    grant_ms: float
+    bank_ms: float
+    claim: bool
+    raw: str | bytes | None
+    attempt: int = 0
+    answer: str = ""
+    """Our answer; empty until there is one."""
+
+
+class Asking:
+    """At most one question is open. The lobby answers what it refuses with silence."""
+
+    def __init__(self, session: Session, echo_s: float, table: str, gamestate: str) -> None:
+        self.open: Ask | None = None
+        self._session = session
+        self._echo_s = echo_s
+        self._table = table
+        self._gamestate = gamestate
+
+    def request(self, hand: Hand) -> list[m.Output]:
+        """The open question as the host reads it; nothing where it was answered."""
+        ask = self.open
+        if ask is None or ask.answer or hand.view is None or not hand.view.asked:
+            return []
+        legal = tuple(moves.legal(hand.picture, ask.actions))
+        request = m.ActionRequest(
+            self._table, hand.name, ask.request, ask.grant_ms, ask.bank_ms, hand.view.seq, legal, ask.raw
+        )
+        return [request]
+
+    def act(self, act: m.Act, hand: Hand) -> list[m.Output]:
+        ask = self.open
+        if ask is None or ask.answer or act.request_id != ask.request:
+            return []
+        if len(act.actions) != 1:
+            raise ValueError(f"open_mahjong takes one action at a time, not {len(act.actions)}")
+        (action,) = act.actions
+        try:
+            frame = moves.frame_of(hand.picture, action, ask.actions, self._gamestate, ask.tick)
+        except ValueError as error:
+            return self._refused(ask, hand, str(error))
+        ask.answer = action
+        sent = self._session.send_text(frame)
+        if ask.claim:
+            hand.said = action
+            return [sent]  # the others may think longer than we did
+        return [sent, m.SetTimer(ECHO, self._echo_s)]
+
+    def not_seen(self, hand: Hand) -> list[m.Output]:
+        """Our move was not made in time: the lobby refused it."""
+        ask = self.open
+        if ask is None or not ask.answer:
+            return []
+        spent = self._echo_s * 1000.0
+        ask.bank_ms = max(ask.bank_ms - max(spent - ask.grant_ms, 0.0), 0.0)
+        ask.grant_ms = max(ask.grant_ms - spent, 0.0)
+        return self._refused(ask, hand, "silence: the lobby did not accept it")
+
+    def _refused(self, ask: Ask, hand: Hand, reason: str) -> list[m.Output]:
+        """Ask the host for another action, a few times."""
+        out: list[m.Output] = [m.Rejected(self._table, ask.request, reason)]
+        ask.attempt += 1
+        ask.answer = hand.said = ""
+        if ask.attempt >= MOST_ATTEMPTS or hand.view is None:
+            self.open = None
+            return out
+        ask.request = f"{hand.name}.{ask.tick}.{ask.attempt}"
+        return out + self.request(hand)
+
+    def resolve(self, action: wire.Action, done: str, *, counted: bool) -> list[m.Output]:
+        """Something happened at the table, and closes the question.
+
+        ``done``: our own move, if it was one. ``counted``: whether our answer to the open discard counted.
+        """
+        ask, self.open = self.open, None
+        if ask is None:
+            return []
+        out: list[m.Output] = [m.CancelTimer(ECHO)]
+        if counted or (ask.answer and ask.answer == done and not action.is_timeout_action):
+            return [*out, m.MoveAcknowledged(self._table, ask.request)]
+        if ask.claim and not done and any(kind.startswith(("chi", "peng", "gang")) for kind in action.action_list):
+            return [*out, m.RequestWithdrawn(self._table, ask.request, "another claim went first")]
+        return [*out, m.ServerActedForUs(self._table, ask.request, done or "pass")]
+
+    def hand_ended(self, *, we_won: bool) -> list[m.Output]:
+        ask, self.open = self.open, None
+        if ask is None:
+            return []
+        if not ask.answer:
+            return [m.ServerActedForUs(self._table, ask.request, "pass" if ask.claim else None)]
+        if we_won or (ask.claim and ask.answer == "pass"):
+            return [m.MoveAcknowledged(self._table, ask.request)]
+        return [m.RequestWithdrawn(self._table, ask.request, "the hand ended without our move")]
+
+    def withdraw(self, reason: str) -> list[m.Output]:
+        ask, self.open = self.open, None
+        return [] if ask is None else [m.RequestWithdrawn(self._table, ask.request, reason)]

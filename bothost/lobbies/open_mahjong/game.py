@@ -1,0 +1,307 @@
+"""A game at open_mahjong: its hands, who is there, and what to do where the lobby contradicts itself.
+
+It reports each event once: frames that are not newer than the last tick are dropped. Flowers are laid down here, not by
+the strategy, because the rules leave no choice. Where our rules cannot follow (a robot that discards a flower), the
+lobby's own picture becomes a snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bothost import messages as m
+from bothost import rules
+from bothost.lobbies.open_mahjong import moves
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.asking import Ask, Asking
+from bothost.lobbies.open_mahjong.hand import FALSE_WIN, Hand
+from bothost.lobbies.open_mahjong.options import ECHO, GAME, NEXT, RESYNC, TIMERS, OpenMahjongOptions, rules_of
+from bothost.lobbies.open_mahjong.picture import SEATS, Mismatch, Picture
+from bothost.lobbies.open_mahjong.presence import Attendance
+from bothost.lobbies.open_mahjong.rooms import WaitingRoom, leave_room
+from bothost.lobbies.open_mahjong.session import Session
+
+MOST_MISMATCHES = 3
+"""Contradictions within one game after which we no longer reconnect for a snapshot."""
+RESYNC_STEP_S = 3.0
+"""Players of a table reconnect this far apart: the lobby deletes a game when all are offline."""
+
+
+class Game:
+    """Our seat in one game, over all its hands."""
+
+    def __init__(
+        self, session: Session, options: OpenMahjongOptions, info: wire.GameInfo, memo: m.Json, room: WaitingRoom | None
+    ) -> None:
+        """``room``: where we waited for it. None where the match queue or an earlier process found it."""
+        self.id = info.gamestate_id
+        known = memo.get("gamestate") == self.id and isinstance(memo.get("table"), str)
+        self.name: str = room.name if room is not None else memo["table"] if known else f"game-{self.id}"
+        self.rules = rules_of(info.hepai_limit)
+        self.asking = Asking(session, options.echo_s, self.name, self.id)
+        self.over = False
+        self._session = session
+        self._options = options
+        self._memo = memo
+        self._attributes: m.Json = {} if room is None else room.attributes
+        self._room = str(info.room_id) if self.name.startswith("room-") else ""
+        """Empty for a game of the match queue."""
+        self._attendance = Attendance()
+        self._hand: Hand | None = None
+        self._step_s = 0
+        self._blind = False
+        """Whether we lost track of the hand: nothing is reported until the next snapshot."""
+        self._mismatches = 0
+        self._returned = False
+        """Whether we have just come back: part of the clock is gone."""
+        self._next_tick: int | None = None
+        """The tick of the result that we have to answer with ``ready``."""
+
+    # ---------------------------------------------------------------------------------------------------- positions
+
+    def start(self, info: wire.GameInfo, memo: m.Json, *, back: bool, seated: bool, seek: str | None) -> list[m.Output]:
+        """The whole position: a hand begins, or we have come back."""
+        self._memo, self._step_s, self._returned = memo, max(info.step_time, 0), back
+        self._attendance.read(info, self._session.user if back else None)
+        self.asking.open, self._next_tick, self._blind = None, None, False
+        out: list[m.Output] = [m.CancelTimer(name) for name in TIMERS]
+        try:
+            picture = Picture.read(info, self._session.user)
+        except ValueError as error:  # a Mismatch, or a number that is no tile
+            self._blind = True
+            return [*out, m.Notice(f"the game cannot be understood: {error}", "error")]
+        players = _players(picture, info)
+        if seated:
+            out.append(m.Seated(self.name, GAME, self.rules, picture.seat, players, self._attributes, seek))
+        out += self._position(picture, info, players)
+        return out + self._present(range(SEATS))
+
+    def _position(self, picture: Picture, info: wire.GameInfo, players: tuple[m.PlayerInfo, ...]) -> list[m.Output]:
+        name, tick = f"{self.id}.{info.current_round}", info.action_tick
+        before = self._hand
+        out: list[m.Output] = []
+        if before is not None and before.name != name:
+            out.append(m.HandEnded(self.name, before.name, None, "aborted"))
+            before = None
+        game = rules.game(GAME, **self.rules)
+        if before is None and tick == 0 and picture.untouched:
+            self._hand = hand = Hand.begin(name, game, picture, tick)
+            started = m.HandStarted(self.name, name, hand.seat, players)
+            return [*out, self._remember(hand), started, *self._report(hand)]
+        if before is not None and before.tick == tick:
+            agrees = before.picture.agrees(picture)
+            if agrees and before.view is not None:
+                before.take_lines()
+                return [*out, m.Snapshot(self.name, name, before.seat, before.view.to_json())]
+            if not agrees:
+                text = f"table {self.name}: the lobby's picture is not ours: taking the lobby's"
+                out.append(m.Notice(text, "warning"))
+        hand = Hand(name, game, picture, tick)
+        seq = None
+        if before is not None:
+            hand.told = before.told
+        elif self._memo.get("hand") == name and isinstance(self._memo.get("seq"), int):
+            hand.told = self._memo["seq"]
+            seq = hand.told if self._memo.get("tick") == tick else None
+        self._hand = hand
+        view = hand.renew(seq)
+        return out if view is None else [*out, m.Snapshot(self.name, name, hand.seat, view)]
+
+    def _report(self, hand: Hand) -> list[m.Output]:
+        """New events; or, where the view was lost, the lobby's picture as soon as a snapshot can show it."""
+        if hand.view is not None:
+            first, lines = hand.take_lines()
+            return [m.Delta(self.name, hand.name, first, lines)] if lines else []
+        out: list[m.Output] = []
+        if hand.trouble:
+            out.append(m.Notice(f"table {self.name}: {hand.trouble}: taking the lobby's picture", "info"))
+            hand.trouble = ""
+        view = hand.renew()
+        return out if view is None else [*out, m.Snapshot(self.name, hand.name, hand.seat, view)]
+
+    def _remember(self, hand: Hand) -> m.Remember:
+        seq = hand.view.seq if hand.view is not None else hand.told
+        return m.Remember({"table": self.name, "gamestate": self.id, "hand": hand.name, "seq": seq, "tick": hand.tick})
+
+    # ------------------------------------------------------------------------------------------------------- frames
+
+    def frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
+        """A frame of the running game."""
+        try:
+            return self._game_frame(frame) or self._hand_frame(frame, raw)
+        except ValueError as error:  # a Mismatch, or a number that is no tile
+            return self._contradicted(str(error))
+
+    def _game_frame(self, frame: wire.Body) -> list[m.Output]:
+        match frame:
+            case wire.GameEnd():
+                return self._end(frame)
+            case wire.Tags():
+                return self._present(self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list))
+            case wire.ReadyTold():
+                index = self._attendance.index_of(self._session.user)
+                waits = index is not None and frame.ready_status_info.player_to_ready.get(str(index)) is False
+                return self._ready_for_next() if waits else []
+        return []
+
+    def _hand_frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
+        hand = self._hand
+        if hand is None or self._blind:
+            return []
+        match frame:
+            case wire.HandAsked():
+                return self._hand_asked(frame.ask_hand_action_info, hand, raw)
+            case wire.ClaimAsked():
+                return self._claim_asked(frame.ask_other_action_info, hand, raw)
+            case wire.Acted():
+                return self._acted(frame.do_action_info, hand)
+            case wire.ResultShown():
+                return self._result(frame.show_result_info, hand)
+        return []
+
+    def _present(self, indices: Iterable[int]) -> list[m.Output]:
+        """Who of these seats of the running hand is online."""
+        hand = self._hand
+        if hand is None:
+            return []
+        offline = self._attendance.offline
+        return [m.Presence(self.name, hand.seat_of(index), index not in offline) for index in indices]
+
+    def _acted(self, action: wire.Action, hand: Hand) -> list[m.Output]:
+        if action.is_claim or action.action_tick <= hand.done:
+            return []  # an announcement; or reported before
+        self._returned = False
+        seat = hand.seat_of(action.action_player)
+        done = moves.notation_of(hand.picture, action) if seat == hand.seat else ""
+        counted = hand.acted(action)
+        out: list[m.Output] = []
+        if action.is_timeout_action and seat != hand.seat:
+            out.append(m.ServerActedFor(self.name, hand.name, seat))
+        return out + self._report(hand) + self.asking.resolve(action, done, counted=counted)
+
+    def _result(self, result: wire.Result, hand: Hand) -> list[m.Output]:
+        if result.hu_fan and FALSE_WIN in result.hu_fan:
+            hand.tick, hand.said = max(hand.tick, result.action_tick), ""
+            return [m.Notice(f"table {self.name}: a false win; the hand goes on"), *self.asking.withdraw("a false win")]
+        scores = hand.ended(result)
+        out = [m.CancelTimer(ECHO), *self._report(hand)]
+        winner = result.hepai_player_index
+        out += self.asking.hand_ended(we_won=winner is not None and hand.seat_of(winner) == hand.seat)
+        out.append(m.HandEnded(self.name, hand.name, scores))
+        self._hand = None
+        if result.hu_class.startswith("hu") and result.next_status == "round_end_by_ready":
+            self._next_tick = result.action_tick
+            out.append(m.SetTimer(NEXT, self._options.ready_after_s))
+        return out
+
+    def _ready_for_next(self) -> list[m.Output]:
+        """After a win the lobby waits until everybody has read the fans."""
+        if self._next_tick is None:
+            return []
+        tick, self._next_tick = self._next_tick, None
+        return [m.CancelTimer(NEXT), self._session.send_text(moves.action_frame("ready", None, self.id, tick))]
+
+    def _end(self, frame: wire.GameEnd) -> list[m.Output]:
+        self.over = True
+        out: list[m.Output] = [m.CancelTimer(ECHO), m.CancelTimer(NEXT)]
+        if self._hand is not None:
+            out.append(m.HandEnded(self.name, self._hand.name, None, "aborted"))
+        data = frame.game_end_info.player_final_data
+        scores = tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
+        end = m.TableEnded(self.name, "normal", scores)
+        out.append(m.Remember({}))
+        return [*out, *leave_room(self._session, self._room, end)] if self._room else [*out, end]
+
+    # -------------------------------------------------------------------------------------------------- being asked
+
+    def _hand_asked(self, ask: wire.HandAsk, hand: Hand, raw: str | bytes) -> list[m.Output]:
+        if ask.action_tick < hand.tick:
+            return []
+        hand.tick = ask.action_tick
+        mine = hand.seat_of(ask.player_index) == hand.seat and bool(ask.action_list)
+        if ask.opening_buhua_complete or (mine and "cut" in ask.action_list):
+            hand.begin_play()
+        if not mine:
+            return self._report(hand)
+        frame = ""
+        if "buhua" in ask.action_list:
+            frame = moves.action_frame("buhua", None, self.id, hand.tick)
+        elif (flower := next(filter(wire.is_flower, hand.picture.own), None)) is not None:
+            frame = moves.cut_frame(hand.picture, flower, self.id, hand.tick)  # no tile is left to replace it
+        if frame:
+            return [*self._report(hand), self._session.send_text(frame)]
+        if ask.deal_tile_type == "deal_gang_tile" and hand.picture.phase == "turn" and not hand.picture.after_kong:
+            hand.picture.after_kong, hand.view = True, None  # a snapshot does not show it
+        return self._question(hand, ask.action_list, ask.remaining_time, raw)
+
+    def _claim_asked(self, ask: wire.ClaimAsk, hand: Hand, raw: str | bytes) -> list[m.Output]:
+        if ask.action_tick < hand.tick or hand.seat_of(ask.player_index) != hand.seat or not ask.action_list:
+            return []
+        hand.tick = ask.action_tick
+        robbing = all(action.startswith(("hu_", "pass", "force_pass")) for action in ask.action_list)
+        if hand.asked_about(ask.cut_tile, robbing=robbing):
+            hand.view = None
+        return self._question(hand, ask.action_list, ask.remaining_time, raw)
+
+    def _question(self, hand: Hand, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
+        if self.asking.open is not None and self.asking.open.tick == hand.tick:
+            return []  # repeated
+        out = self._report(hand)
+        claim = hand.picture.phase in ("claims", "robbing")
+        if hand.view is None or not hand.view.asked:
+            if not (claim and "pass" in actions):
+                raise Mismatch("we are asked, but our rules know of no question")
+            # A claim that our fans do not allow; or a flower that the lobby kept in our hand while we were away.
+            frame = moves.frame_of(hand.picture, "pass", actions, self.id, hand.tick)
+            text = f"table {self.name}: the lobby offers {', '.join(actions)}, which our rules do not know: passing"
+            return [*out, m.Notice(text, "warning"), self._session.send_text(frame)]
+        grant_ms = self._step_s * 1000.0 * (0.5 if self._returned else 1.0)
+        request = f"{hand.name}.{hand.tick}"
+        self.asking.open = Ask(request, hand.tick, actions, grant_ms, max(bank_s, 0) * 1000.0, claim, raw)
+        return [*out, self._remember(hand), *self.asking.request(hand)]
+
+    # ------------------------------------------------------------------------------------------- commands and timers
+
+    def act(self, act: m.Act) -> list[m.Output]:
+        return [] if self._hand is None else self.asking.act(act, self._hand)
+
+    def timer(self, name: str) -> list[m.Output]:
+        if name == NEXT:
+            return self._ready_for_next()
+        if name == RESYNC:
+            return self._reconnect()
+        return self.asking.not_seen(self._hand) if name == ECHO and self._hand is not None else []
+
+    def repeat(self) -> list[m.Output]:
+        """The host does not trust its view: show it the position, without breaking the connection."""
+        hand = self._hand
+        if hand is None:
+            return [m.Seated(self.name, GAME, self.rules, None, (), self._attributes)]
+        if self._blind:
+            return self._contradicted("the host asks for the position")
+        hand.view = None
+        return self._report(hand) + self.asking.request(hand)
+
+    def _contradicted(self, reason: str) -> list[m.Output]:
+        """Nothing more is decided in this hand until the lobby sends a snapshot."""
+        out: list[m.Output] = [m.Notice(f"table {self.name}: {reason}", "warning"), *self.asking.withdraw(reason)]
+        self._blind = True
+        self._mismatches += 1
+        if self._mismatches > MOST_MISMATCHES:
+            return [*out, m.Notice("too many contradictions in this game: the lobby's clock plays this hand")]
+        return [*out, m.SetTimer(RESYNC, self._attendance.turn_of(self._session.user) * RESYNC_STEP_S)]
+
+    def _reconnect(self) -> list[m.Output]:
+        if not self._blind:
+            return []
+        if self._options.tourist or not self._attendance.may_disconnect(self._session.user):
+            return [m.Notice("the lobby would delete the game if we reconnected: its clock plays this hand")]
+        return self._session.reconnect("a fresh snapshot is needed")
+
+
+def _players(picture: Picture, info: wire.GameInfo) -> tuple[m.PlayerInfo, ...]:
+    order = sorted(info.players_info, key=lambda player: (player.player_index - picture.dealer) % SEATS)
+    return tuple(
+        m.PlayerInfo(str(player.user_id), seat, player.username, wire.is_robot(player.user_id))
+        for seat, player in enumerate(order)
+    )

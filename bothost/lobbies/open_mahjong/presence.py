@@ -1,0 +1,55 @@
+"""Who is online in a game at open_mahjong, and whether the game survives when we reconnect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bothost.lobbies.open_mahjong import protocol as wire
+
+
+class Attendance:
+    """The players of one game, by the lobby's index."""
+
+    def __init__(self) -> None:
+        self.offline: frozenset[int] = frozenset()
+        """Indices."""
+        self._users: tuple[int, ...] = ()
+        self._left_room: set[int] = set()
+        """Users that were offline once: the lobby removed them from the room for good."""
+
+    def read(self, info: wire.GameInfo, returned: int | None) -> None:
+        """The lobby's snapshot. ``returned``: our user id where we have just come back."""
+        players = sorted(info.players_info, key=lambda player: player.player_index)
+        self._users = tuple(player.user_id for player in players)
+        self._update(frozenset(player.player_index for player in players if "offline" in player.tag_list))
+        if returned is not None:
+            self._left_room.add(returned)
+
+    def tags(self, tags: Mapping[str, wire.Words]) -> list[int]:
+        """The lobby shows who is offline. Returns the indices that changed."""
+        known = {str(index) for index in range(len(self._users))}
+        before = self.offline
+        self._update(frozenset(int(index) for index in known & tags.keys() if "offline" in tags[index]))
+        return sorted(before ^ self.offline)
+
+    def _update(self, offline: frozenset[int]) -> None:
+        self.offline = offline
+        self._left_room.update(self._users[index] for index in offline if index < len(self._users))
+
+    def index_of(self, user: int) -> int | None:
+        return self._users.index(user) if user in self._users else None
+
+    def turn_of(self, user: int) -> int:
+        """The user's place among the people of the game: they reconnect one after the other."""
+        people = [other for other in self._users if not wire.is_robot(other)]
+        return people.index(user) if user in people else 0
+
+    def may_disconnect(self, user: int) -> bool:
+        """Whether the game survives when this user disconnects.
+
+        The lobby deletes it when all people are offline, and when the last one of the room disconnects.
+        """
+        others = {other: index for index, other in enumerate(self._users) if other != user and not wire.is_robot(other)}
+        online = any(index not in self.offline for index in others.values())
+        last_in_room = user not in self._left_room and self._left_room >= others.keys()
+        return online and not last_in_room

@@ -1,0 +1,166 @@
+"""Looking for a seat at open_mahjong: find or open a room, or join the match queue."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongOptions, rules_of
+from bothost.lobbies.open_mahjong.rooms import WaitingRoom, fits, is_ours
+from bothost.lobbies.open_mahjong.session import Session
+
+_KEYS = frozenset(("room", "room_name", "password", "robots", "game_round", "create", "queue"))
+
+
+class Seek(msgspec.Struct):
+    """A seat that the host asked for."""
+
+    id: str
+    wish: m.Wish
+    room: str = ""
+    """The room that we are entering."""
+    created: bool = False
+    queued: bool = False
+    choices: list[str] = []
+    """Further rooms to try."""
+
+
+class Seeker:
+    """Looks for one seat at a time."""
+
+    def __init__(self, session: Session, options: OpenMahjongOptions) -> None:
+        self.seek: Seek | None = None
+        self._session = session
+        self._options = options
+
+    def begin(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
+        wish = m.Wish(GAME, {}, {**item.attributes, "room": item.table}) if isinstance(item, m.Join) else item.wish
+        problem = "this lobby has one table at a time" if self.seek is not None else _problem(wish)
+        if problem:
+            return [m.SeekEnded(item.seek, problem)]
+        seek = self.seek = Seek(item.seek, wish)
+        if "queue" in wish.attributes:
+            seek.queued = True
+            return [self._session.send("match/join_queue", queue_type=wish.attributes["queue"])]
+        if "room" in wish.attributes:
+            return self._enter(seek, str(wish.attributes["room"]).removeprefix("room-"))
+        if isinstance(item, m.Create):
+            return self._open_room(seek)
+        return [self._session.send("room/get_room_list")]
+
+    def _enter(self, seek: Seek, room: str) -> list[m.Output]:
+        seek.room = room
+        password = seek.wish.attributes.get("password", "")
+        return [self._session.send("room/join_room", room_id=room, password=password)]
+
+    def _open_room(self, seek: Seek) -> list[m.Output]:
+        """Send every member: the lobby ends its loop for us where one is missing."""
+        options, wish = self._options, seek.wish.attributes
+        seek.room, seek.created = "", True
+        room = self._session.send(
+            "room/create_GB_room",
+            roomname=wish.get("room_name", options.room_name),
+            gameround=wish.get("game_round", options.game_round),
+            password=wish.get("password", ""),
+            roundTimerValue=options.round_timer,
+            stepTimerValue=options.step_timer,
+            tips=False,
+            random_seed=0,
+            open_cuohe=False,
+            sub_rule="guobiao/standard",
+            hepai_limit=seek.wish.rules.get("minimum", 8),
+        )
+        return [room]
+
+    def choose(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
+        """Enter one of the rooms that fit, or open one."""
+        seek = self.seek
+        if seek is None or seek.queued or seek.room or seek.created:
+            return []
+        minimum = seek.wish.rules.get("minimum")
+        seek.choices = [
+            room.id
+            for room in rooms
+            if fits(room, seek.wish.attributes, room.hepai_limit if minimum is None else minimum)
+        ]
+        return self._next_choice(seek, "no room fits")
+
+    def _next_choice(self, seek: Seek, reason: str) -> list[m.Output]:
+        """The room, or the queue, did not take us."""
+        if seek.choices:
+            return self._enter(seek, seek.choices.pop(0))
+        wish = seek.wish.attributes
+        fixed = seek.created or seek.queued or "room" in wish
+        if not fixed and wish.get("create", self._options.create):
+            return self._open_room(seek)
+        return self.end(reason)
+
+    def entered(self, info: wire.Room) -> tuple[WaitingRoom | None, list[m.Output]]:
+        """The lobby shows a room that we sit in: the one that we were looking for?"""
+        seek = self.seek
+        if seek is None or seek.queued or not (seek.created or seek.room == info.id):
+            return None, []
+        if not is_ours(info):
+            left = self._session.send("room/leave_room", room_id=info.id)
+            return None, [left, *self._next_choice(seek, "the room plays other rules")]
+        self.seek = None
+        public = {key: value for key, value in seek.wish.attributes.items() if key != "password"}
+        room = WaitingRoom(self._session, self._options, info, public)
+        return room, room.enter(seek.id)
+
+    def refused(self, reason: str) -> list[m.Output]:
+        """The lobby refuses something. Its messages do not say what they answer."""
+        seek = self.seek
+        if seek is None or not (seek.room or seek.created or seek.queued):
+            return []
+        return self._next_choice(seek, reason)
+
+    def cancel(self, item: m.CancelSeek) -> list[m.Output]:
+        seek = self.seek
+        if seek is None or seek.id != item.seek:
+            return []
+        self.seek = None
+        if seek.queued:
+            return [self._session.send("match/leave_queue")]
+        return [self._session.send("room/leave_room", room_id=seek.room)] if seek.room else []
+
+    def end(self, reason: str) -> list[m.Output]:
+        """The seek found no seat."""
+        seek, self.seek = self.seek, None
+        return [] if seek is None else [m.SeekEnded(seek.id, reason)]
+
+    def take(self) -> str | None:
+        """A game began: the name of the seek that it answers."""
+        seek, self.seek = self.seek, None
+        return None if seek is None else seek.id
+
+
+def table_info(room: wire.Room) -> m.TableInfo:
+    """What a listing shows of a room."""
+    attributes = {
+        "room_name": room.room_name,
+        "password": room.has_password,
+        "game_round": room.game_round,
+        "round_timer": room.round_timer,
+        "step_timer": room.step_timer,
+        "running": room.is_game_running,
+    }
+    free = 0 if room.is_game_running else max(room.max_player - len(room.player_list), 0)
+    return m.TableInfo(f"room-{room.id}", GAME, rules_of(room.hepai_limit), attributes, free)
+
+
+def _problem(wish: m.Wish) -> str:
+    """Why this lobby cannot fulfil the wish; empty where it can."""
+    rules = {key: value for key, value in wish.rules.items() if key != "minimum"}
+    if wish.game != GAME or rules not in ({}, {"preset": "open-mahjong"}):
+        return 'this lobby plays mahjong with rules = { preset = "open-mahjong" } only'
+    unknown = set(wish.attributes) - _KEYS
+    if unknown:
+        return f"a wish has no attribute {min(unknown)!r}; known: {', '.join(sorted(_KEYS))}"
+    robots, rounds = wish.attributes.get("robots", 0), wish.attributes.get("game_round", 1)
+    if type(robots) is not int or not 0 <= robots <= 3:
+        return f"robots: {robots!r} is not 0 to 3"
+    if type(rounds) is not int or not 1 <= rounds <= 4:
+        return f"game_round: {rounds!r} is not 1 to 4"
+    return ""
