@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TextIO
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
-    from bothost.lobbies.botzone_dialect import Dialect
-    from bothost.lobbies.botzone_program import Program
+    from bothost.lobbies.botzone.dialect import Dialect
+    from bothost.lobbies.botzone.program import Program
     from bothost.rules import View
     from bothost.strategy import Player, Strategy
 
@@ -23,8 +23,8 @@ def serve(
     What cannot be understood or decided is answered with what is most likely to be legal, and told on stderr: a
     program that ends loses its match.
     """
-    from bothost.lobbies.botzone_dialect import Mismatch
-    from bothost.lobbies.botzone_program import KEEP_RUNNING, Program
+    from bothost.lobbies.botzone.dialect import Mismatch
+    from bothost.lobbies.botzone.program import KEEP_RUNNING, Program
 
     program = Program(_kind(game))
     seat = _Seat(strategy, move_ms)
@@ -48,7 +48,7 @@ def serve(
 
 def _kind(game: str | None) -> type[Dialect] | None:
     from bothost.config import nearest
-    from bothost.lobbies.botzone_games import GAMES
+    from bothost.lobbies.botzone.games import GAMES
 
     if game is not None and game not in GAMES:
         raise UsageError(f"Botzone's game {game!r} is not played here", advice=nearest(game, list(GAMES)))

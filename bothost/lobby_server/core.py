@@ -18,7 +18,7 @@ from functools import partial
 import msgspec
 import structlog
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.matching import WaitingList
 from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import Table

@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import Audience, Member, Table
 from bothost.lobby_server.timers import Timers

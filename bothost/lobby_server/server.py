@@ -21,7 +21,7 @@ from websockets.http11 import Request as UpgradeRequest
 
 import bothost
 from bothost.errors import ConfigError
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
 from bothost.rules.game import Game

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.rules.game import Game, State
 
 log = structlog.get_logger("bothost.lobby_server")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import TableRules
 from bothost.rules.game import Game, Json

@@ -35,7 +35,7 @@ from websockets.exceptions import ConnectionClosed
 
 from bothost import rules
 from bothost.listening import stop_accepting
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
 

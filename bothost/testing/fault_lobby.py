@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.fake_lobby import FakeLobby, Line
 
 GARBAGE = ("", "{", "null", "[1001,{}]", '{"type":"fireworks"}', '{"type":"events","table":7}', "\x00\x01", "[" * 500)

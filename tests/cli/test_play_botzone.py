@@ -11,7 +11,7 @@ from bothost.cli.play_botzone import serve
 from bothost.errors import UsageError
 from bothost.lobbies.base import Account
 from bothost.lobbies.botzone import Botzone, BotzoneOptions
-from bothost.lobbies.botzone_program import KEEP_RUNNING
+from bothost.lobbies.botzone.program import KEEP_RUNNING
 from bothost.strategy import Player
 from bothost.testing.fake_botzone import FakeBotzone
 from bothost.testing.hosting import RandomStrategy

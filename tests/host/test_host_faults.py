@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from bothost.errors import AuthError, LobbyUnreachable, StoreUnavailable
-from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server import ServerSettings, serve
 from bothost.messages import Authenticate, AuthFailed, Connected, Resume, Seated, SocketClosed, SocketFailed
 from bothost.testing.adapter_driver import AdapterDriver

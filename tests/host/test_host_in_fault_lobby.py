@@ -2,7 +2,7 @@
 
 import pytest
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.fault_lobby import FaultLobby, Faults
 
 TOKENS = {"ada": "adaadaada"}

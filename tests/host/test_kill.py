@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.fake_lobby import FakeLobby
 
 NAMES = ("ada", "bob", "cyd")

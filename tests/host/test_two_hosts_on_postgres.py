@@ -9,7 +9,7 @@ from collections import Counter
 import sqlalchemy as sa
 
 from bothost.config import StoreSettings
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.store import schema
 from bothost.store.engine import make_engine
 from bothost.testing.fake_lobby import FakeLobby

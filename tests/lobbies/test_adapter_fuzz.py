@@ -17,7 +17,7 @@ from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.othello_platform import OthelloPlatform
-from bothost.testing.botzone_judges import JUDGES, read, written
+from bothost.testing.fake_botzone.judges import JUDGES, read, written
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bothost import messages as m
 from bothost import rules
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.memory_lobby import RandomClient
 from bothost.testing.running_table import asked, clients, new_lobby, started, told
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bothost import rules
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.memory_lobby import MemoryLobby
 
 NAMES = ("ada", "bob", "cyd", "dan")

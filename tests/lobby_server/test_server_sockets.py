@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from bothost import rules
 from bothost.errors import ConfigError
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server import ServerSettings, serve
 
 NAMES = ("ada", "bob", "cyd", "dan")

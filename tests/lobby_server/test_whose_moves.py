@@ -3,7 +3,7 @@
 import pytest
 
 from bothost import messages as m
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.running_table import NAMES, asked, started, told
 
 

@@ -12,9 +12,9 @@ import pytest
 from bothost import messages as m
 from bothost import rules
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_lobby import FakeLobby, Line
 from bothost.testing.fault_lobby import FaultLobby, Faults

@@ -14,7 +14,7 @@ import os
 import time
 from pathlib import Path
 
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 
 
 async def play(args: argparse.Namespace) -> None:

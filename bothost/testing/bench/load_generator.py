@@ -25,7 +25,7 @@ from collections import deque
 from typing import Any, cast
 
 from bothost import rules
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.rules.game import State
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bothost import messages as m
-from bothost.lobbies import botzone_protocol as wire
+from bothost.lobbies.botzone import protocol as wire
 
-from .botzone_bench import BLACK, A, B, Line
+from .bench import BLACK, A, B, Line
 
 
 def test_bodies_are_read_patiently():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bothost import rules
-from bothost.lobbies.othello_protocol import COLORS, Color, Pos, SyncMove
+from bothost.lobbies.othello_platform.protocol import COLORS, Color, Pos, SyncMove
 from bothost.rules.game import Json, View
 
 _DISCS = "-XO"

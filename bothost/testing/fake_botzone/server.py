@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from bothost.testing.botzone_judges import JUDGES, FlowerJudge, Illegal, Judge, read, written
+from bothost.testing.fake_botzone.judges import JUDGES, FlowerJudge, Illegal, Judge, read, written
 from bothost.testing.loopback import Loopback
 
 

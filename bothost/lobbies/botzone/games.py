@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch
-from bothost.lobbies.botzone_doudizhu import FightTheLandlord, FightTheLandlord2
-from bothost.lobbies.botzone_mahjong import Mahjong
-from bothost.lobbies.botzone_reversi import Reversi
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch
+from bothost.lobbies.botzone.doudizhu import FightTheLandlord, FightTheLandlord2
+from bothost.lobbies.botzone.mahjong import Mahjong
+from bothost.lobbies.botzone.reversi import Reversi
 from bothost.rules.game import Json
 
 GAMES: dict[str, type[Dialect]] = {

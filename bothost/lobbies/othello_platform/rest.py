@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
 from bothost.lobbies.base import Account
+from bothost.lobbies.othello_platform import protocol as wire
 
 TOKEN = "token"
 """Timer: the token is too old to be used."""

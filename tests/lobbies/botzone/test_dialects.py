@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bothost.lobbies import botzone_dialect as dialects
-from bothost.lobbies.botzone_dialect import Mismatch
-from bothost.lobbies.botzone_doudizhu import NUMBERING, FightTheLandlord, FightTheLandlord2, bids_that_fit
-from bothost.lobbies.botzone_games import of_request, of_wish
-from bothost.lobbies.botzone_mahjong import Mahjong
-from bothost.lobbies.botzone_program import Program
-from bothost.lobbies.botzone_reversi import Reversi
-from bothost.testing.botzone_judges import JUDGES, FlowerJudge, read, written
+from bothost.lobbies.botzone import dialect as dialects
+from bothost.lobbies.botzone.dialect import Mismatch
+from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord, FightTheLandlord2, bids_that_fit
+from bothost.lobbies.botzone.games import of_request, of_wish
+from bothost.lobbies.botzone.mahjong import Mahjong
+from bothost.lobbies.botzone.program import Program
+from bothost.lobbies.botzone.reversi import Reversi
+from bothost.testing.fake_botzone.judges import JUDGES, FlowerJudge, read, written
 
-REAL = Path(__file__).parent / "data" / "botzone_mahjong.jsonl"
+REAL = Path(__file__).parent / "data" / "mahjong.jsonl"
 """Three games that the public judge of Botzone ran: every request to and answer from each of the four seats."""
 MANY = "BOTHOST_BOTZONE_GAMES"
 """Names a file of more such games, as a judge logs them: JSON lines, gzipped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
+from bothost.lobbies.othello_platform import protocol as wire
 
 
 class Seek(msgspec.Struct):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account, Capabilities
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", token="planted-secret", user_agent="bot/1")

@@ -6,10 +6,9 @@ from pathlib import Path
 import bothost.rules as rules
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.othello_platform import OthelloPlatform
-from bothost.lobbies.othello_session import OthelloPlatformOptions
+from bothost.lobbies.othello_platform import OthelloPlatform, OthelloPlatformOptions
 
-TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("othello_*.jsonl"))
+TRANSCRIPTS = sorted((Path(__file__).parents[1] / "transcripts").glob("othello_*.jsonl"))
 ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", password="planted-secret", user_agent="bot/1")
 START_BOARD = [0] * 27 + [2, 1] + [0] * 6 + [1, 2] + [0] * 27
 PROVEN = {}

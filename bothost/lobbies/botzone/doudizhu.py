@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from bothost import rules
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch, Told
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch, Told
 from bothost.lobbies.doudizhu_cards import Numbering
 from bothost.rules.game import Game, Json
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bothost import messages as m
-from bothost.lobbies import embedded_protocol as wire
+from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
-TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "lobby-protocol.md").read_text()
+TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "lobby-protocol.md").read_text()
 EXAMPLES = re.findall(r"^([→←]) (\{.*\})$", TEXT, re.MULTILINE)
 
 

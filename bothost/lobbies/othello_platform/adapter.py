@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
 from bothost.lobbies.base import Account, Capabilities
 from bothost.lobbies.frames import unknown
-from bothost.lobbies.othello_fold import START, Fold
-from bothost.lobbies.othello_game import OVER, SYNC, WINDOW, Game, players
-from bothost.lobbies.othello_rest import TOKEN, Call
-from bothost.lobbies.othello_seats import Room, Seek, info, public
-from bothost.lobbies.othello_session import AUTH, OthelloPlatformOptions, OthelloSession
+from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.game import OVER, SYNC, WINDOW, Game, players
+from bothost.lobbies.othello_platform.position import START, Fold
+from bothost.lobbies.othello_platform.rest import TOKEN, Call
+from bothost.lobbies.othello_platform.seeking import Room, Seek, info, public
+from bothost.lobbies.othello_platform.session import AUTH, OthelloPlatformOptions, OthelloSession
 
 QUEUE, ROOM = "queue", "room"
 QUEUE_S = 90.0

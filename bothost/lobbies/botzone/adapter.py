@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import botzone_protocol as wire
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.botzone_games import GAMES, of_wish
-from bothost.lobbies.botzone_match import Match
+from bothost.lobbies.botzone import protocol as wire
+from bothost.lobbies.botzone.games import GAMES, of_wish
+from bothost.lobbies.botzone.match import Match
 
 HELLO, AGAIN, TAKEN, GATHER, START = "hello", "again", "taken", "gather", "start"
 """Timers: a poll stands long enough to be let in; the next poll; a poll that stands has taken its answers; do not wait

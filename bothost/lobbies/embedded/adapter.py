@@ -13,8 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import embedded_protocol as wire
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
+from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.frames import unknown
 
 HELLO = "hello"

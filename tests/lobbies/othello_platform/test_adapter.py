@@ -8,11 +8,10 @@ import bothost.rules as rules
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
 from bothost.lobbies.base import Account, Capabilities
-from bothost.lobbies.othello_fold import START, text
-from bothost.lobbies.othello_platform import OthelloPlatform
-from bothost.lobbies.othello_session import OthelloPlatformOptions
+from bothost.lobbies.othello_platform import OthelloPlatform, OthelloPlatformOptions
+from bothost.lobbies.othello_platform.position import START, text
 
-from .othello_platform_bench import (
+from .bench import (
     ACCOUNT,
     PROVEN,
     START_BOARD,

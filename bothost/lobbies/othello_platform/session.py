@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
 from bothost.lobbies.base import Account, LobbyAdapter
-from bothost.lobbies.othello_rest import Call, Refused, Rest
+from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.rest import Call, Refused, Rest
 
 AUTH = "auth"
 """Timer: the lobby must take our token by then. It gives us 5 s to show it."""

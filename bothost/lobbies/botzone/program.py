@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from bothost.lobbies import botzone_dialect as dialects
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch, OtherRules
-from bothost.lobbies.botzone_games import of_request
+from bothost.lobbies.botzone import dialect as dialects
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules
+from bothost.lobbies.botzone.games import of_request
 
 KEEP_RUNNING = ">>>BOTZONE_REQUEST_KEEP_RUNNING<<<"
 MAX_TURNS = 2000

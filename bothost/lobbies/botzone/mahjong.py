@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch, OtherRules, Told
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules, Told
 from bothost.rules.game import Json
 
 WINDS = ("east", "south", "west", "north")

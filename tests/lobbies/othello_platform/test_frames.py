@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 import bothost.rules as rules
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
-from bothost.lobbies.othello_fold import START, Fold, notation, text
-from bothost.lobbies.othello_platform import OthelloPlatform
-from bothost.lobbies.othello_session import OthelloPlatformOptions
+from bothost.lobbies.othello_platform import OthelloPlatform, OthelloPlatformOptions
+from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.position import START, Fold, notation, text
 
-from .othello_platform_bench import (
+from .bench import (
     ACCOUNT,
     TRANSCRIPTS,
     Server,

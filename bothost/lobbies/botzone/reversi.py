@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch, Told
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch, Told
 
 START = "start - ---------------------------OX------XO--------------------------- 0"
 

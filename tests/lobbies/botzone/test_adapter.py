@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from bothost import messages as m
-from bothost.lobbies import botzone_protocol as wire
 from bothost.lobbies.botzone import Botzone
+from bothost.lobbies.botzone import protocol as wire
 
-from .botzone_bench import BLACK, SECRET, TOKEN, A, B, Line, begun, kinds
+from .bench import BLACK, SECRET, TOKEN, A, B, Line, begun, kinds
 
 # ------------------------------------------------------------------------------------------------------------ polls
 

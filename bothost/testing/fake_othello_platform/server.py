@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from bothost.testing.fake_othello_parts import COLORS, Game, Json, Line, Room, Traps
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room, Traps
 from bothost.testing.loopback import Loopback
 
 PASS = 64

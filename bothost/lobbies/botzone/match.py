@@ -13,10 +13,10 @@ from typing import Any, Literal
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies import botzone_dialect as dialects
-from bothost.lobbies.botzone_dialect import Dialect, Mismatch, OtherRules
-from bothost.lobbies.botzone_games import GAMES, of_request
-from bothost.lobbies.botzone_protocol import sayable
+from bothost.lobbies.botzone import dialect as dialects
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules
+from bothost.lobbies.botzone.games import GAMES, of_request
+from bothost.lobbies.botzone.protocol import sayable
 
 HAND = "1"
 """A match is one hand."""

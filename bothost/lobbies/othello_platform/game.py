@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from bothost import messages as m
-from bothost.lobbies import othello_protocol as wire
-from bothost.lobbies.othello_fold import Fold, notation, text
+from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.position import Fold, notation, text
 
 SYNC, WINDOW = "sync", "window"
 SYNC_S = 10.0

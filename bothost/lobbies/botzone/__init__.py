@@ -1,0 +1,5 @@
+"""The adapter of Botzone's local AI, and the dialects of its games."""
+
+from bothost.lobbies.botzone.adapter import Botzone, BotzoneOptions
+
+__all__ = ["Botzone", "BotzoneOptions"]

@@ -1,0 +1,5 @@
+"""The embedded lobby: its protocol, and the adapter of hosts that play there."""
+
+from bothost.lobbies.embedded.adapter import EmbeddedLobby, EmbeddedOptions
+
+__all__ = ["EmbeddedLobby", "EmbeddedOptions"]
