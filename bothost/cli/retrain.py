@@ -77,7 +77,7 @@ def command(
         folder = settings.host.data_dir / "retrain"
         if watch:
             match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            _watch(tools, request, folder, after, _minute(at), match, elsewhere)
+            watch_log(tools, request, folder, after, _minute(at), match, elsewhere)
             return
         result = once(tools, request, out or _folder(folder, request), elsewhere)
         if promote:
@@ -120,7 +120,7 @@ def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | N
     return {"promoted": True, "reason": pointer.reason, "p_better": None if verdict is None else verdict.p_better}
 
 
-def _watch(
+def watch_log(
     tools: Tools,
     request: Request,
     folder: Path,
@@ -129,7 +129,7 @@ def _watch(
     promote: Callable[[], dict[str, Any]] | None,
     elsewhere: Learn | None = None,
 ) -> None:
-    """Retrain whenever the conditions are met; another host that watches too does not do the same again."""
+    """Retrain whenever the conditions are met. A job of another host that watches too is not repeated."""
     from bothost.errors import BothostError
     from bothost.retrain.job import new_decisions
     from bothost.store.leases import LeaseHeld

@@ -1,15 +1,19 @@
-"""Logged hands as a trainer reads them: an export of the log, frozen on disk, streamed hand after hand."""
+"""The dataset of a retraining: an export of the log on disk, read hand by hand from Arrow batches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import groupby
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import ModelError, StoreError
@@ -34,7 +38,7 @@ class Dataset:
     """A finished export. Implements ``bothost.LoggedGames``."""
 
     def __init__(self, folder: Path, strategy: str, make_game: Callable[..., Game]) -> None:
-        """``strategy``: whose decisions are its own; those of others in its hands are fallbacks to it."""
+        """``strategy``: the strategy to train. Decisions of others in its hands are fallbacks."""
         self.folder = folder
         self.strategy = strategy
         self._make_game = make_game
@@ -42,7 +46,9 @@ class Dataset:
         try:
             self._manifest: Mapping[str, Any] = json.loads(self._info.read_bytes())
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self._info} cannot be read: {error}", advice="make the dataset anew") from error
+            raise StoreError(
+                f"{self._info} cannot be read: {error}", advice="remove the folder, and the dataset is made again"
+            ) from error
 
     @classmethod
     def make(
@@ -56,7 +62,7 @@ class Dataset:
         request: Mapping[str, Any] | None = None,
         progress: Progress = lambda done, total: None,
     ) -> Dataset:
-        """Export what meets the query, unless an earlier run did; one that was interrupted goes on."""
+        """Export what matches the query, or finish an export that was interrupted."""
         if not (folder / "meta" / "info.json").exists():
             options = ExportOptions(view_json=False)
             exporter = ParquetExporter()
@@ -73,47 +79,56 @@ class Dataset:
 
     @property
     def sha256(self) -> str:
-        """Of the manifest, which holds those of the files: what a model's lineage names."""
+        """Hash of the manifest, which has the hashes of the files. The lineage of a model names it."""
         return hashlib.sha256(self._info.read_bytes()).hexdigest()
 
     def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
         """The scored hands of a split. Memory does not grow with their number."""
-        live = (row for row in self._rows() if row["role"] == "live" and not row["rejected"])
-        for (game_id, seat), rows in groupby(live, key=lambda row: (row["game_id"], row["seat"])):
-            first = next(rows)
-            if first["split"] != split or first["scores"] is None:
-                continue
-            game = self._game(first["game"], first["rules"])
-            if game is None:
-                continue
-            steps = tuple(self._step(game, row) for row in (first, *rows))
-            yield Trajectory(game, game_id, seat, tuple(first["scores"]), steps)
+        steps: list[LoggedStep] = []
+        first: _Hand | None = None
+        for rows in self._batches():
+            for hand, begin, end in rows.hands():
+                if first is not None and hand.key != first.key:
+                    yield from self._trajectory(first, steps)
+                    steps = []
+                    first = None
+                first = first or hand
+                if first.split == split and first.scores is not None and (game := self._game(*first.game)) is not None:
+                    steps += (self._step(game, rows, row) for row in range(begin, end))
+        if first is not None:
+            yield from self._trajectory(first, steps)
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _trajectory(self, hand: _Hand, steps: list[LoggedStep]) -> Iterator[Trajectory]:
+        game = self._game(*hand.game)
+        if steps and game is not None and hand.scores is not None:
+            yield Trajectory(game, *hand.key, tuple(hand.scores), tuple(steps))
+
+    def _batches(self) -> Iterator[_Rows]:
+        """The live decisions, without those that the lobby rejected."""
         for entry in self._manifest["files"]:
             path = self.folder / "data" / Path(str(entry["file"])).name
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=list(COLUMNS)):
-                    yield from batch.to_pylist()
+                    live = pc.equal(batch["role"], "live")
+                    yield _Rows(batch.filter(pc.and_not(live, batch["rejected"])))
 
-    def _step(self, game: Game, row: Mapping[str, Any]) -> LoggedStep:
+    def _step(self, game: Game, rows: _Rows, row: int) -> LoggedStep:
         try:
-            view = game.view_from_bytes(row["view"])
+            view = game.view_from_bytes(rows.views[row])
         except ValueError as error:
-            raise ModelError(f"a view of hand {row['game_id']} cannot be decoded: {error}") from error
-        policy = row["policy"]
+            raise ModelError(f"a view of hand {rows.game_ids[row]} cannot be decoded: {error}") from error
         return LoggedStep(
             view=view,
-            legal=np.array(row["legal"], np.int32),
-            action=row["action"],
-            policy=None if policy is None else np.array(policy, np.float32),
-            stats={} if row["stats"] is None else json.loads(row["stats"]),
-            own=row["fallback"] is None and row["strategy"] == self.strategy,
-            model_sha256=row["model_sha256"],
+            legal=rows.legal[row],
+            action=rows.actions[row],
+            policy=rows.policies[row] if rows.has_policy[row] else None,
+            stats=_json(rows.stats[row]),
+            own=rows.fallbacks[row] is None and rows.strategies[row] == self.strategy,
+            model_sha256=rows.models[row],
         )
 
     def _game(self, name: str, rules: str) -> Game | None:
-        """None where nobody here knows the game."""
+        """The game, or None if no plugin knows it."""
         key = name, rules
         if key not in self._games:
             try:
@@ -121,3 +136,58 @@ class Dataset:
             except Exception:  # a plugin's game may fail in any way
                 self._games[key] = None
         return self._games[key]
+
+
+class _Hand(NamedTuple):
+    """What the rows of one hand share."""
+
+    key: tuple[str, int]
+    """Game id and seat."""
+    game: tuple[str, str]
+    """Name and rules."""
+    split: str
+    scores: list[float] | None
+
+
+class _Rows:
+    """A batch of decisions by column. Lists of numbers are views into Arrow's memory."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.game_ids, self.seats = _list(batch, "game_id"), _list(batch, "seat")
+        self.views, self.actions = _list(batch, "view"), _list(batch, "action")
+        self.stats, self.models = _list(batch, "stats"), _list(batch, "model_sha256")
+        self.fallbacks, self.strategies = _list(batch, "fallback"), _list(batch, "strategy")
+        self.legal, self.policies = _Lists(batch["legal"], np.int32), _Lists(batch["policy"], np.float32)
+        self.has_policy = batch["policy"].is_valid().to_pylist()
+
+    def hands(self) -> Iterator[tuple[_Hand, int, int]]:
+        """The hands in this batch, each with its range of rows. A hand may continue in the next batch."""
+        keys = list(zip(self.game_ids, self.seats, strict=True))
+        begins = [row for row, key in enumerate(keys) if row == 0 or key != keys[row - 1]]
+        for begin, end in pairwise([*begins, len(keys)]):
+            name, rules, split, scores = (self.batch[c][begin].as_py() for c in ("game", "rules", "split", "scores"))
+            yield _Hand(keys[begin], (name, rules), split, scores), begin, end
+
+
+class _Lists:
+    """A column of lists of numbers; ``lists[row]`` is an array."""
+
+    def __init__(self, column: pa.ListArray, dtype: npt.DTypeLike) -> None:
+        self._offsets = column.offsets.to_numpy().tolist()
+        self._values = column.values.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+
+    def __getitem__(self, row: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = self._values[self._offsets[row] : self._offsets[row + 1]]
+        return found
+
+
+def _list(batch: pa.RecordBatch, column: str) -> list[Any]:
+    values: list[Any] = batch[column].to_pylist()
+    return values
+
+
+@lru_cache(maxsize=256)
+def _json(text: str | None) -> dict[str, Any]:
+    """Most decisions have the same few stats."""
+    return {} if text is None else json.loads(text)

@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ from bothost.training.rollout import Task
 UNKNOWN = math.inf
 """Log-probability of an action that the strategy did not choose: its weight becomes 0."""
 DONE = "hands.json"
+"""Written last: where each hand begins, and the shapes of the other files."""
+FILES = ("observations", "masks", "rest")
+"""Files of raw arrays, by row. ``rest`` (S, 3) float32 has action, behaviour log-probability and reward."""
 
 
 def vtrace(
@@ -113,12 +117,15 @@ class LoggedHands:
     """Logged trajectories, encoded in files that are mapped, not read: memory does not grow."""
 
     def __init__(self, folder: Path) -> None:
-        self.offsets: npt.NDArray[np.int64] = np.array(json.loads((folder / DONE).read_text())["offsets"], np.int64)
+        done = json.loads((folder / DONE).read_text())
+        self.offsets: npt.NDArray[np.int64] = np.array(done["offsets"], np.int64)
         """(hands + 1,): where each trajectory begins."""
-        self._observations = np.load(folder / "observations.npy", mmap_mode="r")
-        self._masks = np.load(folder / "masks.npy", mmap_mode="r")
-        self._rest = np.load(folder / "rest.npy", mmap_mode="r")
-        """(S, 3) float32: action, log-probability under the behaviour policy, reward."""
+        size, precision = done["observations"]
+        shapes = ((size, precision), (done["num_actions"], np.bool_), (3, np.float32))
+        self._observations, self._masks, self._rest = (
+            _mapped(folder / f"{name}.raw", dtype, (self.decisions, width))
+            for name, (width, dtype) in zip(FILES, shapes, strict=True)
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -130,7 +137,7 @@ class LoggedHands:
     @classmethod
     def encoded(cls, folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> LoggedHands:
         """Encode trajectories into ``folder``, or take what an earlier run left there complete."""
-        if not (folder / DONE).exists():
+        if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
             folder.mkdir(parents=True, exist_ok=True)
             _encode(folder, encoder, hands)
         return cls(folder)
@@ -150,7 +157,7 @@ class LoggedHands:
         chosen: list[int] = []
         while sum(lengths[hand] for hand in chosen) < samples:
             chosen.append(int(rng.integers(len(lengths))))
-        return self._batch(model, options, np.array(chosen))
+        return self.batch_of(model, options, np.array(chosen))
 
     def extra_batch(self, share: float) -> ExtraBatch | None:
         """Samples beside each rollout: ``share`` times as many. None if the share is 0."""
@@ -181,7 +188,8 @@ class LoggedHands:
     def _observed(self, rows: slice | npt.NDArray[np.int64]) -> Float:
         return np.array(self._observations[rows], np.float32)
 
-    def _batch(self, model: torch.nn.Module, options: PpoOptions, hands: npt.NDArray[np.int64]) -> Batch:
+    def batch_of(self, model: torch.nn.Module, options: PpoOptions, hands: npt.NDArray[np.int64]) -> Batch:
+        """All decisions of the hands with these numbers."""
         lengths = self.offsets[hands + 1] - self.offsets[hands]
         rows = np.concatenate([np.arange(self.offsets[h], self.offsets[h + 1]) for h in hands])
         observations, masks = self._observed(rows), np.array(self._masks[rows])
@@ -242,36 +250,30 @@ class LeadEncoder:
         return Encoded(observations, rewards_of(leads, observations[:, task.turns], counts, task.reward_scale))
 
 
+def _mapped(file: Path, dtype: npt.DTypeLike, shape: tuple[int, int]) -> npt.NDArray[Any]:
+    return np.memmap(file, dtype, "r", shape=shape) if shape[0] else np.empty(shape, dtype)
+
+
 def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
+    """Append the arrays of each hand to the files of the folder."""
     offsets = [0]
-    shapes: dict[str, tuple[tuple[int, ...], npt.DTypeLike]] = {
-        "observations": ((encoder.observation_size,), encoder.precision),
-        "masks": ((encoder.num_actions,), np.bool_),
-        "rest": ((3,), np.float32),
-    }
-    files = {name: (folder / f"{name}.raw").open("wb") for name in shapes}
-    try:
+    with ExitStack() as stack:
+        observations, masks, rest = (stack.enter_context((folder / f"{name}.raw").open("wb")) for name in FILES)
         for hand in hands:
             encoded = encoder(hand) if hand.steps else None
             if encoded is None:
                 continue
-            masks = np.zeros((len(hand.steps), encoder.num_actions), np.bool_)
-            rest = np.empty((len(hand.steps), 3), np.float32)
-            for i, step in enumerate(hand.steps):
-                masks[i, step.legal] = True
-                rest[i, :2] = step.action, behaviour(step)
-            rest[:, 2] = encoded.rewards
-            for name, rows in zip(shapes, (encoded.observations, masks, rest), strict=True):
-                rows.astype(shapes[name][1]).tofile(files[name])
-            offsets.append(offsets[-1] + len(hand.steps))
-    finally:
-        for file in files.values():
-            file.close()
-    for name, (shape, dtype) in shapes.items():
-        with (folder / f"{name}.raw").open("rb") as raw, (folder / f"{name}.npy").open("wb") as made:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False}
-            np.lib.format.write_array_header_2_0(made, {**header, "shape": (offsets[-1], *shape)})
-            while block := raw.read(1 << 24):
-                made.write(block)
-        (folder / f"{name}.raw").unlink()
-    (folder / DONE).write_text(json.dumps({"offsets": offsets}))
+            steps = len(hand.steps)
+            legal = np.zeros((steps, encoder.num_actions), np.bool_)
+            counts = [len(step.legal) for step in hand.steps]
+            legal[np.repeat(np.arange(steps), counts), np.concatenate([step.legal for step in hand.steps])] = True
+            numbers = np.empty((steps, 3), np.float32)
+            numbers[:, 0] = [step.action for step in hand.steps]
+            numbers[:, 1] = [behaviour(step) for step in hand.steps]
+            numbers[:, 2] = encoded.rewards
+            encoded.observations.astype(encoder.precision, copy=False).tofile(observations)
+            legal.tofile(masks)
+            numbers.tofile(rest)
+            offsets.append(offsets[-1] + steps)
+    made = {"offsets": offsets, "observations": [encoder.observation_size, np.dtype(encoder.precision).name]}
+    (folder / DONE).write_text(json.dumps({**made, "num_actions": encoder.num_actions}))

@@ -73,7 +73,7 @@ def play_round(
     for number, turn in enumerate(turns):
         rng = np.random.default_rng([seed, 1, number])
         again = begin(rng)
-        _branch(again, turn, script)
+        play_branch(again, turn, script)
         pairs.append(turn.pairs(table.returns, again.returns))
         asked += again.asked
     return Round(
@@ -146,7 +146,8 @@ def _keep(table: Table, decided: Iterable[tuple[str, Chosen]], kept: dict[str, l
             kept[role].append(found)
 
 
-def _branch(table: Table, turn: BranchPoints, script: list[ActionArray]) -> None:
+def play_branch(table: Table, turn: BranchPoints, script: list[ActionArray]) -> None:
+    """Play the hands of ``script`` again, each with its changed decision."""
     table.going &= turn.step >= 0
     step = 0
     while table.going.any():

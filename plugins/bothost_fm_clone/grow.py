@@ -87,7 +87,8 @@ class Growth:
         self.combinations = Combinations(base)
         self.rounds = 0
         self._samples, self._classes, self._options, self._seed = samples, classes, options, seed
-        self._machine: FactorizationMachine | None = None
+        self.machine: FactorizationMachine | None = None
+        """The machine of the last round."""
         self._uses = _uses(samples.features, base)
         self._seen = {_digest(uses) for uses in self._uses}
         for pair in begin.pairs.tolist():
@@ -114,7 +115,7 @@ class Growth:
                 factor_decay=options.factor_decay,
                 weight_decay=options.weight_decay,
             )
-        self._machine = machine
+        self.machine = machine
         found = machine.pair_losses(self._samples, options.reading)
         room = min(options.per_round, options.limit - len(self.combinations))
         chosen: list[tuple[int, int]] = []
@@ -132,7 +133,7 @@ class Growth:
 
     def _next_machine(self) -> FactorizationMachine:
         """A machine of all features, which knows what the one before has learnt if it is to begin so."""
-        options, before = self._options, self._machine
+        options, before = self._options, self.machine
         machine = FactorizationMachine(
             len(self.combinations),
             self._classes,
@@ -181,8 +182,8 @@ class Growth:
     def save(self, folder: Path, progress: checkpoint.Progress) -> None:
         """Write a checkpoint of what is done so far."""
         tensors = {PAIRS: {"pairs": torch.from_numpy(self.combinations.pairs)}}
-        if self._machine is not None and self._options.warm:
-            tensors[FM] = {name: torch.from_numpy(values) for name, values in self._machine.parameters().items()}
+        if self.machine is not None and self._options.warm:
+            tensors[FM] = {name: torch.from_numpy(values) for name, values in self.machine.parameters().items()}
         checkpoint.write(folder, progress, tensors)
 
     def restore(self, place: Path, progress: checkpoint.Progress) -> None:
@@ -198,7 +199,7 @@ class Growth:
             self.rounds = progress.iteration
             if self._options.warm:
                 # The newest combinations have come after the machine: it knows those before them.
-                self._machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
+                self.machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
         except (OSError, safetensors.SafetensorError, KeyError, ValueError, IndexError) as error:
             advice = "train into another folder, or remove this checkpoint to go on from the one before it"
             raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error

@@ -170,7 +170,7 @@ def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
     turn.action = np.array([script[step][i] for i, step in enumerate(turn.step)], np.int32)
     assert (changed != turn.action).all() and (turn.step >= 0).all()
     again = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(2), **given_)
-    branches._branch(again, turn, script)
+    branches.play_branch(again, turn, script)
     np.testing.assert_array_equal(again.returns, table.returns)
 
 

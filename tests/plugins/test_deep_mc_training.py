@@ -1,6 +1,8 @@
 """Training of deep-mc: learning, larger networks, resuming, experts, logged hands."""
 
 import json
+import os
+import signal
 from typing import ClassVar
 
 import msgspec
@@ -220,7 +222,7 @@ def test_a_lost_worker_plays_its_part_again(tmp_path):
     setup = engine.Setup(SIZES, QUIET)
     with engine.Engine(options, setup, model, {}) as playing:
         first = playing.play(order, np.random.default_rng(1))
-        playing.workers[0]._child.kill()
+        os.kill(playing.workers[0].id, signal.SIGKILL)
         again = playing.play(order, np.random.default_rng(1))
     for role, decisions in first.decisions.items():
         for a, b in zip(decisions, again.decisions[role], strict=True):

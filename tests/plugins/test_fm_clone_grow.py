@@ -78,7 +78,7 @@ def test_a_round_chooses_the_pairs_that_brute_force_chooses():
         samples, Combinations(8), 2, GrowOptions(limit=12, per_round=4, factors=3, first_epochs=3, shared=True), seed=5
     )
     done = growth.round()
-    expected = brute_force_pairs(growth._machine, samples, 4)
+    expected = brute_force_pairs(growth.machine, samples, 4)
     assert list(done.pairs) == [pair for _, pair in expected]
     np.testing.assert_allclose(done.smallest, [-loss for loss, _ in expected], rtol=1e-5)
 
@@ -134,4 +134,4 @@ def test_a_machine_with_shared_factors_grows_too():
         GrowOptions(limit=12, per_round=2, factors=3, shared=True),
         seed=1,
     )
-    assert len(growth.round().pairs) == 2 and isinstance(growth._machine, FactorizationMachine)
+    assert len(growth.round().pairs) == 2 and isinstance(growth.machine, FactorizationMachine)

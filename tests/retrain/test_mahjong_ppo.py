@@ -89,7 +89,7 @@ def test_the_model_that_drew_the_actions_finds_them_as_likely_as_they_were_logge
     drawn = [behaviour(step) for rows in hands[:3] for step in trajectory(rows).steps]
     assert min(drawn) < -0.01
     with torch.no_grad():
-        everything = logged._batch(net, PpoOptions(), np.arange(3))
+        everything = logged.batch_of(net, PpoOptions(), np.arange(3))
     np.testing.assert_allclose(everything.log_probs.numpy(), drawn, atol=0.02)
     assert batch.samples >= 30 and batch.masks.gather(1, batch.actions[:, None]).all()
 

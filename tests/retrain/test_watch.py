@@ -40,7 +40,7 @@ def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda
         return {"promoted": False, "reason": "refused"}
 
     with pytest.raises(Enough):
-        command._watch(tools, request, folder, after, None, promote)
+        command.watch_log(tools, request, folder, after, None, promote)
     return promotions
 
 

@@ -115,10 +115,12 @@ def test_wrong_shapes_and_orders_are_refused():
     for wrong in (offsets[:-1], offsets[::-1].copy(), offsets + 1):
         with pytest.raises(ValueError, match="offsets"):
             native.evaluate(positions, moves, wrong)
+    trunk, head = net.widths
+    bare = ActionValues([net.inputs, *trunk], [net.features, *head])
     with pytest.raises(ValueError, match="parameter 0"):
-        native._native.load([parameter.detach().numpy()[:1] for parameter in net.in_order()])
+        bare.load([parameter.detach().numpy()[:1] for parameter in net.in_order()])
     with pytest.raises(ValueError, match="parameters"):
-        native._native.load([])
+        bare.load([])
     for trunk, head in (([5], [5, 16]), ([5, 17], [5, 16]), ([5, 16], [0, 16]), ([5, 16], [5, 16, 20])):
         with pytest.raises(ValueError, match=r"trunk|head"):
             ActionValues(trunk, head)

@@ -113,10 +113,11 @@ def test_encoded_hands_come_back_with_rewards_that_sum_to_the_lead(tmp_path):
     assert len(logged) == 4 and logged.decisions == sum(len(hand.steps) for hand in hands)
     again = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter(()))  # complete already
     assert again.decisions == logged.decisions
+    batch = logged.batch_of(Uniform(), PpoOptions(gae_lambda=1.0), np.arange(4))
+    assert batch.actions.tolist() == [step.action for hand in hands for step in hand.steps]
     for number, hand in enumerate(hands):
-        rest = logged._rest[logged.offsets[number] : logged.offsets[number + 1]]
-        assert rest[:, 2].sum() == pytest.approx(0.1 * hand.scores[0], abs=1e-4)
-        assert rest[:, 0].tolist() == [s.action for s in hand.steps]
+        first = batch.returns[logged.offsets[number]]  # drawn by the policy that learns: the sum of the rewards
+        assert float(first) == pytest.approx(0.1 * hand.scores[0], abs=1e-4)
     assert logged.value_error(Uniform()) > 0
 
 
