@@ -100,7 +100,7 @@ FAULTS = {
         "test_a_session_that_died_is_left_even_when_the_adapter_does_not_notice",
     ),
     "everything at once": (
-        "testing/test_bench_chaos.py",
+        "bench/test_chaos.py",
         "test_half_a_minute_of_chaos_loses_and_doubles_nothing",
     ),
     "two hosts, one killed": (

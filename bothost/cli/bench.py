@@ -1,6 +1,6 @@
 """``bothost bench NAME``: the figures of the README, measured on this machine.
 
-A benchmark is one module of ``bothost.testing.bench`` with a function ``command``, whose parameters are its options
+A benchmark is one module of ``bothost.bench`` with a function ``command``, whose parameters are its options
 and whose result is a JSON object.
 """
 
@@ -30,7 +30,7 @@ BENCHES: dict[str, str] = {
     "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",
     "soak": "Memory, file descriptors and latency of a host over an hour, with their slopes.",
 }
-"""Name → one line of help. The module is bothost.testing.bench.NAME."""
+"""Name → one line of help. The module is bothost.bench.NAME."""
 
 
 class LazyBenches(TyperGroup):
@@ -51,7 +51,7 @@ class LazyBenches(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    module = importlib.import_module(f"bothost.testing.bench.{name}")
+    module = importlib.import_module(f"bothost.bench.{name}")
     bench = typer.Typer(add_completion=False)
     bench.command(name, help=BENCHES[name])(_printing(module.command))
     return typer.main.get_command(bench)

@@ -62,7 +62,7 @@ def test_numbers_there_and_back_also_of_a_slice(dtype):
 
 def test_an_export_does_not_import_pandas(log_settings, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from bothost.testing.bench.export import _measured; "
+        "import sys; from pathlib import Path; from bothost.bench.export import _measured; "
         f"print(_measured({log_settings.url!r}, Path({str(tmp_path / 'out')!r}), view_json=True)['decisions'] > 100, "
         "'pandas' in sys.modules)"
     )

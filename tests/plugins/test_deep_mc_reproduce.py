@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bothost import ReproductionRun, TrainingRun
+from bothost.bench import deepmc
 from bothost.errors import UsageError
-from bothost.testing.bench import deepmc
 from bothost.training import loop
 from bothost_deep_mc import train
 from bothost_deep_mc.encode import FEATURES, NOW

@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 import structlog
 
+from bothost.bench import chaos
 from bothost.config import StoreSettings
 from bothost.store.engine import make_engine
-from bothost.testing.bench import chaos
 from bothost.testing.postgres import new_database
 
 BLOWS = ["kills", "db_outages", "lobby_restarts", "plugin_faults"]

@@ -4,7 +4,7 @@ import random
 import pytest
 import typer
 
-from bothost.testing.bench import soak
+from bothost.bench import soak
 
 
 def test_a_short_soak_logs_every_answer_and_leaves_samples_and_a_plot(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from bothost.testing.bench import ppo
+from bothost.bench import ppo
 
 pytest.importorskip("sb3_contrib")
 

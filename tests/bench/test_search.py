@@ -2,7 +2,7 @@
 
 import pytest
 
-from bothost.testing.bench import search as bench
+from bothost.bench import search as bench
 
 
 def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):

@@ -129,7 +129,7 @@ def stolen_share(before: list[int], after: list[int]) -> float | None:
 
 def start(module: str, core: int, *args: str) -> subprocess.Popen[bytes]:
     core = core if len(os.sched_getaffinity(0)) > 1 else -1
-    line = [sys.executable, "-m", f"bothost.testing.bench.{module}", f"--core={core}", *args]
+    line = [sys.executable, "-m", f"bothost.bench.{module}", f"--core={core}", *args]
     return subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

@@ -134,6 +134,6 @@ def has_bf16() -> bool:
 def _peer(environments: int, horizon: int, minibatch: int, epochs: int) -> Callable[[], object] | None:
     if importlib.util.find_spec("sb3_contrib") is None:
         return None
-    from bothost.testing.bench.ppo_peer import maskable_ppo
+    from bothost.bench.ppo_peer import maskable_ppo
 
     return maskable_ppo(environments, horizon, minibatch, epochs)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bothost.testing.bench.log import command
+from bothost.bench.log import command
 
 
 def test_figures(tmp_path):

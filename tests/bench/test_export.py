@@ -1,6 +1,6 @@
 """bothost bench export: every decision that was logged is exported, and the figures are there."""
 
-from bothost.testing.bench import export
+from bothost.bench import export
 
 
 def test_what_is_logged_is_exported(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bothost.testing.bench.host import core_ticks, stolen_share
+from bothost.bench.host import core_ticks, stolen_share
 
 
 def test_the_stolen_share_is_of_the_time_between_two_looks():

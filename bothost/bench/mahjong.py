@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from bothost.bench.rules import random_play, rate
 from bothost.plugins import Plugins
 from bothost.rules import View, game, mahjong
 from bothost.strategy import TrainingRun
-from bothost.testing.bench.rules import random_play, rate
 
 STRATEGY = "mahjong-ppo"
 BLOCKS = ("tiles", "order", "integers", "look_ahead_3")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bothost.testing.bench import mahjong as bench
-from bothost.testing.bench import rules as rates
+from bothost.bench import mahjong as bench
+from bothost.bench import rules as rates
 
 
 def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bothost.bench.rules_peers import bench_peers
 from bothost.rules import game, games, legal_many, mahjong, vec_env
-from bothost.testing.bench.rules_peers import bench_peers
 
 RUNS = 5
 SECONDS = 0.2

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bothost.testing.bench.host import end, read, start
+from bothost.bench.host import end, read, start
 
 BLOCKS = 12
 STUDENT_T = 2.228

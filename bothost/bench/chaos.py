@@ -33,11 +33,11 @@ import sqlalchemy as sa
 import typer
 
 from bothost import logs
+from bothost.bench import chaos_plugin
+from bothost.bench.chaos_lobby import CountingLobby
 from bothost.config import StoreSettings
 from bothost.store import schema
 from bothost.store.engine import make_engine, sqlite_path
-from bothost.testing.bench import chaos_plugin
-from bothost.testing.bench.chaos_lobby import CountingLobby
 
 STRATEGIES = ("random", "erratic-thread", "random", "erratic-process")
 """Of the accounts, in turn."""
