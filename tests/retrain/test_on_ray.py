@@ -1,4 +1,4 @@
-"""``bothost retrain --ray``: the same models as without, though the training is killed on the way."""
+"""Trainings on Ray give the same models as on this machine, although their processes are killed on the way."""
 
 import importlib.util
 import json
@@ -10,6 +10,8 @@ from bothost import rules
 from bothost.plugins import Plugins
 from bothost.store import Store, consent
 
+from ..training.test_ray_processes import SCRIPT as FLEET
+from ..training.test_ray_processes import assert_same
 from .conftest import fill, hand
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -26,7 +28,7 @@ SCRIPT = """
         assert main(["retrain", name, "--out", out, *given, *words, "--json"]) == 0
 
     def kill_the_training(out):
-        while not list(Path(out).glob("training/checkpoint-*/state.json")):
+        while not list(Path(out).glob("training/checkpoint-*[1-9]/state.json")):
             time.sleep(0.005)
         for process in psutil.process_iter(["cmdline"]):
             if any(word.startswith("ray::Trainee") for word in process.info["cmdline"] or ()):
@@ -39,7 +41,7 @@ SCRIPT = """
     """
 TINY = {
     "deep-mc": [
-        "iterations=4",
+        "iterations=3",
         "checkpoint_every=1",
         "hands=24",
         "minibatch=128",
@@ -75,20 +77,51 @@ def model(folder):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_a_training_that_is_killed_on_a_cluster_ends_as_one_of_this_machine(log, tmp_path, run_ray_script, workers):
-    """The training is an actor, and so is its worker; of this machine the worker is a process."""
+def test_trainings_that_are_killed_on_a_cluster_end_as_those_of_this_machine(log, tmp_path, run_ray_script):
+    """A worker, a trainer and the pool of phase-ppo are killed, and the whole retraining of deep-mc."""
+    log("deep-mc:level-1", "doudizhu", 6)
+    run_ray_script(
+        FLEET,
+        SCRIPT,
+        f"""
+        if __name__ == "__main__":
+            def at_update(coordinator, update):
+                if update == 1:
+                    for process in (coordinator.workers[1], coordinator.trainers[1], coordinator.pool):
+                        kill(process)
+
+            options = {TINY["deep-mc"]!r}
+            cluster, _ = two_nodes()
+            train("cluster-fleet", at_update)
+            killing = threading.Thread(target=kill_the_training, args=("cluster",))
+            killing.start()
+            retrain("deep-mc", "cluster", options, "--fresh", "--ray", cluster.address)
+            killing.join()
+            ray.shutdown()
+            cluster.shutdown()
+            fleet.train(OPTIONS, TASK, PhaseNet, TrainingRun(out=Path("fleet"), seed=7), 1, lambda *_: None)
+            retrain("deep-mc", "here", options, "--fresh")
+        """,
+    )
+    assert_same(tmp_path / "cluster-fleet", tmp_path / "fleet")
+    assert (tmp_path / "killed").exists()
+    assert model(tmp_path / "cluster") == model(tmp_path / "here")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_killed_training_with_a_worker_ends_as_one_of_this_machine(log, tmp_path, run_ray_script):
+    """The training is an actor, and so is its worker. On this machine the worker is a process."""
     log("deep-mc:level-1", "doudizhu", 6)
     run_ray_script(
         SCRIPT,
         f"""
         if __name__ == "__main__":
-            options = {[*TINY["deep-mc"], f"workers={workers}"]!r}
+            options = {[*TINY["deep-mc"], "workers=1"]!r}
             cluster = on_a_cluster()
             killing = threading.Thread(target=kill_the_training, args=("cluster",))
             killing.start()
-            runner = {["runner=ray"] if workers else []!r}
-            retrain("deep-mc", "cluster", [*options, *runner], "--fresh", "--ray", cluster.address)
+            retrain("deep-mc", "cluster", [*options, "runner=ray"], "--fresh", "--ray", cluster.address)
             killing.join()
             cluster.shutdown()
             retrain("deep-mc", "here", options, "--fresh")
