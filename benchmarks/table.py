@@ -1,7 +1,8 @@
-"""Make the README's performance table: run ``bothost bench`` and write its figures between the table's markers.
+"""Write the benchmark tables of README.md and docs/reference/benchmarks.md from benchmarks/results.json.
 
-python benchmarks/table.py           run everything, keep the results in benchmarks/results.json, rewrite README.md
-python benchmarks/table.py --render  rewrite README.md from the kept results
+python benchmarks/table.py           run the benchmarks, keep the results, write the tables
+python benchmarks/table.py --render  write the tables from the kept results
+python benchmarks/table.py --check   fail when a table differs from the kept results
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 README = HERE.parent / "README.md"
+PAGE = HERE.parent / "docs" / "reference" / "benchmarks.md"
 BEGIN, END = "<!-- performance: begin -->", "<!-- performance: end -->"
 BENCHES = ("rules", "host", "log")
 
@@ -73,13 +75,8 @@ def rules_rows(rules: dict) -> list[tuple[str, str, str, str]]:
 def host_rows(host: dict) -> list[tuple[str, str, str, str]]:
     """Lines of ``bench host``."""
     what = f"host: decisions logged and answered, {host['tables']:,} tables"
-    latency = f"{host['p50_ms']:.2g} ms, {host['p99_ms']:.2g} ms"
-    echo = f"bare echo {host['echo_p50_ms']:.2g} ms, {host['echo_p99_ms']:.2g} ms" if "echo_p99_ms" in host else "-"
     by = "`bothost bench host`"
-    return [
-        (what, number(host["decisions_per_s"]), f"bare websocket echo {number(host['raw_echo_per_s'])}", by),
-        ("host: latency at half that rate, p50 and p99 (not per second)", latency, echo, by),
-    ]
+    return [(what, number(host["decisions_per_s"]), f"bare websocket echo {number(host['raw_echo_per_s'])}", by)]
 
 
 def log_rows(log: dict) -> list[tuple[str, str, str, str]]:
@@ -88,7 +85,7 @@ def log_rows(log: dict) -> list[tuple[str, str, str, str]]:
         (
             f"decision log: rows into {title}",
             number(log[name]["rows_per_s"]),
-            f"raw {number(log[name]['raw_rows_per_s'])}",
+            f"raw inserts {number(log[name]['raw_rows_per_s'])}",
             "`bothost bench log`",
         )
         for name, title in (("sqlite", "SQLite"), ("postgresql", "PostgreSQL"))
@@ -96,27 +93,66 @@ def log_rows(log: dict) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def table(results: dict) -> str:
-    """The Markdown between the markers."""
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    """A table; the first row is its head."""
+    head, *body = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *body))
+
+
+def where(results: dict) -> str:
+    """The machine and the day."""
+    return f"One core each, on {results['machine']}, {results['at'][:10]}."
+
+
+def readme_table(results: dict) -> str:
+    """The figures of the README: those that a peer was measured beside."""
+    rows = [row[:3] for row in rules_rows(results["rules"]) if row[2] != "-"] + [host_rows(results["host"])[0][:3]]
+    return f"{markdown([('per second', 'bothost', 'peer, same run'), *rows])}\n\n{where(results)}"
+
+
+def page_tables(results: dict) -> str:
+    """All figures, for the benchmark page."""
     rows = rules_rows(results["rules"]) + host_rows(results["host"]) + log_rows(results["log"])
-    lines = ["| per second | bothost | peer or limit, same run | measured by |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([*lines, "", f"One core each, on {results['machine']}; {results['at'][:10]}."])
+    host = results["host"]
+    latency = [
+        ("latency at half that rate", "p50", "p99"),
+        ("bothost", f"{host['p50_ms']:.2g} ms", f"{host['p99_ms']:.2g} ms"),
+        ("bare websocket echo", f"{host['echo_p50_ms']:.2g} ms", f"{host['echo_p99_ms']:.2g} ms"),
+    ]
+    stolen = 100 * host["stolen_share"]
+    notes = (
+        f"The host used {host['cpu_us_per_decision']:.0f} µs of CPU time per decision and {host['rss_mb']:.0f} MB, "
+        f'with `durability = "{host["durability"]}"`. The hypervisor took {stolen:.1f} % of its core.'
+    )
+    head = ("per second", "bothost", "peer or limit, same run", "command")
+    return "\n\n".join((markdown([head, *rows]), markdown(latency), notes, where(results)))
 
 
-def render(results: dict) -> None:
-    """Rewrite the README between the markers."""
-    head, rest = README.read_text().split(BEGIN)
-    README.write_text(f"{head}{BEGIN}\n{table(results)}\n{END}{rest.split(END)[1]}")
+def rendered(path: Path, table: str) -> str:
+    """The file with ``table`` between the markers."""
+    head, rest = path.read_text().split(BEGIN)
+    return f"{head}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
 
 
-def main() -> None:
-    """Measure unless told not to, then render."""
-    if "--render" not in sys.argv:
+def pages(results: dict) -> dict[Path, str]:
+    """File → its text with today's tables."""
+    return {README: rendered(README, readme_table(results)), PAGE: rendered(PAGE, page_tables(results))}
+
+
+def main() -> int:
+    """Measure unless told not to, then write or compare."""
+    if not {"--render", "--check"} & set(sys.argv):
         results = {"machine": machine(), "at": datetime.now(UTC).isoformat(), **{name: run(name) for name in BENCHES}}
         RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    render(json.loads(RESULTS.read_text()))
+    stale = {path: text for path, text in pages(json.loads(RESULTS.read_text())).items() if path.read_text() != text}
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.name} differs from results.json: run python benchmarks/table.py --render", file=sys.stderr)
+        return int(bool(stale))
+    for path, text in stale.items():
+        path.write_text(text)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import json
 import re
 import shlex
 import tomllib
@@ -21,7 +22,7 @@ from bothost.plugins import Plugins
 from bothost.testing.check_strategy import check_strategy
 
 ROOT = Path(__file__).parents[1]
-DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MODULES = [
     path
     for folder in ("bothost", "plugins")
@@ -94,7 +95,7 @@ def shown_commands() -> list[tuple[str, str]]:
     for path in DOCS:
         if not path.exists():
             continue
-        for block in re.findall(r"^```(?:sh|bash|console)?\n(.*?)^```", path.read_text(), flags=re.M | re.S):
+        for block in re.findall(r"^```[^\n]*\n(.*?)^```$", path.read_text(), flags=re.M | re.S):
             whole = block.replace("\\\n", " ")
             found += [(path.name, line) for line in re.findall(r"^(?:\$ )?(bothost [a-z].*)$", whole, flags=re.M)]
         for line in re.findall(r"`(bothost [a-z][^`\n]*)`", path.read_text()):
@@ -147,6 +148,27 @@ def test_every_hook_and_every_command_has_its_entry() -> None:
     hooks = [f"{name}({', '.join(inspect.signature(hook).parameters)})" for name, hook in hookspecs.specs().items()]
     assert headings("hooks.md") == hooks
     assert headings("cli.md") == [f"bothost {words}" for words, _ in commands()]
+
+
+def test_the_readme_is_short_and_its_figures_are_those_of_the_benchmarks() -> None:
+    table = script("benchmarks/table.py")
+    results = json.loads(table.RESULTS.read_text())
+    for path, text in table.pages(results).items():
+        assert path.read_text() == text, "run: python benchmarks/table.py --render"
+    readme, page = table.README.read_text(), table.PAGE.read_text()
+    assert len(readme.splitlines()) <= 150
+    figures = {row for row in re.findall(r"^\| ([A-Z].*?|host.*?) \|", readme.split(table.BEGIN)[1], flags=re.M)}
+    assert figures and all(f"| {figure} |" in page for figure in figures)
+    assert f"{results['host']['decisions_per_s']:,}" in readme
+
+
+def test_every_page_is_in_the_index_of_its_folder() -> None:
+    for folder in ("guide", "reference", "research"):
+        index = (ROOT / "docs" / folder / "index.md").read_text()
+        others = "".join(path.read_text() for path in (ROOT / "docs" / folder).glob("*.md"))
+        for path in (ROOT / "docs" / folder).rglob("*.md"):
+            name = path.relative_to(ROOT / "docs" / folder).as_posix()
+            assert path.name == "index.md" or f"({name})" in index or f"({name})" in others, name
 
 
 def test_every_setting_is_explained() -> None:
