@@ -22,8 +22,10 @@ from bothost.lobbies.base import Capabilities
 from bothost.lobbies.frames import unknown
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, Mismatch, resumed, uids_of
-from bothost.lobbies.mailgyc.session import AWAY, HELLO, READY, STALL, MailgycOptions, MailgycSession, Room
+from bothost.lobbies.mailgyc.session import AWAY, HELLO, READY, REJOIN, STALL, MailgycOptions, MailgycSession, Room
 
+REJOIN_S = 1.0
+"""Our room is named again after this time while the lobby still counts our last socket: about 6 s."""
 LOOKS = 4
 """A table is looked at so often before it counts as stalled."""
 AWAY_S = 2.0
@@ -177,6 +179,8 @@ class MailgycLobby(MailgycSession):
     def _timer(self, name: str) -> list[m.Output]:
         if name == HELLO and self._stage in ("opening", "greeting", "returning"):
             return self._reconnect("the lobby does not answer")
+        if name == REJOIN and self._stage == "returning":
+            return [self._rejoin()]
         if self._stage != "ready":
             return []
         if name == AWAY and self._leaving:
@@ -270,7 +274,7 @@ class MailgycLobby(MailgycSession):
             return [m.Notice(f"the lobby says: {frame.reason}", "warning")]
         out: list[m.Output] = [m.SeekEnded(self._seek.seek, frame.reason)]
         self._seek, self._sought = None, False
-        if "STATE" in frame.reason and not self._searched_self:
+        if _believes_we_sit(frame.reason) and not self._searched_self:
             self._searched_self = True
             out += self._reconnect("the lobby believes that we sit somewhere: log in to learn where")
         return out
@@ -298,6 +302,8 @@ class MailgycLobby(MailgycSession):
 
     def _returned(self, frame: wire.Body) -> list[m.Output]:
         """The answer to our coming back: until it comes, this socket hears and says nothing."""
+        if isinstance(frame, wire.Failure) and _believes_we_sit(frame.reason):
+            return [m.SetTimer(REJOIN, REJOIN_S)]
         if isinstance(frame, wire.Failure):
             self._room = -1
             return [*self._welcome(back=True), m.Notice(f"no way back to our table: {frame.reason}", "warning")]
@@ -448,6 +454,11 @@ class MailgycLobby(MailgycSession):
 def _is_ours_wrong(reason: str) -> bool:
     """Whether the refusal shows that our picture is wrong, not just the move."""
     return "comply" not in reason and "small" not in reason
+
+
+def _believes_we_sit(reason: str) -> bool:
+    """Whether the lobby refuses a seat because it believes that we have one, and are connected to it."""
+    return reason == "TURN ERROR" or "STATE" in reason
 
 
 def _grant_ms(timer_s: float) -> float | None:

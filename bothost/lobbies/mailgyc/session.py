@@ -15,8 +15,8 @@ from bothost.lobbies.base import Account, LobbyAdapter
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import MailgycHand
 
-HELLO, READY, STALL, AWAY = "hello", "ready", "stall", "away"
-"""Timers: the lobby must answer; we say that we are ready; a look at the table's progress; our leaving is done."""
+HELLO, READY, STALL, AWAY, REJOIN = "hello", "ready", "stall", "away", "rejoin"
+"""Timers: the lobby must answer; say ready; look at the table's progress; our leaving is done; name our room again."""
 
 
 class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,7 +136,10 @@ class MailgycSession(LobbyAdapter):
             self._stage = "greeting"
             return [self._send(wire.ROOMS)]
         self._stage = "returning"
-        return [self._send(wire.JOIN, room=self._room, level=self._level_of(self._room))]
+        return [self._rejoin()]
+
+    def _rejoin(self) -> m.SendFrame:
+        return self._send(wire.JOIN, room=self._room, level=self._level_of(self._room))
 
     def _level_of(self, room: int) -> int:
         if self._table is not None and self._table.room == room:
@@ -175,7 +178,7 @@ class MailgycSession(LobbyAdapter):
     def _end(self, *events: m.Output) -> list[m.Output]:
         """The connection is over; our seat may live on."""
         self._stage = "closed"
-        out: list[m.Output] = [m.CancelTimer(name) for name in (HELLO, READY, STALL, AWAY)]
+        out: list[m.Output] = [m.CancelTimer(name) for name in (HELLO, READY, STALL, AWAY, REJOIN)]
         if self._seek is not None:
             out.append(m.SeekEnded(self._seek.seek, "disconnected"))
         self._seek, self._sought, self._leaving, self._listing = None, False, False, False

@@ -25,6 +25,8 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Robots never move again after so many moves."""
     login_status: int = 200
     refuses_cookie: bool = False
+    notices_after_s: float = 0.0
+    """The lobby keeps a dead socket for so long. Until it notices, it answers a reconnect with an error."""
     forgets_rooms: bool = False
     """After a lost connection the room is gone, but the login still names it."""
 
@@ -40,11 +42,10 @@ class Line:
         self.protocol = protocol
         self.writer = writer
         self.dumb = False
-        """Came back to a kept seat, and has not named its room yet."""
-        self.deaf = False
+        """Its player counts as gone: the lobby says nothing to it, and hears nothing until it names its room."""
 
     def send(self, text: str) -> None:
-        if not self.deaf and self.protocol.state is Socket.OPEN:
+        if self.protocol.state is Socket.OPEN:
             self.protocol.send_text(text.encode())
             self.flush()
 

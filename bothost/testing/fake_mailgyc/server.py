@@ -134,7 +134,7 @@ class MailgycFake:
         if not known:
             await writer.drain()
             return line.abort()  # without a word
-        line.dumb = self.room_of(line.uid) is not None
+        line.dumb = self._is_gone(line.uid)
         self.lines[line.uid] = line
         try:
             while data := await reader.read(65536):
@@ -146,15 +146,22 @@ class MailgycFake:
                 if protocol.state is Socket.CLOSED or protocol.close_expected():
                     break
         finally:
-            self._closed(line)
+            if self.traps.notices_after_s:
+                self.later(self.traps.notices_after_s, self._closed, line)
+            else:
+                self._closed(line)
+
+    def _is_gone(self, uid: int) -> bool:
+        room = self.room_of(uid)
+        return room is not None and any(seat.uid == uid and seat.leave for seat in room.taken)
 
     def _closed(self, line: Line) -> None:
-        """Whichever socket of a player ends: the player counts as gone, and a successor hears nothing any more."""
+        """Whichever socket of a player ends, the player counts as gone, on another socket as well."""
         current = self.lines.get(line.uid)
         if current is line:
             del self.lines[line.uid]
         elif current is not None:
-            current.deaf = True
+            current.dumb = True
         room = self.room_of(line.uid)
         if room is None:
             return
@@ -225,12 +232,12 @@ class MailgycFake:
         if code == wire.LEAVE:
             return self.leave(room, uid)
         expected = {wire.WAITING: wire.READY, wire.CALLING: wire.CALL, wire.PLAYING: wire.SHOOT}[room.state]
+        if room.state != wire.WAITING and room.seat_of(uid) != room.turn:
+            return self.fail(uid, "TURN ERROR")  # whatever the message is
         if code != expected:
             return self.fail(uid, f"STATE[{room.state}]")
         if code == wire.READY:
             return self._ready(room, uid, int(body["ready"]))
-        if room.seat_of(uid) != room.turn:
-            return self.fail(uid, "TURN ERROR")
         self._move(room, uid, text, body)
 
     def _returns(self, line: Line, text: str) -> None:

@@ -8,9 +8,8 @@ import msgspec
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.base import Account
-from bothost.lobbies.mailgyc import MailgycLobby
+from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.lobbies.mailgyc.session import MailgycOptions
 
 from ..adapter_bench import AdapterBench, told
 

@@ -12,9 +12,8 @@ from bothost.errors import AuthError
 from bothost.host.account import Patience
 from bothost.host.connection import ConnectionSettings
 from bothost.host.supervisor import Host
-from bothost.lobbies.mailgyc import MailgycLobby
+from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.lobbies.mailgyc.session import MailgycOptions
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_mailgyc import MailgycFake, Traps
 from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
@@ -115,6 +114,15 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
             await until(lambda: lobby.hands > played)
             assert kit.rows("SELECT count(*) FROM games")[0][0] <= games + 1
     assert lobby.errors == []
+
+
+async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
+    """Until it notices, it answers a reconnect with an error; the hand goes on afterwards."""
+    traps = Traps(drop_every=25, notices_after_s=1.5)
+    lobby, host = await play(kit, 4, traps=traps, seed=7)
+    assert set(lobby.errors) & {"TURN ERROR", "STATE[1]", "STATE[2]", "STATE[3]"}
+    assert host.floor.tally.fallbacks == {}
+    assert host.floor.tally.aborted <= 1, "only the hand that the end of the test cuts off"
 
 
 async def test_a_stalled_table_is_left_for_another(kit):

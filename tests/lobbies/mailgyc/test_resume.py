@@ -1,5 +1,7 @@
 """The adapter of mailgyc/doudizhu: coming back to a hand."""
 
+import pytest
+
 from bothost import messages as m
 from bothost.lobbies.mailgyc import protocol as wire
 
@@ -20,6 +22,17 @@ def test_trap_after_a_reconnect_every_message_is_ignored_until_the_room_is_named
     assert told(outputs, m.Connected)[0].resumed
     assert told(outputs, m.ActionRequest)[0].request_id == request.request_id
     assert bench.view.to_json()["complete"]
+
+
+@pytest.mark.parametrize("reason", ["TURN ERROR", "STATE[3]"])
+def test_trap_a_reconnect_is_refused_while_the_lobby_keeps_the_dead_socket(reason):
+    """It takes about 6 s. The table is not lost: its room is named again."""
+    bench = Bench().play()
+    bench.lose()
+    bench.resume()
+    assert not told(bench.hear(wire.FAILURE, reason=reason), m.Connected | m.TableEnded)
+    assert said(bench.fire("rejoin")) == [[1005, {"room": 1, "level": 1}]]
+    assert told(bench.hear(wire.JOINED, **playing(2)), m.ActionRequest)
 
 
 def test_what_was_missed_is_made_up_where_there_is_no_doubt():
