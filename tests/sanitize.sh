@@ -20,7 +20,7 @@ cmake --build "$build/native" --parallel "${JOBS:-2}"
 # A copy of the package whose native module is the sanitized one.
 rm -rf "$build/site" && mkdir -p "$build/site"
 tar --exclude='*.so' --exclude='*.cpp' -cf - bothost migrations | tar -xf - -C "$build/site"
-cp "$build"/native/_native*.so "$build/site/bothost/native/"
+cp "$build"/native/_{native,testing}*.so "$build/site/bothost/native/"
 
 # The runtimes must be there before the interpreter starts; libstdc++ too, or exceptions cannot be intercepted.
 # -S: an editable install hooks the import of bothost, and its own module would be tested instead of the sanitized one.

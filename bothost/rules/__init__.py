@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.errors import UsageError
-from bothost.native import _native
+from bothost.native import _native, register_test_games
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
 
 __all__ = [
@@ -68,13 +68,15 @@ _factories: dict[str, GameFactory] = {}
 def register_game(factory: GameFactory) -> None:
     """Make a plain-Python game known by its name. Raises UsageError where another game has that name already."""
     known = _factories.get(factory.name)
-    if factory.name in _native.games(testing=True) or (known is not None and known != factory):
+    if factory.name in _native.games() or (known is not None and known != factory):
         raise UsageError(f"there is a game called {factory.name!r} already", advice="Give the new one another name.")
     _factories[factory.name] = factory
 
 
 def games(*, testing: bool = False) -> tuple[str, ...]:
-    """Names of all games, sorted. With ``testing`` also those that exist only to test the contract."""
+    """Names of all games, sorted. With ``testing`` also those that only test the contract; no wheel has them."""
+    if testing:
+        register_test_games()
     return tuple(sorted([*_native.games(testing=testing), *_factories]))
 
 
@@ -145,6 +147,9 @@ def legal_many(views: Sequence[View]) -> tuple[ActionArray, npt.NDArray[np.int64
 
 
 def _require_native(name: str) -> None:
+    if name in _native.games(testing=True):
+        return
+    register_test_games()
     if name in _native.games(testing=True):
         return
     near = difflib.get_close_matches(name, games(), n=1)

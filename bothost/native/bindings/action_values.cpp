@@ -111,7 +111,7 @@ void backward(ActionValues& self, const Floats& values, const Floats& representa
 }  // namespace
 
 void bind_action_values(nb::module_& m) {
-  nb::class_<ActionValues>(m, "ActionValues", "A network of values Q(s, a); see bothost/rules/_native.pyi.")
+  nb::class_<ActionValues>(m, "ActionValues", "A network of values Q(s, a); see bothost/native/_native.pyi.")
       .def(nb::init<std::vector<int>, std::vector<int>, const std::string&>(), nb::arg("trunk"),
            nb::arg("head"), nb::arg("kernels") = "")
       .def_prop_ro("kernels", [](const ActionValues& self) { return self.native.kernels(); })

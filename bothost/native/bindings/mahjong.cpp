@@ -1,5 +1,5 @@
-// Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of bothost.rules._native.
-// Their documented face is bothost/rules/mahjong.py.
+// Shapes and fans of Chinese Official mahjong, one by one and in batches: mahjong_* of
+// bothost.native._native. Their documented face is bothost/rules/mahjong.py.
 #include "mahjong/mahjong.h"
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Module bothost.rules._native: the only place that knows Python. Its face is bothost/rules/_native.pyi.
+// Module bothost.native._native. Only this folder knows Python. _native.pyi describes the module.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -19,12 +19,6 @@ namespace nb = nanobind;
 
 namespace bothost::python {
 namespace {
-
-const GameEntry& entry_of(std::string_view name) {
-  for (const GameEntry& entry : registered_games())
-    if (entry.name == name) return entry;
-  throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
-}
 
 /// Messages may quote hostile bytes: what is not UTF-8 in them is replaced, never raised about.
 void set_error(PyObject* type, const char* what) {
@@ -75,11 +69,20 @@ NB_MODULE(_native, m) {
       nb::arg("testing") = false,
       "Names of the native games; those that only test the contract when asked for.");
   m.def(
-      "presets", [](std::string_view name) { return entry_of(name).presets(); }, nb::arg("name"),
+      "register_game",
+      [](const nb::capsule& entry) {
+        // The name is the capsule's type: nothing else may be read as an entry.
+        const void* data = PyCapsule_GetPointer(entry.ptr(), "bothost.GameEntry");
+        if (!data) throw nb::python_error();
+        register_game(*static_cast<const GameEntry*>(data));
+      },
+      nb::arg("entry"), "Add the game of another extension module, from its capsule \"bothost.GameEntry\".");
+  m.def(
+      "presets", [](std::string_view name) { return find_game(name).presets(); }, nb::arg("name"),
       "Presets of a native game, the default first.");
   m.def(
       "make_game",
-      [](std::string_view name, nb::dict options) { return entry_of(name).make(json_from(options)); },
+      [](std::string_view name, nb::dict options) { return find_game(name).make(json_from(options)); },
       nb::arg("name"), nb::arg("options"), "A native game with its rules settled.");
   m.def(
       "othello_perft",

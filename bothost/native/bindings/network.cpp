@@ -157,7 +157,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
 }  // namespace
 
 void bind_network(nb::module_& m) {
-  nb::class_<Mlp>(m, "Mlp", "A small network of a policy and a value; see bothost/rules/_native.pyi.")
+  nb::class_<Mlp>(m, "Mlp", "A small network of a policy and a value; see bothost/native/_native.pyi.")
       .def(nb::init<std::vector<int>, bool, const std::string&>(), nb::arg("widths"), nb::arg("bf16") = false,
            nb::arg("kernels") = "")
       .def_prop_ro("kernels", [](const Mlp& self) { return self.native.kernels(); })

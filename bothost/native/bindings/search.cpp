@@ -1,4 +1,4 @@
-// Search as bothost/rules/_native.pyi describes it.
+// Search as _native.pyi describes it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -69,7 +69,7 @@ search::Options options_of(const Json& json) {
 class Search {
  public:
   Search(const AnyView& root, const search::Options& options)
-      : search_(entry_of(root.game().name()).search(root, options)) {}
+      : search_(find_game(root.game().name()).search(root, options)) {}
 
   [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
   AnySearch& get() { return *search_; }
@@ -81,11 +81,6 @@ class Search {
   }
 
  private:
-  static const GameEntry& entry_of(std::string_view name) {
-    for (const GameEntry& entry : registered_games())
-      if (entry.name == name) return entry;
-    throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
-  }
   std::unique_ptr<AnySearch> search_;
   Exclusive busy_{"search"};
 };

@@ -1,34 +1,44 @@
 #include "core/registry.h"
 
-#include "core/erased.h"
+#include <algorithm>
+
 #include "doudizhu/doudizhu.h"
 #include "mahjong/mahjong.h"
 #include "othello/othello.h"
 #include "pairing/pairing.h"
-#include "search/search_of.h"
-#include "testing/claims.h"
+#include "search/entry_of.h"
 
 namespace bothost {
 
 namespace {
 
-template <Game G>
-constexpr GameEntry entry(bool testing = false) {
-  return {G::kName, &make_game<G>, &G::presets, &search::make_search<G>, testing};
+std::deque<GameEntry>& entries() {
+  static std::deque<GameEntry> all{
+      search::entry_of<Doudizhu>(),
+      search::entry_of<Othello>(),
+      search::entry_of<Pairing>(),
+      search::entry_of<Mahjong>(),
+  };
+  return all;
 }
 
-// clang-format off
-constexpr GameEntry kGames[] = {
-    entry<Doudizhu>(),
-    entry<Othello>(),
-    entry<Pairing>(),
-    entry<Mahjong>(),
-    entry<Claims>(/*testing=*/true),
-};
-// clang-format on
+const GameEntry* find(std::string_view name) {
+  const auto& all = entries();
+  const auto found = std::ranges::find(all, name, &GameEntry::name);
+  return found == all.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
-std::span<const GameEntry> registered_games() { return kGames; }
+const std::deque<GameEntry>& registered_games() { return entries(); }
+
+const GameEntry& find_game(std::string_view name) {
+  if (const GameEntry* entry = find(name)) return *entry;
+  throw InvalidInput("no native game is called \"" + std::string(name) + "\"");
+}
+
+void register_game(const GameEntry& entry) {
+  if (!find(entry.name)) entries().push_back(entry);
+}
 
 }  // namespace bothost
