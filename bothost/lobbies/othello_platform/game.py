@@ -1,23 +1,17 @@
-"""One game of ours at othello-platform: requests, the move that is out, and what happens when boards disagree."""
+"""One game of ours at othello_platform: requests, moves, and what happens when the boards disagree."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from bothost import messages as m
 from bothost.lobbies.othello_platform import protocol as wire
-from bothost.lobbies.othello_platform.position import Fold, notation, text
-
-SYNC, WINDOW = "sync", "window"
-SYNC_S = 10.0
-"""The lobby must answer ``reconnect`` by then."""
-SYNCS = 3
-WINDOW_S = 12.0
-"""The lobby gives 30 s from the end of any of our connections, also from that of an old one that it notices late: we
-say ``reconnect`` again and again."""
-WINDOWS = 8
-RESENDS = 2
-MAX_REJECTED = 4
+from bothost.lobbies.othello_platform.answers import MAX_REJECTED, Answers
+from bothost.lobbies.othello_platform.options import SYNC, WINDOW
+from bothost.lobbies.othello_platform.position import START, Position, notation, text
+from bothost.lobbies.othello_platform.rooms import players
+from bothost.lobbies.othello_platform.session import Session
+from bothost.lobbies.othello_platform.sync import PositionSync
 
 OVER: dict[str, Literal["normal", "resigned", "timeout", "left"]] = {
     "normal": "normal",
@@ -33,195 +27,218 @@ class Game:
 
     FORGET: ClassVar[m.Json] = {"game": "", "table": "", "seat": 0}
 
-    def __init__(self, game_id: str, table: str, seat: int, attributes: m.Json) -> None:
+    def __init__(self, session: Session, game_id: str, table: str, seat: int, attributes: m.Json) -> None:
         self.id = game_id
-        self.table = table
+        self.name = table
         self.seat = seat
-        self.attributes = attributes
-        self.players: tuple[m.PlayerInfo, ...] = ()
-        self.fold = Fold(seat)
-        self.synced = False
-        """Whether our position is known to be the lobby's."""
-        self._sent: m.Act | None = None
-        """The move that is out."""
-        self._resent = 0
-        self._held: m.Act | None = None
-        """An answer that came while the position was being asked for."""
-        self._told = False
-        """Whether the position was told at all: by its beginning, or by a snapshot."""
+        self.over = False
+        self._session = session
+        self._attributes = attributes
+        self._players: tuple[m.PlayerInfo, ...] = ()
+        self._position = Position(seat)
+        self._answers = Answers()
+        self._sync = PositionSync(session, game_id)
+        self._shown = False
+        """Whether the host has seen a position: the beginning, or a snapshot."""
         self._diverged = False
         """Whether the lobby's position does not follow from the moves that we saw."""
-        self._refused = (0, 0)
-        """A position, and how many moves the lobby refused there."""
-        self._syncs = 0
-        self._windows = 0
-        self.cut = False
-        """Whether a connection was given up because the position was not told."""
 
     @classmethod
-    def remembered(cls, memo: m.Json) -> Game | None:
+    def remembered(cls, session: Session, memo: m.Json) -> Game | None:
         """The game of an earlier process."""
         game, table, seat = memo.get("game"), memo.get("table"), memo.get("seat")
         if isinstance(game, str) and game and isinstance(table, str) and table and seat in (0, 1):
             attributes = memo.get("attributes")
-            return cls(game, table, int(seat), attributes if isinstance(attributes, dict) else {})
+            return cls(session, game, table, int(seat), attributes if isinstance(attributes, dict) else {})
         return None
 
-    def memo(self) -> m.Json:
-        """What a fresh process needs to come back."""
-        return {"game": self.id, "table": self.table, "seat": self.seat, "attributes": self.attributes}
+    def begin(self, frame: wire.GameStart, raw: str | bytes, *, seated: bool, seek: str | None) -> list[m.Output]:
+        """The game's first message. ``seated``: the host knows the table already."""
+        self._players = players(frame)
+        memo = {"game": self.id, "table": self.name, "seat": self.seat, "attributes": self._attributes}
+        out: list[m.Output] = [m.Remember(memo)]
+        if not seated:
+            out.append(self.seated(seek))
+        if frame.turn != "BLACK" or text(frame.board) != START.split()[2]:  # not its beginning
+            return out + self.resync()
+        self._sync.done = True
+        out.append(m.HandStarted(self.name, self.id, self.seat, self._players))
+        out.append(m.Delta(self.name, self.id, 0, tuple(self._position.observe(START))))
+        return out + self._ask(frame.remaining_ms, raw)
 
     def seated(self, seek: str | None = None) -> m.Seated:
-        return m.Seated(self.table, "othello", {}, self.seat, self.players, self.attributes, seek)
-
-    def begins_with(self, frame: wire.GameStart) -> bool:
-        """Whether a game's first message shows its beginning."""
-        return frame.turn == "BLACK" and text(frame.board) == "-" * 27 + "OX------XO" + "-" * 27
+        return m.Seated(self.name, "othello", {}, self.seat, self._players, self._attributes, seek)
 
     # ---------------------------------------------------------------------------------------------------------- moves
 
-    def ask(self, grant_ms: float | None, raw: str | bytes) -> list[m.Output]:
-        """The question, if our seat must place a disc. At one position of one game it keeps its id, until refused."""
-        self._told = True
-        if not self.fold.asked:
+    def _ask(self, grant_ms: float | None, raw: str | bytes, *, stalled: bool = False) -> list[m.Output]:
+        """The request, if our seat must place a disc. At one position it keeps its id until a move is refused.
+
+        ``stalled``: a restarted lobby restored the game without its forced pass, and refuses every move.
+        """
+        self._shown = True
+        if stalled:
+            return [m.Notice(f"{self.id}: the lobby waits for a side that must pass; its clock decides", "error")]
+        if not self._position.asked:
             return []
-        seq = self.fold.seq
-        refused = self._refused[1] if self._refused[0] == seq else 0
+        refused = self._answers.refusals(self._position.board)
         if refused >= MAX_REJECTED:
             return [m.Notice(f"{self.id}: the lobby refuses our moves; its clock decides", "error")]
+        seq = self._position.seq
         request = f"{self.id}.{seq}.{refused}"
-        return [m.ActionRequest(self.table, self.id, request, grant_ms, 0.0, seq, None, raw)]
+        return [m.ActionRequest(self.name, self.id, request, grant_ms, 0.0, seq, None, raw)]
 
-    def act(self, act: m.Act) -> str | None:
-        """The frame of a move; None: the question is past."""
-        if not self.fold.asked or not act.request_id.startswith(f"{self.id}.{self.fold.seq}."):
-            return None
-        self._sent, self._resent = act, 0
-        return self._frame(act)
+    def act(self, act: m.Act) -> list[m.Output]:
+        """Send a move, or keep it until the position is known."""
+        if not self._sync.done:
+            self._answers.held = act
+            return []
+        if len(act.actions) != 1:
+            raise ValueError(f"this lobby takes one move at a time, not {len(act.actions)}")
+        if not self._position.asked or not act.request_id.startswith(f"{self.id}.{self._position.seq}."):
+            return []  # the request is past
+        self._answers.send(act)
+        return [self._move(act)]
 
-    def hold(self, act: m.Act) -> None:
-        """Keep an answer until the position is told: the host does not answer the same question twice."""
-        self._held = act
-
-    def _frame(self, act: m.Act) -> str:
-        return wire.move(self.id, self.fold.seq, self.seat, act.actions[0])
+    def _move(self, act: m.Act) -> m.SendFrame:
+        return self._session.send_text(wire.move(self.id, self._position.seq, self.seat, act.actions[0]))
 
     def moved(self, frame: wire.Moved, raw: str | bytes) -> list[m.Output]:
         """A disc was placed."""
-        fold, seq, board = self.fold, self.fold.seq, text(frame.board)
-        if fold.board == board:
-            return []  # told twice
+        position, seq, board = self._position, self._position.seq, text(frame.board)
+        if not self._sync.done or position.board == board:
+            return []  # in the snapshot that we wait for, or sent twice
         square = notation(frame.pos)
-        events = fold.place(frame.color, square)
-        out: list[m.Output] = []
-        agree = events is not None and fold.board == board and fold.turn == frame.next_turn
-        if events is not None and fold.board == board:
-            out.append(m.Delta(self.table, self.id, seq, tuple(events)))
-        sent = self._sent
-        if sent is not None and wire.COLORS[self.seat] == frame.color:
-            self._sent = None
-            out.append(m.MoveAcknowledged(self.table, sent.request_id))
-        if agree:
-            return out + self.ask(frame.remaining_ms, raw)
-        return out + self._lobby_wins(f"after {frame.color} {square}", board, frame.next_turn, frame.remaining_ms, raw)
+        events = position.place(frame.color, square)
+        same_board = events is not None and position.board == board
+        out: list[m.Output] = [m.Delta(self.name, self.id, seq, tuple(events))] if events and same_board else []
+        if wire.COLORS[self.seat] == frame.color and (acknowledged := self._answers.acknowledge()) is not None:
+            out.append(acknowledged)
+        if same_board and position.turn == frame.next_turn:
+            return out + self._ask(frame.remaining_ms, raw)
+        out += self._adopt(f"after {frame.color} {square}", board, frame.next_turn, frame.remaining_ms, raw)
+        if not self._sync.done or (frame.next_turn is not None and self._position.turn != frame.next_turn):
+            return out + self.resync()  # nobody can play on from this: ask once more
+        return out
 
-    def _lobby_wins(
+    def _adopt(
         self, when: str, board: str, turn: wire.Color | None, grant_ms: float | None, raw: str | bytes
     ) -> list[m.Output]:
-        """The lobby's board is not ours: its own counts."""
-        detail = f"{self.id}: the lobby's position {when} is not ours; its own counts: {board} {turn}"
+        """The lobby's position is not ours: play on from the lobby's."""
+        detail = f"{self.id}: the lobby's position {when} is not ours; play on from it: {board} {turn}"
         out: list[m.Output] = [m.Notice(detail, "warning")]
         if turn is None:
-            return out  # it is over, and its end is told
-        same = self.fold.board == board and self._told
+            return out  # the game is over; its end follows
+        position = self._position
+        same = position.board == board and self._shown
         try:
-            view = self.fold.replace(board, turn, max(self.fold.seq, 1) if same else self.fold.seq + 1)
+            view = position.replace(board, turn, max(position.seq, 1) if same else position.seq + 1)
         except ValueError as error:
-            self.synced = False
+            self._sync.done = False
             return [*out, m.Notice(f"{self.id}: a position that cannot be played: {error}", "error")]
         self._diverged = True
-        out.append(m.Snapshot(self.table, self.id, self.seat, view))
-        return out + self.ask(grant_ms, raw)
+        out.append(m.Snapshot(self.name, self.id, self.seat, view))
+        return out + self._ask(grant_ms, raw, stalled=position.turn != turn)
 
-    def rejected(self, reason: str) -> m.Rejected | None:
-        """An error that names nothing came while a move was out; None: none was."""
-        sent, self._sent = self._sent, None
-        if sent is None:
-            return None
-        seq = self.fold.seq
-        self._refused = (seq, self._refused[1] + 1 if self._refused[0] == seq else 1)
-        self.synced = False
-        return m.Rejected(self.table, sent.request_id, reason, resync=True)
+    def rejected(self, reason: str) -> list[m.Output]:
+        """An error that names nothing: it is about the move that was sent, if there is one."""
+        rejected = self._answers.refuse(self._position.board, reason, resync=True)
+        if rejected is None:
+            return []
+        self._sync.done = False
+        return [rejected]
 
     # ----------------------------------------------------------------------------------------------------- coming back
 
-    def lost(self) -> None:
-        """The connection is gone: a move that was out may have arrived or not."""
-        self.synced = False
-        self._sent = self._held = None
-        self._syncs = 0
-        self._windows = WINDOWS
+    def lost(self) -> list[m.Output]:
+        """The connection is gone."""
+        self._answers.lost()
+        return self._sync.lost()
 
-    def ask_for_sync(self) -> list[m.Output]:
-        self.synced = False
-        self._syncs += 1
-        if not self._told:
-            self._windows = WINDOWS  # an earlier process may have left a connection behind
-        return [m.SetTimer(SYNC, SYNC_S)]
+    def resync(self) -> list[m.Output]:
+        """Ask for the position; nothing is decided before it has come."""
+        return self._sync.ask(watch=not self._shown)
 
-    def may_ask_again(self) -> bool:
-        return self._syncs < SYNCS
+    def timer(self, name: str) -> list[m.Output]:
+        if name == WINDOW:
+            return self._sync.repeat()
+        out = self._sync.timed_out() if name == SYNC else []
+        if out is None:
+            return self.end(m.TableEnded(self.name, "aborted", detail="the lobby does not send the position"))
+        return out
 
-    def watch_window(self) -> list[m.Output]:
-        """After coming back: say so again in a while, as the end of an old connection may be noticed only then."""
-        if self._windows <= 0:
-            return []
-        self._windows -= 1
-        return [m.SetTimer(WINDOW, WINDOW_S)]
+    def state_sync(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
+        """The whole position."""
+        if self._session.me not in (frame.black_id, frame.white_id):
+            return self.end(m.TableEnded(self.name, "aborted", detail="it is the game of others"))
+        self.seat = 0 if frame.black_id == self._session.me else 1
+        self._players = players(frame) or self._players
+        if frame.status != "playing":
+            hand, table = ended_unseen(self.name, self.id, self.seat, frame)
+            return [*hand, *self.end(table)]
+        if self._sync.done:
+            return []  # the answer to a repeated reconnect
+        out = self._sync.received()
+        before = self._position.seq
+        shown = self._show(frame, raw)
+        if self._answers.sent is not None and self._position.seq > before:
+            out += [ack for ack in (self._answers.acknowledge(),) if ack is not None]
+        elif self._answers.sent is not None:
+            shown = self._unanswered(self._answers.sent, shown, frame.remaining_ms, raw)
+        held = self._answers.take_held()
+        if held is not None and held.request_id in (o.request_id for o in shown if isinstance(o, m.ActionRequest)):
+            shown += self.act(held)
+        return out + shown
 
-    def state_sync(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output | str]:
-        """The whole position. A text in the answer is a frame to send."""
+    def _show(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
+        """Find the lobby's position among what we know, or take it as it is."""
         board = text(frame.board)
-        if self.synced:
-            return []  # the answer to a reconnect that was said in advance
-        self.synced, self._syncs, self.cut = True, 0, False
-        out: list[Any] = [m.CancelTimer(SYNC), *self.watch_window()]
-        before = self.fold.seq
-        fold = Fold(self.seat)
-        if not self._diverged and fold.replay(frame.moves) and fold.board == board and fold.turn == frame.turn:
-            self.fold = fold
-            told: list[Any] = [m.Snapshot(self.table, self.id, self.seat, fold.view.to_json())]
-            told += self.ask(frame.remaining_ms, raw)
-        else:
-            if self._told and self.fold.board == board and self.fold.turn == frame.turn:
-                told = [m.Snapshot(self.table, self.id, self.seat, self.fold.view.to_json())]
-                told += self.ask(frame.remaining_ms, raw)
-            else:
-                told = list(self._lobby_wins("after a reconnect", board, frame.turn, frame.remaining_ms, raw))
-        sent = self._sent
-        if sent is not None and self.fold.seq > before:
-            self._sent = None
-            out.append(m.MoveAcknowledged(self.table, sent.request_id))
-        elif sent is not None and self._resent < RESENDS:
-            self._resent += 1
-            told.append(self._frame(sent))  # it did not arrive: the same answer again
-        elif sent is not None:
-            rejected = self.rejected("no echo of our move")
-            assert rejected is not None
-            self.synced = True
-            told = [item for item in told if not isinstance(item, m.ActionRequest)]
-            told += [
-                m.Rejected(rejected.table, rejected.request_id, rejected.reason),
-                *self.ask(frame.remaining_ms, raw),
-            ]
-        held, self._held = self._held, None
-        asked = [item.request_id for item in told if isinstance(item, m.ActionRequest)]
-        if held is not None and held.request_id in asked and (frame_again := self.act(held)) is not None:
-            told.append(frame_again)
-        return out + told
+        candidates = []
+        replayed = Position(self.seat)
+        if not self._diverged and replayed.replay(frame.moves):
+            candidates.append(replayed)
+        if self._shown:
+            candidates.append(self._position)
+        for position in candidates:
+            stalled = position.misses_pass(frame.turn)
+            if position.board == board and (position.turn == frame.turn or stalled):
+                self._position = position
+                snapshot = m.Snapshot(self.name, self.id, self.seat, position.view.to_json())
+                return [snapshot, *self._ask(frame.remaining_ms, raw, stalled=stalled)]
+        return self._adopt("after a reconnect", board, frame.turn, frame.remaining_ms, raw)
+
+    def _unanswered(
+        self, sent: m.Act, shown: list[m.Output], grant_ms: float | None, raw: str | bytes
+    ) -> list[m.Output]:
+        """Our move did not arrive: send the same again, or give it up after some attempts."""
+        if self._answers.may_resend():
+            return [*shown, self._move(sent)]
+        rejected = self._answers.refuse(self._position.board, "no echo of our move", resync=False)
+        assert rejected is not None
+        others = [output for output in shown if not isinstance(output, m.ActionRequest)]
+        return [*others, rejected, *self._ask(grant_ms, raw)]
+
+    # ------------------------------------------------------------------------------------------------------- its end
+
+    def game_over(self, frame: wire.GameOver) -> list[m.Output]:
+        scores = {"BLACK": (1.0, -1.0), "WHITE": (-1.0, 1.0), "DRAW": (0.0, 0.0)}.get(frame.result or "")
+        reason = OVER.get(frame.end_reason, "normal") if scores is not None else "aborted"
+        hand = m.HandEnded(self.name, self.id, scores, frame.end_reason)
+        return [hand, *self.end(m.TableEnded(self.name, reason, scores, detail=frame.end_reason))]
+
+    def resign(self) -> m.SendFrame:
+        return self._session.send("resign", gameId=self.id, color=wire.COLORS[self.seat])
+
+    def end(self, ended: m.TableEnded) -> list[m.Output]:
+        self.over = True
+        return [m.CancelTimer(SYNC), m.CancelTimer(WINDOW), m.Remember(self.FORGET), ended]
 
 
-def players(frame: wire.RoomState | wire.GameStart | wire.StateSync) -> tuple[m.PlayerInfo, ...]:
-    """Black, then white, where they are known. The lobby's own player has no id."""
-    seats = ((frame.black_id, frame.black_name), (frame.white_id, frame.white_name))
-    return tuple(m.PlayerInfo(who, seat, name or "") for seat, (who, name) in enumerate(seats) if who is not None)
+def ended_unseen(name: str, hand: str, seat: int, frame: wire.StateSync) -> tuple[tuple[m.Output, ...], m.TableEnded]:
+    """A game ended while we were away: how it ended, where its moves say it."""
+    position = Position(seat)
+    scores = position.scores() if position.replay(frame.moves) else None
+    if scores is None:
+        return (), m.TableEnded(name, "aborted", detail="it ended while we were away")
+    snapshot = m.Snapshot(name, hand, seat, position.view.to_json())
+    return (snapshot, m.HandEnded(name, hand, scores)), m.TableEnded(name, "normal", scores)

@@ -1,7 +1,6 @@
-"""One game at othello-platform, folded from its messages into a canonical view: passes inferred, boards compared.
+"""The position of one game at othello_platform, as a canonical view.
 
-The lobby tells no passes: the next turn belongs to the same colour again. By the rules a pass is forced, so it is
-known as soon as a move is.
+The lobby announces no passes: the same colour simply moves again. A pass is forced, so it follows from the move before.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def notation(pos: Pos) -> str:
     return "abcdefgh"[pos.x] + str(pos.y + 1)
 
 
-class Fold:
+class Position:
     """What our seat knows of a game."""
 
     def __init__(self, seat: int) -> None:
@@ -57,19 +56,19 @@ class Fold:
         return None if seat is None or self.view.terminal else COLORS[seat]
 
     def observe(self, event: str) -> list[str]:
-        """An event, with the passes and the end that follow from it. Raises ValueError where it is impossible."""
+        """Fold an event. Returns it with the passes and the end that follow. Raises ValueError if it is impossible."""
         self.view.observe(event)
-        return [event, *self._settle()]
+        return [event, *_settle(self.view)]
 
     def place(self, color: Color, square: str) -> list[str] | None:
-        """A move of the lobby as events; None where our rules do not allow it."""
+        """Fold a move of the lobby. Returns its events; None if our rules do not allow it."""
         try:
             return self.observe(f"move {COLORS.index(color)} {square}")
         except ValueError:
             return None
 
     def replay(self, moves: Sequence[SyncMove]) -> bool:
-        """A game from its beginning; whether our rules allow it."""
+        """Fold a game from its beginning. Returns whether our rules allow it."""
         self.observe(START)
         return all(
             move.is_pass or (move.pos is not None and self.place(move.color, notation(move.pos)) is not None)
@@ -77,14 +76,20 @@ class Fold:
         )
 
     def replace(self, board: str, turn: Color, seq: int) -> Json:
-        """The lobby's position instead of ours; its history is unknown. Returns the snapshot that says so.
+        """Take the lobby's position instead of ours; its history is unknown. Returns the snapshot that says so.
 
-        Raises ValueError where it is no position of a game that goes on.
+        Raises ValueError if nobody can play on from it.
         """
-        snapshot: Json = {"seat": self.view.seat, "board": board, "turn": COLORS.index(turn), "seq": seq}
-        self.view = self._game.view_from_snapshot(snapshot)
-        self._settle()
+        self.view = self._at(board, turn, seq)
+        _settle(self.view)
         return self.view.to_json()
+
+    def misses_pass(self, turn: Color | None) -> bool:
+        """Whether ``turn`` has no move on this board: the lobby forgot that this side must pass."""
+        if turn is None or self.over or turn == self.turn:
+            return False
+        view = self._at(self.board, turn, 1)
+        return _settle(view)[:1] == [f"pass {COLORS.index(turn)}"]
 
     def scores(self) -> tuple[float, ...] | None:
         """Per seat, at the end of a game; None before."""
@@ -95,16 +100,22 @@ class Fold:
         black = float((lead > 0) - (lead < 0))
         return (black, -black + 0.0)
 
-    def _settle(self) -> list[str]:
-        """Passes that are forced, and the end."""
-        events: list[str] = []
-        while not self.view.terminal and (seat := self.view.to_act) is not None:
-            try:
-                self.view.observe(f"pass {seat}")  # refused unless nothing else is legal
-            except ValueError:
-                break
-            events.append(f"pass {seat}")
-        if self.view.terminal:
-            events.append("reveal -")
-            self.view.observe(events[-1])
-        return events
+    def _at(self, board: str, turn: Color, seq: int) -> View:
+        return self._game.view_from_snapshot(
+            {"seat": self.view.seat, "board": board, "turn": COLORS.index(turn), "seq": seq}
+        )
+
+
+def _settle(view: View) -> list[str]:
+    """Fold the forced passes, and the end. Returns their events."""
+    events: list[str] = []
+    while not view.terminal and (seat := view.to_act) is not None:
+        try:
+            view.observe(f"pass {seat}")  # refused unless nothing else is legal
+        except ValueError:
+            break
+        events.append(f"pass {seat}")
+    if view.terminal:
+        events.append("reveal -")
+        view.observe(events[-1])
+    return events

@@ -1,12 +1,12 @@
-"""The REST side of othello-platform: logging in with tokens that live a quarter of an hour, and the rooms.
+"""The REST side of othello_platform: login tokens that live a quarter of an hour, and the rooms.
 
-Sans-IO as the adapter that owns it. A call that is answered with 401 is made again once, after a fresh login; ten
-logins a minute are allowed per address, so that tokens are kept while they may be good and refreshed before the
-password is used again.
+A call that is answered with 401 is made once more after a fresh login. The lobby permits ten logins a minute and
+address: tokens are kept as long as they may be good, and refreshed before the password is used again.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,19 +15,20 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.options import TOKEN, OthelloPlatformOptions
 
-TOKEN = "token"
-"""Timer: the token is too old to be used."""
 TOKEN_S = 12 * 60.0
 RETRY_S = 60.0
 """After too many logins."""
 HTTP_S = 8.0
+MIN_PASSWORD = 8
 
-Purpose = Literal["refresh", "login", "register", "rooms", "tables", "create", "enter", "quit"]
+Purpose = Literal["refresh", "login", "register", "rooms", "look", "tables", "create", "enter", "quit"]
+AUTH_PURPOSES = ("refresh", "login", "register")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A REST call that is under way."""
+    """A REST call in flight."""
 
     purpose: Purpose
     method: Literal["GET", "POST"]
@@ -46,20 +47,22 @@ class Refused(msgspec.Struct, frozen=True):
     retry_after_s: float | None = None
 
 
-class Rest:
+class RestClient:
     """Makes the calls of one account."""
 
-    def __init__(self, account: Account, username: str, api_path: str, register: bool) -> None:
+    def __init__(self, account: Account, options: OthelloPlatformOptions) -> None:
         parts = urlsplit(account.url)
         secure = parts.scheme in ("wss", "https")
         path = parts.path if parts.path not in ("", "/") else "/ws"
         self.ws_url = urlunsplit(("wss" if secure else "ws", parts.netloc, path, "", ""))
-        self._base = urlunsplit(("https" if secure else "http", parts.netloc, api_path.rstrip("/"), "", ""))
         self.headers = (("User-Agent", account.user_agent),)
-        self._username = username
-        self._password = account.password or account.token
-        self._register = register
         self.token = ""
+        self.left: deque[str] = deque(maxlen=64)
+        """Rooms that we left. What the lobby still says of them does not matter."""
+        self._base = urlunsplit(("https" if secure else "http", parts.netloc, options.api_path.rstrip("/"), "", ""))
+        self._username = options.username or account.name
+        self._password = account.password or account.token
+        self._register = options.register
         self._refresh_token = ""
         self._old = False
         self._count = 0
@@ -67,13 +70,15 @@ class Rest:
         self._waiting: list[Call] = []
         """Calls that wait for a fresh token."""
 
+    # ---------------------------------------------------------------------------------------------------------- tokens
+
     @property
     def good(self) -> bool:
         """Whether the token may be used."""
         return bool(self.token) and not self._old
 
     def forget_token(self) -> None:
-        """The lobby does not want it any more."""
+        """The lobby refused it."""
         self.token = ""
 
     def age(self) -> None:
@@ -81,7 +86,7 @@ class Rest:
         self._old = True
 
     def reset(self) -> None:
-        """The session is lost: what is under way concerns nobody."""
+        """The session is lost: nobody waits for the calls in flight."""
         self._calls.clear()
         self._waiting.clear()
 
@@ -90,37 +95,14 @@ class Rest:
         self.token = ""
         if self._refresh_token:
             token, self._refresh_token = self._refresh_token, ""
-            return self.call(Call("refresh", "POST", "/auth/refresh", {"refreshToken": token}))
+            return self._call(Call("refresh", "POST", "/auth/refresh", {"refreshToken": token}))
         if not self._password:
             return m.AuthFailed("this lobby logs in by password, and the account has none")
         body = {"username": self._username, "password": self._password, "remember": True}
-        return self.call(Call("login", "POST", "/auth/login", body))
-
-    def call(self, call: Call) -> m.HttpRequest:
-        """Make a call."""
-        self._count += 1
-        self._calls[self._count] = call
-        headers = [*self.headers]
-        if self.token and not call.path.startswith("/auth/"):
-            headers.append(("Authorization", f"Bearer {self.token}"))
-        body = b""
-        if call.body is not None:
-            headers.append(("Content-Type", "application/json"))
-            body = msgspec.json.encode(call.body)
-        return m.HttpRequest(self._count, call.method, self._base + call.path, tuple(headers), body, HTTP_S)
-
-    def take(self, result: m.HttpResult) -> Call | None:
-        """The call that this answers; None: one of an earlier session."""
-        return self._calls.pop(result.request, None)
-
-    def with_fresh_token(self, call: Call) -> list[m.Output]:
-        """Make a call again that was refused for its token."""
-        first = not self._waiting
-        self._waiting.append(msgspec.structs.replace(call, again=True))
-        return [self.log_in()] if first else []
+        return self._call(Call("login", "POST", "/auth/login", body))
 
     def logged_in(self, call: Call, result: m.HttpResult) -> list[m.Output] | Refused:
-        """The answer to refresh, login or register: effects, the last of which follow a token; or why there is none."""
+        """The answer to refresh, login or register."""
         if result.status in (200, 201):
             try:
                 answer = wire.login(result.body)
@@ -129,21 +111,58 @@ class Rest:
             self.token, self._old = answer.token, False
             self._refresh_token = answer.refresh_token or ""
             waiting, self._waiting = self._waiting, []
-            return [m.SetTimer(TOKEN, TOKEN_S), *(self.call(item) for item in waiting)]
+            return [m.SetTimer(TOKEN, TOKEN_S), *(self._call(item) for item in waiting)]
         if result.status == 0 or result.status >= 500:
-            return Refused(f"HTTP {result.status}" if result.status else f"no answer: {_text(result.body)}", False)
+            reason = f"HTTP {result.status}" if result.status else result.body[:200].decode(errors="replace")
+            return Refused(f"no answer to the login: {reason}", False)
         if result.status == 429:
             return Refused("too many logins", False, RETRY_S)
         if call.purpose == "refresh":
             return [self.log_in()]
-        why = wire.problem(result.body) or f"HTTP {result.status}"
         if call.purpose == "login" and result.status in (401, 404) and self._register:
-            if len(self._password) < 8:
-                return Refused("a new account's password has at least 8 characters", True)
+            if len(self._password) < MIN_PASSWORD:
+                return Refused(f"a new account's password has at least {MIN_PASSWORD} characters", True)
             body: dict[str, Any] = {"username": self._username, "password": self._password}
-            return [self.call(Call("register", "POST", "/auth/register", body))]
-        return Refused(why, True)
+            return [self._call(Call("register", "POST", "/auth/register", body))]
+        return Refused(wire.problem(result.body) or f"HTTP {result.status}", True)
 
+    # ----------------------------------------------------------------------------------------------------------- rooms
 
-def _text(raw: bytes) -> str:
-    return raw[:200].decode(errors="replace")
+    def list_rooms(self, purpose: Literal["rooms", "look", "tables"], about: str = "") -> m.Output:
+        """``about``: the seek or the room that the list is for."""
+        return self._call(Call(purpose, "GET", "/rooms?status=waiting&limit=100", about=about))
+
+    def create_room(self, body: m.Json, seek: str) -> m.Output:
+        return self._call(Call("create", "POST", "/rooms", body, seek))
+
+    def enter_room(self, room: str, password: str, seek: str) -> m.Output:
+        """Enter a private room: REST checks the password."""
+        return self._call(Call("enter", "POST", f"/rooms/{room}/join", {"password": password}, seek))
+
+    def quit_room(self, room: str) -> m.Output:
+        self.left.append(room)
+        return self._call(Call("quit", "POST", f"/rooms/{room}/quit", {}, room))
+
+    # ----------------------------------------------------------------------------------------------------------- calls
+
+    def take(self, result: m.HttpResult) -> Call | None:
+        """The call that this answers; None if it belongs to an earlier session."""
+        return self._calls.pop(result.request, None)
+
+    def with_fresh_token(self, call: Call) -> list[m.Output]:
+        """Make a call again that was refused for its token."""
+        first = not self._waiting
+        self._waiting.append(msgspec.structs.replace(call, again=True))
+        return [self.log_in()] if first else []
+
+    def _call(self, call: Call) -> m.HttpRequest:
+        self._count += 1
+        self._calls[self._count] = call
+        headers = [*self.headers]
+        if self.token and call.purpose not in AUTH_PURPOSES:
+            headers.append(("Authorization", f"Bearer {self.token}"))
+        body = b""
+        if call.body is not None:
+            headers.append(("Content-Type", "application/json"))
+            body = msgspec.json.encode(call.body)
+        return m.HttpRequest(self._count, call.method, self._base + call.path, tuple(headers), body, HTTP_S)

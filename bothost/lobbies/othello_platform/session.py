@@ -1,125 +1,136 @@
-"""The session at othello-platform: a token by REST, then one socket whose first frame carries it."""
+"""The session at othello_platform: a token by REST, then one socket whose first frame carries it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from bothost import messages as m
-from bothost.lobbies.base import Account, LobbyAdapter
+from bothost.lobbies.base import Account
 from bothost.lobbies.othello_platform import protocol as wire
-from bothost.lobbies.othello_platform.rest import Call, Refused, Rest
+from bothost.lobbies.othello_platform.options import AUTH, OthelloPlatformOptions
+from bothost.lobbies.othello_platform.rest import Call, Refused, RestClient
 
-AUTH = "auth"
-"""Timer: the lobby must take our token by then. It gives us 5 s to show it."""
 AUTH_S = 10.0
+"""The lobby must accept our token by then. It gives us 5 s to send it."""
 BAD_TOKENS = 3
-"""Fresh tokens that the lobby may refuse before we believe it."""
+"""Fresh tokens that the lobby may refuse before the credentials count as wrong."""
+THROTTLE_S = 2.0
 
 
-class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[lobby.options]`` of othello-platform."""
+class Session:
+    """Connects, logs in, and notices a lost connection."""
 
-    username: str = ""
-    """Default: the account's name."""
-    register: bool = False
-    """Whether an account that the lobby does not know is made."""
-    api_path: str = "/api/v1"
-    wait_s: float = 300.0
-    """How long a room may wait for an opponent."""
-    start_s: float = 30.0
-    """How long two players in a room may take to begin."""
-
-
-class OthelloSession(LobbyAdapter):
-    """Connecting, logging in, and losing the connection. What is played is the subclass's affair."""
-
-    def __init__(self, account: Account, options: OthelloPlatformOptions) -> None:
-        super().__init__(account, options)
-        username = options.username or account.name
-        self._rest = Rest(account, username, options.api_path, options.register)
+    def __init__(
+        self, account: Account, options: OthelloPlatformOptions, on_trouble: Callable[[str], list[m.Output]]
+    ) -> None:
+        """``on_trouble(reason)`` ends what cannot go on: without a token the seek, without a connection more."""
+        self.rest = RestClient(account, options)
+        self.me = ""
+        """Our user id."""
+        self.ready = False
+        """Whether the lobby accepted our token on this socket."""
+        self._account = account
+        self._on_trouble = on_trouble
         self._conn = 0
         self._open = False
-        """Whether the socket ``_conn`` stands or is being opened."""
-        self._ready = False
-        """Whether the lobby took our token on it."""
+        """Whether the socket ``_conn`` is open or opening."""
         self._bad_tokens = 0
         self._retry_after_s: float | None = None
 
-    @abstractmethod
-    def _session_lost(self) -> list[m.Output]:
-        """What a lost connection ends."""
+    def hears(self, conn: int) -> bool:
+        """Whether frames of this connection count."""
+        return self._open and conn == self._conn
 
-    @abstractmethod
-    def _end_seek(self, reason: str) -> list[m.Output]:
-        """The seek that is out, if any, ends without a seat."""
+    def send(self, kind: str, **payload: Any) -> m.SendFrame:
+        return self.send_text(wire.encode(kind, **payload))
 
-    def _say(self, kind: str, **payload: Any) -> m.SendFrame:
-        return m.SendFrame(self._conn, wire.encode(kind, **payload))
+    def send_text(self, frame: str) -> m.SendFrame:
+        return m.SendFrame(self._conn, frame)
 
-    def _log_on(self) -> list[m.Output]:
+    # ------------------------------------------------------------------------------------------------------ logging in
+
+    def log_in(self) -> list[m.Output]:
         """Connect, with the token that we have while it may be good."""
         out: list[m.Output] = [m.CloseSocket(self._conn)] if self._open else []
-        self._open = self._ready = False
-        self._rest.reset()
+        self._open = self.ready = False
+        self.rest.reset()
         self._retry_after_s = None
-        out.append(self._open_socket() if self._rest.good else self._rest.log_in())
-        return out
+        return [*out, self._open_socket() if self.rest.good else self.rest.log_in()]
 
-    def _logged_in(self, call: Call, item: m.HttpResult) -> list[m.Output]:
-        answer = self._rest.logged_in(call, item)
+    def logged_in(self, call: Call, result: m.HttpResult) -> list[m.Output]:
+        """The answer to refresh, login or register."""
+        answer = self.rest.logged_in(call, result)
         if isinstance(answer, Refused):
-            if self._ready:  # a call of the session could not be made; the session itself stands
-                self._rest.reset()
-                notice = m.Notice(f"the token could not be renewed: {answer.reason}", "warning")
-                return [notice, *self._end_seek("no token")]
-            if answer.final:
-                return self._disconnected(m.AuthFailed(answer.reason))
-            return self._disconnected(m.Disconnected(answer.reason, answer.retry_after_s))
-        if self._rest.good and not self._open:
+            return self._login_refused(answer)
+        if self.rest.good and not self._open:
             answer.append(self._open_socket())
         return answer
+
+    def _login_refused(self, refused: Refused) -> list[m.Output]:
+        if self.ready:  # a call could not be made; the connection stands
+            self.rest.reset()
+            notice = m.Notice(f"the token could not be renewed: {refused.reason}", "warning")
+            return [notice, *self._on_trouble("no token")]
+        if refused.final:
+            return self._end(m.AuthFailed(refused.reason))
+        return self._end(m.Disconnected(refused.reason, refused.retry_after_s))
 
     def _open_socket(self) -> m.OpenSocket:
         self._conn += 1
         self._open = True
-        return m.OpenSocket(self._conn, self._rest.ws_url, self._rest.headers)
+        return m.OpenSocket(self._conn, self.rest.ws_url, self.rest.headers)
 
-    def _opened(self, item: m.SocketOpened) -> list[m.Output]:
-        if item.conn != self._conn or not self._open:
+    def opened(self, item: m.SocketOpened) -> list[m.Output]:
+        if not self.hears(item.conn):
             return []
-        return [self._say("auth", token=self._rest.token), m.SetTimer(AUTH, AUTH_S)]
+        return [self.send("auth", token=self.rest.token), m.SetTimer(AUTH, AUTH_S)]
 
-    def _token_refused(self, reason: str) -> list[m.Output]:
-        """The next attempt gets another token; after some that did not help either, there is none."""
-        self._rest.forget_token()
+    def welcome(self, frame: wire.AuthOk, *, back: bool) -> list[m.Output]:
+        """Logged in. ``back``: there is a game to return to."""
+        self.ready, self.me, self._bad_tokens = True, frame.user_id, 0
+        return [m.CancelTimer(AUTH), m.Connected(frame.user_id, back, frame.username or self._account.name)]
+
+    def timed_out(self) -> list[m.Output]:
+        """The lobby did not answer our token in time."""
+        return self.cut("the lobby does not answer our login") if self._open and not self.ready else []
+
+    # ----------------------------------------------------------------------------------------------------- its end
+
+    def throttled(self) -> list[m.Output]:
+        """We sent too fast. The lobby closes the socket next."""
+        self._retry_after_s = THROTTLE_S
+        return [m.Throttled(THROTTLE_S)]
+
+    def token_refused(self, reason: str) -> list[m.Output]:
+        """Try again with a fresh token, a few times."""
+        self.rest.forget_token()
         self._bad_tokens += 1
         if self._bad_tokens > BAD_TOKENS:
-            return [m.CloseSocket(self._conn), *self._disconnected(m.AuthFailed(reason))]
-        return self._cut(reason)
+            return [m.CloseSocket(self._conn), *self._end(m.AuthFailed(reason))]
+        return self.cut(reason)
 
-    def _cut(self, reason: str) -> list[m.Output]:
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._disconnected(m.Disconnected(reason))]
+    def cut(self, reason: str) -> list[m.Output]:
+        """Close the socket and report the loss."""
+        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end(m.Disconnected(reason))]
 
-    def _lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
-        if item.conn != self._conn or not self._open:
+    def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
+        if not self.hears(item.conn):
             return []
         if isinstance(item, m.SocketFailed):
             where = f"HTTP {item.status}" if item.status else "no connection"
-            return self._disconnected(m.Disconnected(f"{where}: {item.reason}"))
+            return self._end(m.Disconnected(f"{where}: {item.reason}"))
         reason = f"closed with {item.code}" + (f": {item.reason}" if item.reason else "")
-        return self._disconnected(m.Disconnected(reason, self._retry_after_s))
+        return self._end(m.Disconnected(reason, self._retry_after_s))
 
-    def _disconnected(self, *events: m.Output) -> list[m.Output]:
-        """The connection is over: the queue forgets us, rooms and games do not."""
-        self._open = self._ready = False
-        self._rest.reset()
-        return [m.CancelTimer(AUTH), *self._session_lost(), *events]
-
-    def _close(self) -> list[m.Output]:
+    def close(self) -> list[m.Output]:
+        """Log out."""
         if not self._open:
-            self._rest.reset()
+            self.rest.reset()
             return []
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._disconnected()]
+        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()]
+
+    def _end(self, *events: m.Output) -> list[m.Output]:
+        self._open = self.ready = False
+        self.rest.reset()
+        return [m.CancelTimer(AUTH), *self._on_trouble("disconnected"), *events]

@@ -35,6 +35,8 @@ class Traps(msgspec.Struct, frozen=True):
     """One disc of the board that is told is wrong; the next board is right again."""
     text_ids: bool = False
     """Some ids are texts."""
+    restart_on_pass: bool = False
+    """The server restarts right after the first forced pass, and restores the game without it."""
 
 
 class Line:
@@ -60,6 +62,7 @@ class Room(msgspec.Struct):
     ready: list[bool] = msgspec.field(default_factory=lambda: [False, False])
     game: str | None = None
     status: str = "waiting"
+    opened_at: float = 0.0
 
 
 class Game:
@@ -73,6 +76,8 @@ class Game:
         self.since = 0.0
         self.refused_at = -1
         """How many moves had been made when one was refused last."""
+        self.restored_turn: str | None = None
+        """Whose turn it is after a restart, until the next move: the colour that did not move last, able or not."""
         self.windows: dict[int, asyncio.TimerHandle] = {}
         """Players who must come back."""
 
@@ -84,4 +89,9 @@ class Game:
         return ["-XO".index(disc) for disc in self.state.view(0).to_json()["board"]]
 
     def turn(self) -> str | None:
-        return None if self.state.terminal else COLORS[self.state.to_act[0]]
+        return None if self.state.terminal else self.restored_turn or COLORS[self.state.to_act[0]]
+
+    def restore(self) -> None:
+        """Rebuild from the moves, as the server does: it stores no passes."""
+        last = self.moves[-1]["color"] if self.moves else "WHITE"
+        self.restored_turn = COLORS[1 - COLORS.index(last)]

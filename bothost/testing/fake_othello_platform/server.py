@@ -36,11 +36,11 @@ class FakeOthelloPlatform(Loopback):
     """The server, for the length of an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, **settings: float) -> None:
-        """``settings``: seconds of ``reconnect_s``, ``move_s``, ``match_s``, ``queue_s``, ``auth_s``, ``token_s``; and
-        ``logins_per_minute``."""
+        """``settings``: seconds of ``reconnect_s``, ``move_s``, ``match_s``, ``queue_s``, ``auth_s``, ``token_s``,
+        ``list_s`` (a room is listed only after this time); and ``logins_per_minute``."""
         self.traps = traps or Traps()
         known = {"reconnect_s": 30.0, "move_s": 30.0, "match_s": 0.02, "queue_s": 60.0, "auth_s": 5.0}
-        self.settings = {**known, "token_s": 900.0, "logins_per_minute": 10.0, **settings}
+        self.settings = {**known, "token_s": 900.0, "list_s": 0.0, "logins_per_minute": 10.0, **settings}
         self.rng = random.Random(seed)
         self.passwords: dict[str, str] = {}
         self.ids: dict[str, int] = {}
@@ -148,14 +148,16 @@ class FakeOthelloPlatform(Loopback):
         if user is None:
             return self._refuse(request, 401, "AUTH_REQUIRED")
         if request.method == "GET":
-            items = [self._described(room) for room in self.rooms.values() if room.status == "waiting"]
+            listed = time.monotonic() - self.settings["list_s"]
+            waiting = [room for room in self.rooms.values() if room.status == "waiting" and room.opened_at <= listed]
+            items = [self._described(room) for room in reversed(waiting)]  # the newest first
             return self._reply(request, 200, {"items": items, "total": len(items)})
         body = await request.json()
         room = self.new_room(body["name"], user, body["mode"], body.get("password", ""))
         return self._reply(request, 201, self._described(room))
 
     def new_room(self, name: str, owner: int, mode: str = "human_vs_human", password: str = "") -> Room:
-        room = Room(next(self._numbers), name, owner, mode, password)
+        room = Room(next(self._numbers), name, owner, mode, password, opened_at=time.monotonic())
         self.rooms[room.id] = room
         return room
 
@@ -180,6 +182,8 @@ class FakeOthelloPlatform(Loopback):
             room.seats[room.seats.index(user)] = None
             room.ready = [False, False]
             self._room_state(room)
+            if room.seats == [None, None]:
+                room.status = "finished"
         return self._reply(request, 200, {"ok": True})
 
     # ------------------------------------------------------------------------------------------------------ websocket
@@ -371,7 +375,20 @@ class FakeOthelloPlatform(Loopback):
             game.left_ms -= (asyncio.get_running_loop().time() - game.since) * 1000.0
 
     def _late(self, game: Game) -> None:
-        self._end(game, COLORS[1 - game.state.to_act[0]], "timeout")
+        self._end(game, COLORS[1 - COLORS.index(game.turn() or "BLACK")], "timeout")
+
+    def restart(self) -> None:
+        """Restart after a crash: waiting rooms are gone, and games are restored from their moves."""
+        self.rooms = {number: room for number, room in self.rooms.items() if room.game is not None}
+        self.queue.clear()
+        for line in self.lines:
+            line.user = 0  # nobody notices the end of these connections
+            line.out.put_nowait(None)
+        for game in self.games.values():
+            self._stop(game)
+            game.windows.clear()
+            game.restore()
+            self._clock(game, self.settings["move_s"])
 
     def _every(self, count: int, name: str) -> bool:
         if count and self.moves % count == 0:
@@ -408,9 +425,12 @@ class FakeOthelloPlatform(Loopback):
 
     def _place(self, game: Game, seat: int, action: int) -> None:
         before = game.board()
+        game.restored_turn = None
         game.state.apply(seat, action)
+        passed = False
         while not game.state.terminal and list(game.state.legal(game.state.to_act[0])) == [PASS]:
             game.state.apply(game.state.to_act[0], PASS)
+            passed = True
         board = game.board()
         pos = {"x": action % 8, "y": action // 8}
         flipped = [{"x": i % 8, "y": i // 8} for i in range(64) if before[i] and before[i] != board[i]]
@@ -438,6 +458,9 @@ class FakeOthelloPlatform(Loopback):
             return
         if not game.windows:
             self._clock(game, self.settings["move_s"])
+        if passed and self.traps.restart_on_pass and "restart" not in self.struck:
+            self.struck.append("restart")
+            asyncio.get_running_loop().call_soon(self.restart)
         if game.room.mode == "human_vs_ai" and game.state.to_act[0] == 1:
             asyncio.get_running_loop().call_soon(self._play, game)
 

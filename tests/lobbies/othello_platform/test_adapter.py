@@ -249,6 +249,38 @@ def test_refusals_are_bounded():
     assert not [o for o in outputs if isinstance(o, m.ActionRequest)]
 
 
+def test_refusals_are_bounded_however_often_the_position_is_sent():
+    """A restarted lobby forgets a forced pass and refuses every move: no request may tempt the host again."""
+    adapter, _ = playing(1)
+    server = Server()
+    for square in PASSING:
+        outputs = adapter.feed(server.move(square))
+    assert only(outputs, m.ActionRequest), "white moves again, as black must pass"
+    moves, asked = 0, outputs
+    for _ in range(20):
+        for request in [o for o in asked if isinstance(o, m.ActionRequest)]:
+            moves += len(said(adapter.feed(m.Act("room-7", request.request_id, ("c2",)))))
+            adapter.feed(frame("error", code="NOT_YOUR_TURN", msg="no"))
+        adapter.feed(m.Resync("room-7"))
+        asked = adapter.feed(server.sync(turn="BLACK", blackId=2, whiteId=1))
+        assert only(asked, m.Snapshot)
+    assert moves == 1
+    assert "must pass" in only(asked, m.Notice).text
+
+
+def test_moves_refused_at_one_board_are_counted_over_resyncs():
+    adapter, outputs = playing()
+    server = Server()
+    moves = 0
+    for _ in range(12):
+        for request in [o for o in outputs if isinstance(o, m.ActionRequest)]:
+            moves += len(said(adapter.feed(m.Act("room-7", request.request_id, ("d3",)))))
+            adapter.feed(frame("error", code="ILLEGAL_MOVE", msg="no"))
+        adapter.feed(m.Resync("room-7"))
+        outputs = adapter.feed(server.sync())
+    assert moves == 4
+
+
 def test_a_board_that_is_not_ours_is_logged_and_the_lobbys_counts():
     adapter, _ = playing()
     server = Server()
@@ -445,6 +477,38 @@ def test_a_waiting_room_is_entered_again_after_a_loss():
     assert said(outputs) == [{"type": "room_join", "payload": {"roomId": 7}}]
     outputs = adapter.feed(frame("error", 2, code="ROOM_NOT_FOUND", msg="gone"))
     assert only(outputs, m.TableEnded).reason == "aborted"
+
+
+def alone(adapter, number):
+    """In a room of our own, because the list was empty."""
+    (listing,) = calls(seek(adapter, "room"))
+    (create,) = calls(adapter.feed(reply(listing, 200, items=[])))
+    adapter.feed(reply(create, 201, id=number))
+    return adapter.feed(room(roomId=number, whiteId=None))
+
+
+@pytest.mark.parametrize(("mine", "other", "leaves"), [(7, 9, True), (9, 7, False)])
+def test_who_waits_alone_in_the_older_of_two_rooms_leaves_it(mine, other, leaves):
+    adapter, _ = ready()
+    assert only(alone(adapter, mine), m.Seated).table == f"room-{mine}"
+    (look,) = calls(adapter.feed(m.TimerFired("look")))
+    items = [{"id": n, "name": "x", "mode": "human_vs_human", "status": "waiting"} for n in (mine, other)]
+    outputs = adapter.feed(reply(look, 200, items=items))
+    assert [o.reason for o in outputs if isinstance(o, m.TableEnded)] == (["aborted"] if leaves else [])
+    if leaves:
+        assert calls(outputs)[0].url.endswith(f"/rooms/{mine}/quit")
+        (listing,) = calls(seek(adapter, "room"))
+        assert said(adapter.feed(reply(listing, 200, items=items)))[0]["payload"] == {"roomId": other}
+
+
+def test_who_is_not_alone_does_not_look_for_another_room():
+    adapter, _ = ready()
+    alone(adapter, 7)
+    (look,) = calls(adapter.feed(m.TimerFired("look")))
+    adapter.feed(room())
+    assert calls(adapter.feed(m.TimerFired("look"))) == []
+    items = [{"id": 9, "name": "x", "mode": "human_vs_human", "status": "waiting"}]
+    assert adapter.feed(reply(look, 200, items=items)) == []
 
 
 @proves("messages_per_second", "on_rate_limit")

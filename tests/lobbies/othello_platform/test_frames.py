@@ -10,7 +10,7 @@ import bothost.rules as rules
 from bothost import messages as m
 from bothost.lobbies.othello_platform import OthelloPlatform, OthelloPlatformOptions
 from bothost.lobbies.othello_platform import protocol as wire
-from bothost.lobbies.othello_platform.position import START, Fold, notation, text
+from bothost.lobbies.othello_platform.position import START, Position, notation, text
 
 from .bench import (
     ACCOUNT,
@@ -44,7 +44,7 @@ def test_every_game_of_the_real_lobby_folds_to_the_boards_that_it_told(path):
             continue
         told = wire.decode(json.dumps(line["data"]))
         if isinstance(told, wire.GameStart):
-            fold = folds[line["conn"]] = Fold(0)
+            fold = folds[line["conn"]] = Position(0)
             fold.observe(START)
             assert fold.board == text(told.board)
         elif isinstance(told, wire.Moved):

@@ -152,3 +152,22 @@ async def test_a_draining_host_leaves_the_room_where_it_waits(kit):
         await until(lambda: host.seated)
         host.drain()
         await until(lambda: all(room.seats == [None, None] for room in lobby.rooms.values()))
+
+
+async def test_two_bots_that_open_rooms_at_once_meet_in_one(kit):
+    """Each lists before the other's room is there, so each opens one."""
+    async with FakeOthelloPlatform(list_s=0.3) as lobby:
+        async with kit.running_at(lobby.url, options={"look_s": 0.4}, mode="room") as host:
+            await until(lambda: lobby.ended and host.floor.tally.hands >= 2)
+        assert len(lobby.rooms) >= 2, "both opened a room"
+    assert lobby.ended[0][2] == "normal"
+
+
+async def test_a_game_that_is_restored_without_its_forced_pass_is_left_to_the_clock(kit):
+    traps = Traps(restart_on_pass=True)
+    async with FakeOthelloPlatform(traps=traps, seed=3, move_s=1.5) as lobby, kit.running_at(lobby.url):
+        await until(lambda: "restart" in lobby.struck, 60)
+        played = len(lobby.ended)
+        await until(lambda: len(lobby.ended) > played, 30)
+    assert lobby.ended[played][2] == "timeout"
+    assert lobby.errors == [], "no move is tried that the lobby must refuse"

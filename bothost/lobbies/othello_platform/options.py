@@ -1,0 +1,25 @@
+"""Options and timers of othello_platform."""
+
+from __future__ import annotations
+
+import msgspec
+
+AUTH, TOKEN, QUEUE, ROOM, LOOK, SYNC, WINDOW = "auth", "token", "queue", "room", "look", "sync", "window"
+"""Timers: the login is late; the token is old; the queue is silent; the room waits too long; list the rooms again; the
+position is late; say ``reconnect`` once more."""
+
+
+class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[lobby.options]`` of othello_platform."""
+
+    username: str = ""
+    """Default: the account's name."""
+    register: bool = False
+    """Register an account that the lobby does not know."""
+    api_path: str = "/api/v1"
+    wait_s: float = 300.0
+    """How long a room may wait for an opponent."""
+    start_s: float = 30.0
+    """How long two players in a room may take to begin."""
+    look_s: float = 10.0
+    """How often a player who waits alone in a room looks for another room; 0: never."""

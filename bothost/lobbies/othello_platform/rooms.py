@@ -1,0 +1,136 @@
+"""A room at othello_platform where we wait for a game to begin."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bothost import messages as m
+from bothost.lobbies.othello_platform import protocol as wire
+from bothost.lobbies.othello_platform.options import LOOK, ROOM, OthelloPlatformOptions
+from bothost.lobbies.othello_platform.session import Session
+
+
+class WaitingRoom:
+    """Does our part to begin a game: ready, start, and another room if nobody comes to this one."""
+
+    def __init__(self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json) -> None:
+        self.id = room
+        self.name = f"room-{room}"
+        self.wish = wish
+        """Attributes of the wish that led here."""
+        self.over = False
+        self._session = session
+        self._options = options
+        self._opponent: str | None = None
+        self._said_ready = False
+        self._said_start = False
+
+    @property
+    def attributes(self) -> m.Json:
+        """The wish without its secrets."""
+        return public(self.wish)
+
+    @property
+    def number(self) -> int | str:
+        """The room's id as the lobby takes it."""
+        return wire.number(self.id)
+
+    def enter(self, frame: wire.RoomState, seek: str | None) -> list[m.Output]:
+        """We have taken a seat."""
+        seated = m.Seated(self.name, "othello", {}, None, players(frame), self.attributes, seek)
+        out: list[m.Output] = [m.SetTimer(ROOM, self._options.wait_s), seated]
+        if self._options.look_s > 0 and self.wish.get("mode") == "room":
+            out.append(m.SetTimer(LOOK, self._options.look_s))
+        return out + self.told(frame)
+
+    def enter_again(self) -> list[m.Output]:
+        """After a reconnect. The answer says whether the lobby kept our seat."""
+        self._said_ready = self._said_start = False
+        seated = m.Seated(self.name, "othello", {}, None, (), self.attributes)
+        return [seated, self.ask(), m.SetTimer(ROOM, self._options.start_s)]
+
+    def ask(self) -> m.SendFrame:
+        """Ask for the room's state."""
+        return self._session.send("room_join", roomId=self.number)
+
+    def told(self, frame: wire.RoomState) -> list[m.Output]:
+        """The lobby shows the room."""
+        out: list[m.Output] = []
+        opponent = frame.white_id if frame.black_id == self._session.me else frame.black_id
+        if opponent != self._opponent:
+            self._opponent, self._said_ready, self._said_start = opponent, False, False
+            if opponent is not None:
+                out.append(m.SetTimer(ROOM, self._options.start_s))
+        mine = frame.black_ready if frame.black_id == self._session.me else frame.white_ready
+        if opponent is not None and not mine and not self._said_ready:
+            self._said_ready = True
+            out.append(self.ready())
+        both = frame.black_ready and frame.white_ready
+        if both and frame.owner_id == self._session.me and not self._said_start:
+            self._said_start = True
+            out.append(self.start())
+        elif not both:
+            self._said_start = False
+        return out
+
+    def ready(self) -> m.SendFrame:
+        return self._session.send("room_ready", roomId=self.number, ready=True)
+
+    def start(self) -> m.SendFrame:
+        return self._session.send("room_start", roomId=self.number)
+
+    def look(self) -> list[m.Output]:
+        """Still alone? See who waits elsewhere."""
+        if self._opponent is not None:
+            return [m.SetTimer(LOOK, self._options.look_s)]
+        return [self._session.rest.list_rooms("look", self.id), m.SetTimer(LOOK, self._options.look_s)]
+
+    def compare(self, rooms: list[wire.Room]) -> list[m.Output]:
+        """Two players who each wait alone would wait for ever: the one in the older room leaves it.
+
+        The newest room is the one whose owner is most likely present.
+        """
+        if self._opponent is not None:
+            return []
+        others = [room for room in rooms if fits(room, self.wish) and room.id not in self._session.rest.left]
+        if not any(_age(room.id) > _age(self.id) for room in others):
+            return []
+        return self.leave("aborted", "somebody waits in a newer room")
+
+    def leave(self, reason: Literal["left", "aborted"], detail: str = "") -> list[m.Output]:
+        """Give the seat up."""
+        return [self._session.rest.quit_room(self.id), *self.end(reason, detail)]
+
+    def end(self, reason: Literal["left", "aborted"], detail: str) -> list[m.Output]:
+        """The room is gone, or we are."""
+        self.over = True
+        return [m.CancelTimer(ROOM), m.CancelTimer(LOOK), m.TableEnded(self.name, reason, detail=detail)]
+
+
+def fits(room: wire.Room, wish: m.Json) -> bool:
+    """Whether a wish may enter a room."""
+    if room.status != "waiting" or room.mode != "human_vs_human":
+        return False
+    return room.has_password == bool(wish.get("password")) and wish.get("name") in (None, room.name)
+
+
+def public(wish: m.Json) -> m.Json:
+    """The attributes of a wish without its secrets."""
+    return {key: value for key, value in wish.items() if key != "password"}
+
+
+def players(frame: wire.RoomState | wire.GameStart | wire.StateSync) -> tuple[m.PlayerInfo, ...]:
+    """Black, then white, where they are known. The lobby's own player has no id."""
+    seats = ((frame.black_id, frame.black_name), (frame.white_id, frame.white_name))
+    return tuple(m.PlayerInfo(who, seat, name or "") for seat, (who, name) in enumerate(seats) if who is not None)
+
+
+def table_info(room: wire.Room) -> m.TableInfo:
+    """What a listing shows of a room."""
+    attributes = {"name": room.name, "mode": room.mode, "ai_level": room.ai_level, "password": room.has_password}
+    return m.TableInfo(f"room-{room.id}", "othello", {}, attributes, 1)
+
+
+def _age(room: str) -> int:
+    """Rooms in the order of their opening."""
+    return int(room) if room.isascii() and room.isdecimal() else 0
