@@ -131,8 +131,10 @@ def mailgyc(source, folder):
 class Proxy:
     """Forwards connections to a port of loopback, and breaks them on request."""
 
-    def __init__(self, target):
+    def __init__(self, target, linger_s=0.0):
+        """``linger_s``: how long the server keeps a connection that its client has lost."""
         self.target = target
+        self.linger_s = linger_s
         self.port = 0
         self.breaks = 0
         self._writers = set()
@@ -153,19 +155,20 @@ class Proxy:
         task = asyncio.current_task()
         self._tasks.add(task)
         back, forth = await asyncio.open_connection("127.0.0.1", self.target)
-        self._writers |= {writer, forth}
+        self._writers.add(writer)
         try:
-            await asyncio.gather(self._pump(reader, forth), self._pump(back, writer))
+            await asyncio.gather(self._pump(reader, forth, self.linger_s), self._pump(back, writer))
         finally:
-            self._writers -= {writer, forth}
+            self._writers.discard(writer)
             self._tasks.discard(task)
 
     @staticmethod
-    async def _pump(reader, writer):
+    async def _pump(reader, writer, linger_s=0.0):
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
                 writer.write(data)
                 await writer.drain()
+        await asyncio.sleep(linger_s)
         with contextlib.suppress(ConnectionError):
             writer.close()
 

@@ -24,7 +24,7 @@ BLIND_SEQ = 1000
 
 
 class Mismatch(ValueError):
-    """What the lobby says does not follow from what it said before."""
+    """A frame contradicts earlier ones."""
 
 
 @cache
@@ -55,7 +55,7 @@ class MailgycHand:
         """Whether it is our turn."""
         return self.view.asked
 
-    # ------------------------------------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------------------------------------ what happens
 
     @classmethod
     def begin(cls, seat: int, uids: tuple[int, ...], frame: wire.Dealt) -> tuple[MailgycHand, list[str]]:
@@ -85,7 +85,7 @@ class MailgycHand:
         if not frame.pokers:
             return [self._first_accepted([f"pass {seat}"])]
         if seat == self.seat and not self.cards.issuperset(frame.pokers):
-            raise Mismatch("we are said to have played cards that we do not hold")
+            raise Mismatch("the lobby has us play cards that we do not hold")
         line = self._first_accepted(f"play {seat} {text}" for text in _readings(frame.pokers))
         if seat == self.seat:
             self.cards.difference_update(frame.pokers)
@@ -93,19 +93,19 @@ class MailgycHand:
 
     def revealed(self, frame: wire.Ended) -> list[str]:
         """The event that shows the whole deal, where all of it is known by now."""
-        told = self.view.to_json()
+        shown = self.view.to_json()
         left = {self.seat_of(result.uid): result.pokers for result in frame.players}
-        if not (told["complete"] and told["bottom"] and self.view.terminal and len(left) == 3):
+        if not (shown["complete"] and shown["bottom"] and self.view.terminal and len(left) == 3):
             return []
         hands = []
         for seat in range(3):
-            cards = list(told["played"][seat] + wire.text_of(left[seat]))
-            for rank in told["bottom"] if seat == told["landlord"] else "":
+            cards = list(shown["played"][seat] + wire.text_of(left[seat]))
+            for rank in shown["bottom"] if seat == shown["landlord"] else "":
                 if rank not in cards:
                     return []
                 cards.remove(rank)
             hands.append("".join(cards))
-        line = f"reveal - {' '.join(hands)} {told['bottom']} {told['first']}"
+        line = f"reveal - {' '.join(hands)} {shown['bottom']} {shown['first']}"
         try:
             return [self._first_accepted([line])]
         except Mismatch:
@@ -140,7 +140,7 @@ class MailgycHand:
     # ---------------------------------------------------------------------------------------- a process's memory
 
     def memo(self) -> Json:
-        """What a fresh process needs to go on with this hand."""
+        """What a fresh process needs to continue this hand."""
         return {"hand": self.name, "uids": self.uids, "cards": sorted(self.cards), "view": self.view.to_json()}
 
     @classmethod
@@ -154,38 +154,38 @@ class MailgycHand:
 
     # ------------------------------------------------------------------------------------- against frame 1006
 
-    def agrees(self, told: wire.Joined) -> bool:
+    def agrees(self, shown: wire.Joined) -> bool:
         """Whether the lobby's picture of the hand is ours."""
         mine = self.view.to_json()
-        room = told.room
-        if self.uids != uids_of(told) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
+        room = shown.room
+        if self.uids != uids_of(shown) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
             return False
-        if self.cards != set(told.players[self.seat].pokers) or self.uids[mine["turn"]] != room.whose_turn:
+        if self.cards != set(shown.players[self.seat].pokers) or self.uids[mine["turn"]] != room.whose_turn:
             return False
         if room.state == wire.CALLING:
-            return min(len(mine["bids"]), 3) == sum(player.rob != -1 for player in told.players)
-        if mine["counts"] != [len(player.pokers) for player in told.players]:
+            return min(len(mine["bids"]), 3) == sum(player.rob != -1 for player in shown.players)
+        if mine["counts"] != [len(player.pokers) for player in shown.players]:
             return False
         last = mine["last"]
         return last is None or (self.uids[last[0]] == room.last_shot_uid and last[1] in _readings(room.last_shot_poker))
 
-    def continues(self, told: wire.Joined) -> bool:
+    def continues(self, shown: wire.Joined) -> bool:
         """Whether this may be the hand that the lobby shows, perhaps further on."""
-        if self.view.terminal or self.uids != uids_of(told) or not self.dealt:
+        if self.view.terminal or self.uids != uids_of(shown) or not self.dealt:
             return False
-        strange = set(told.players[self.seat].pokers) - self.dealt
-        if room_landlord(told) == self.seat:
+        strange = set(shown.players[self.seat].pokers) - self.dealt
+        if room_landlord(shown) == self.seat:
             return len(strange) <= 3
         return not strange
 
-    def caught_up(self, told: wire.Joined) -> MailgycHand | None:
+    def caught_up(self, shown: wire.Joined) -> MailgycHand | None:
         """This hand with the moves that we missed, where the lobby's picture leaves no doubt about them."""
-        if told.room.state != wire.PLAYING or self.view.phase != "play":
+        if shown.room.state != wire.PLAYING or self.view.phase != "play":
             return None
-        counts = [len(player.pokers) for player in told.players]
-        now = set(told.players[self.seat].pokers)
+        counts = [len(player.pokers) for player in shown.players]
+        now = set(shown.players[self.seat].pokers)
         hand = MailgycHand(self.name, self.seat, self.uids, self.cards, self.view.clone())
-        last = (told.room.last_shot_uid, told.room.last_shot_poker)
+        last = (shown.room.last_shot_uid, shown.room.last_shot_poker)
         for _ in range(4):
             turn = hand.view.to_act
             if turn is None:
@@ -203,40 +203,40 @@ class MailgycHand:
                 hand.shot(wire.Shot(uid, cards))
             except Mismatch:
                 return None
-            if hand.agrees(told):
+            if hand.agrees(shown):
                 return hand
         return None
 
 
-def resumed(told: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycHand:
+def resumed(shown: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycHand:
     """The hand that frame 1006 shows, with all that we know of it. Raises Mismatch."""
-    if known is not None and known.continues(told):
-        if known.agrees(told):
+    if known is not None and known.continues(shown):
+        if known.agrees(shown):
             return known
-        caught_up = known.caught_up(told)
+        caught_up = known.caught_up(shown)
         if caught_up is not None:
             return caught_up
     else:
         known = None
-    uids = uids_of(told)
+    uids = uids_of(shown)
     if uid not in uids:
         raise Mismatch("we do not sit there")
-    own = told.players[uids.index(uid)].pokers
+    own = shown.players[uids.index(uid)].pokers
     if 0 in own or len(set(own)) != len(own):
-        raise Mismatch("our own cards are not told")
+        raise Mismatch("our own cards are not shown")
     try:
-        return _calling(told, uids, uid) if told.room.state == wire.CALLING else _playing(told, uids, uid, known)
+        return _calling(shown, uids, uid) if shown.room.state == wire.CALLING else _playing(shown, uids, uid, known)
     except (ValueError, IndexError) as error:
         raise Mismatch(f"the room makes no sense: {error}") from None
 
 
-def _calling(told: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand:
+def _calling(shown: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand:
     """A hand that is still being called for shows all calls."""
-    seat, turn = uids.index(uid), uids.index(told.room.whose_turn)
-    robs = [player.rob for player in told.players]
+    seat, turn = uids.index(uid), uids.index(shown.room.whose_turn)
+    robs = [player.rob for player in shown.players]
     calls = sum(rob != -1 for rob in robs)
     first = (turn - calls) % 3
-    dealt = wire.Dealt(uids[first], told.players[seat].pokers)
+    dealt = wire.Dealt(uids[first], shown.players[seat].pokers)
     hand, _ = MailgycHand.begin(seat, uids, dealt)
     for place in range(calls):
         caller = (first + place) % 3
@@ -244,14 +244,14 @@ def _calling(told: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand:
     return hand
 
 
-def _playing(told: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycHand | None) -> MailgycHand:
+def _playing(shown: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycHand | None) -> MailgycHand:
     """A position without its history."""
-    room, seat = told.room, uids.index(uid)
-    cards = told.players[seat].pokers
-    landlord = room_landlord(told)
+    room, seat = shown.room, uids.index(uid)
+    cards = shown.players[seat].pokers
+    landlord = room_landlord(shown)
     if landlord is None:
-        raise Mismatch("nobody is landlord")
-    counts = [len(player.pokers) for player in told.players]
+        raise Mismatch("there is no landlord")
+    counts = [len(player.pokers) for player in shown.players]
     turn = uids.index(room.whose_turn)
     last: list[Any] | None = None
     if room.last_shot_poker and room.last_shot_uid != room.whose_turn:
@@ -263,7 +263,7 @@ def _playing(told: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycH
     seq = BLIND_SEQ + 8 * (54 - sum(counts)) + passes
     view: Json = {"seat": seat, "phase": "play", "hand": wire.text_of(cards), "landlord": landlord}
     view |= {"turn": turn, "counts": counts, "last": last}
-    view["stake"] = min(16, 2 ** sum(player.rob == TOOK for player in told.players))
+    view["stake"] = min(16, 2 ** sum(player.rob == TOOK for player in shown.players))
     if known is not None:
         before = known.view.to_json()
         seq = max(seq, known.view.seq + 1)
@@ -276,14 +276,14 @@ def _playing(told: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycH
     return MailgycHand(name, seat, uids, cards, game().view_from_snapshot(view))
 
 
-def uids_of(told: wire.Joined) -> tuple[int, ...]:
+def uids_of(shown: wire.Joined) -> tuple[int, ...]:
     """Players by seat; -1 for an empty one."""
-    return tuple(-1 if player.uid is None else player.uid for player in told.players)
+    return tuple(-1 if player.uid is None else player.uid for player in shown.players)
 
 
-def room_landlord(told: wire.Joined) -> int | None:
+def room_landlord(shown: wire.Joined) -> int | None:
     """Seat of the landlord."""
-    return next((seat for seat, player in enumerate(told.players) if player.landlord), None)
+    return next((seat for seat, player in enumerate(shown.players) if player.landlord), None)
 
 
 def name_of(cards: Iterable[int]) -> str:

@@ -19,9 +19,9 @@ class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ready_after_s: float = 1.0
     """Delay before we say ready, after taking a seat and after a hand."""
     stall_s: float = 120.0
-    """Leave a table at which nobody moved for so long: the lobby does not enforce its 40 s. 0: never."""
+    """Leave a table without a move for so long: the lobby does not enforce its 40 s. 0: never."""
     wait_s: float = 600.0
-    """Leave a table at which no hand began for so long. 0: never."""
+    """Leave a table at which no hand started for so long. 0: never."""
     answer_timeout_s: float = 10.0
     """How long logging in, greeting and coming back may each take."""
     pause_s: float = 1.0

@@ -15,8 +15,8 @@ from msgspec import Meta
 from bothost.lobbies.doudizhu_cards import Numbering
 
 PING, PONG = "ping", "pong"
-FAILURE, ROOMS, ROOMS_TOLD, JOIN, JOINED, LEAVE, LEFT = 0, 1001, 1002, 1005, 1006, 1007, 1008
-READY, READY_TOLD, DEALT, CALL, CALLED = 2001, 2002, 2004, 2005, 2006
+FAILURE, ROOMS, ROOM_LIST, JOIN, JOINED, LEAVE, LEFT = 0, 1001, 1002, 1005, 1006, 1007, 1008
+READY, READY_CHANGED, DEALT, CALL, CALLED = 2001, 2002, 2004, 2005, 2006
 SHOOT, SHOT, ENDED = 3001, 3002, 4002
 
 WAITING, CALLING, PLAYING = 1, 2, 3
@@ -76,7 +76,7 @@ class Player(Body, frozen=True):
 
 
 class Joined(Body, frozen=True):
-    """The whole room: to everybody whenever somebody takes a seat or comes back."""
+    """The whole room: to everybody whenever a player takes a seat or comes back."""
 
     room: Room
     players: Annotated[tuple[Player, ...], Meta(min_length=3, max_length=3)]
@@ -86,7 +86,7 @@ class Left(Body, frozen=True):
     uid: Uid
 
 
-class ReadyTold(Body, frozen=True):
+class ReadyChanged(Body, frozen=True):
     uid: Uid
     ready: int = 1
 
@@ -142,10 +142,10 @@ class Login(Body, frozen=True):
 
 _BODIES: dict[int, type[Body]] = {
     FAILURE: Failure,
-    ROOMS_TOLD: Rooms,
+    ROOM_LIST: Rooms,
     JOINED: Joined,
     LEFT: Left,
-    READY_TOLD: ReadyTold,
+    READY_CHANGED: ReadyChanged,
     DEALT: Dealt,
     CALLED: Called,
     SHOT: Shot,

@@ -1,7 +1,7 @@
 """Our seat at a table of mailgyc.
 
-The lobby never says whose turn it is, and its errors name no request: the rules tell the one, and at most one thing
-waits for an answer at a time. What a lost connection missed is reconstructed from frame 1006.
+The lobby never says whose turn it is: the rules know. Its errors name no request: at most one thing waits for an answer
+at a time. What a lost connection missed is reconstructed from frame 1006.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Table:
         return [] if ready else [m.SetTimer(READY, self._options.ready_after_s)]
 
     def shown(self, frame: wire.Joined) -> list[m.Output]:
-        """Somebody took a seat, or came back: compare the lobby's view with ours."""
+        """A player took a seat, or came back: compare the lobby's view with ours."""
         self._players = frame.players
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame) if self._hand is not None else self._prepare(frame)
@@ -126,7 +126,7 @@ class Table:
         hand = self._hand
         try:
             match frame:
-                case wire.ReadyTold():
+                case wire.ReadyChanged():
                     mine = frame.uid == self._session.uid and frame.ready and hand is None
                     return [m.CancelTimer(READY)] if mine else []
                 case wire.Dealt():
@@ -255,7 +255,7 @@ class Table:
         self._quiet += 1
         if self._quiet < LOOKS:
             return self._watch()
-        what = "nobody moves" if self._hand is not None else "no hand begins"
+        what = "no player moves" if self._hand is not None else "no hand begins"
         return self._give_up(f"{what}, and the lobby enforces no time")
 
     def _give_up(self, reason: str) -> list[m.Output]:

@@ -113,7 +113,7 @@ class OpenMahjong(LobbyAdapter):
     def _leave_game(self, game: Game) -> list[m.Output]:
         """A game cannot be left. Disconnect; the lobby plays on for us."""
         self._table, self._session.abandoned = None, True
-        return [m.TableEnded(game.name, "left"), *self._session.reconnect("we left a game that goes on")]
+        return [m.TableEnded(game.name, "left"), *self._session.reconnect("we left a running game")]
 
     def _timer(self, name: str) -> list[m.Output]:
         table = self._table
@@ -180,9 +180,9 @@ class OpenMahjong(LobbyAdapter):
 
     def _room_frame(self, frame: wire.Body) -> list[m.Output]:
         match frame:
-            case wire.RoomTold(room_info=info) if frame.success and info is not None:
-                return self._room_told(info)
-            case wire.RoomTold():
+            case wire.RoomShown(room_info=info) if frame.success and info is not None:
+                return self._room_shown(info)
+            case wire.RoomShown():
                 return self._tips(wire.Tips(frame.success, frame.message))
             case wire.RoomJoined(success=False):
                 return self._tips(wire.Tips(False, frame.message))
@@ -199,9 +199,9 @@ class OpenMahjong(LobbyAdapter):
             return out + self._table.compare(rooms)
         return out + self._seeker.choose(rooms)
 
-    def _room_told(self, info: wire.Room) -> list[m.Output]:
+    def _room_shown(self, info: wire.Room) -> list[m.Output]:
         if isinstance(self._table, WaitingRoom):
-            return self._table.told(info) if self._table.info.id == info.id else []
+            return self._table.shown(info) if self._table.info.id == info.id else []
         if self._session.user not in info.player_list:
             return []
         self._table, out = self._seeker.entered(info)
@@ -229,7 +229,7 @@ class OpenMahjong(LobbyAdapter):
             room = table if isinstance(table, WaitingRoom) else None
             game, new = Game(self._session, self.options, info, self._memo, room), room is None
             if isinstance(table, Game) and not back:
-                out.append(m.TableEnded(table.name, "aborted", detail="the lobby began another game"))
+                out.append(m.TableEnded(table.name, "aborted", detail="the lobby started another game"))
         if back:
             out += self._welcome(back=True, keep=game.name)
         self._table = game

@@ -65,7 +65,7 @@ class Asking:
         ask.answer = action
         sent = self._session.send_text(frame)
         if ask.claim:
-            hand.said = action
+            hand.answer = action
             return [sent]  # the others may think longer than we did
         return [sent, m.SetTimer(ECHO, self._echo_s)]
 
@@ -83,7 +83,7 @@ class Asking:
         """Ask the host for another action, a few times."""
         out: list[m.Output] = [m.Rejected(self._table, ask.request, reason)]
         ask.attempt += 1
-        ask.answer = hand.said = ""
+        ask.answer = hand.answer = ""
         if ask.attempt >= MOST_ATTEMPTS or hand.view is None:
             self.open = None
             return out

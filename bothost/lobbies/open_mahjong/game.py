@@ -99,10 +99,10 @@ class Game:
         hand = Hand(name, game, picture, tick)
         seq = None
         if before is not None:
-            hand.told = before.told
+            hand.reported = before.reported
         elif self._memo.get("hand") == name and isinstance(self._memo.get("seq"), int):
-            hand.told = self._memo["seq"]
-            seq = hand.told if self._memo.get("tick") == tick else None
+            hand.reported = self._memo["seq"]
+            seq = hand.reported if self._memo.get("tick") == tick else None
         self._hand = hand
         view = hand.renew(seq)
         return out if view is None else [*out, m.Snapshot(self.name, name, hand.seat, view)]
@@ -120,7 +120,7 @@ class Game:
         return out if view is None else [*out, m.Snapshot(self.name, hand.name, hand.seat, view)]
 
     def _remember(self, hand: Hand) -> m.Remember:
-        seq = hand.view.seq if hand.view is not None else hand.told
+        seq = hand.view.seq if hand.view is not None else hand.reported
         return m.Remember({"table": self.name, "gamestate": self.id, "hand": hand.name, "seq": seq, "tick": hand.tick})
 
     # ------------------------------------------------------------------------------------------------------- frames
@@ -138,7 +138,7 @@ class Game:
                 return self._end(frame)
             case wire.Tags():
                 return self._present(self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list))
-            case wire.ReadyTold():
+            case wire.ReadyShown():
                 index = self._attendance.index_of(self._session.user)
                 waits = index is not None and frame.ready_status_info.player_to_ready.get(str(index)) is False
                 return self._ready_for_next() if waits else []
@@ -181,8 +181,11 @@ class Game:
 
     def _result(self, result: wire.Result, hand: Hand) -> list[m.Output]:
         if result.hu_fan and FALSE_WIN in result.hu_fan:
-            hand.tick, hand.said = max(hand.tick, result.action_tick), ""
-            return [m.Notice(f"table {self.name}: a false win; the hand goes on"), *self.asking.withdraw("a false win")]
+            hand.tick, hand.answer = max(hand.tick, result.action_tick), ""
+            return [
+                m.Notice(f"table {self.name}: a false win; the hand continues"),
+                *self.asking.withdraw("a false win"),
+            ]
         scores = hand.ended(result)
         out = [m.CancelTimer(ECHO), *self._report(hand)]
         winner = result.hepai_player_index
@@ -210,7 +213,8 @@ class Game:
         scores = tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
         end = m.TableEnded(self.name, "normal", scores)
         out.append(m.Remember({}))
-        return [*out, *leave_room(self._session, self._room, end)] if self._room else [*out, end]
+        in_room = self._room and not self._attendance.left_room(self._session.user)
+        return [*out, *leave_room(self._session, self._room, end)] if in_room else [*out, end]
 
     # -------------------------------------------------------------------------------------------------- being asked
 

@@ -1,8 +1,8 @@
 """One hand at open_mahjong as our seat knows it: the lobby's picture on one side, the canonical view on the other.
 
-The lobby deals fourteen tiles to the dealer before flowers are replaced, one flower at a time; our rules deal thirteen,
-and the dealer draws when no flower is left. It tells no passes and no wins, and lets a robot discard a flower. What our
-rules cannot follow becomes a snapshot of the lobby's picture.
+The lobby deals fourteen tiles to the dealer, then replaces flowers one at a time. Our rules deal thirteen, and the
+dealer draws when no flower is left. The lobby reports no passes, and lets a robot discard a flower. Where our rules
+cannot follow, the lobby's picture becomes a snapshot.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 
 FALSE_WIN = "错和"
-"""Among the fans of a declared hand below the minimum; the hand goes on."""
+"""Among the fans of a declared hand below the minimum; the hand continues."""
 BLIND_SEQ, SEQ_PER_TICK = 1000, 4
 """Views without a past count their events from here on, so that a later one of a hand always counts further."""
 _FAN_ALIASES = {"七对子": "七对"}
@@ -23,7 +23,19 @@ _FAN_ALIASES = {"七对子": "七对"}
 class Hand:
     """One hand, from one seat."""
 
-    __slots__ = ("_game", "_lines", "_pending", "done", "name", "picture", "said", "tick", "told", "trouble", "view")
+    __slots__ = (
+        "_game",
+        "_lines",
+        "_pending",
+        "answer",
+        "done",
+        "name",
+        "picture",
+        "reported",
+        "tick",
+        "trouble",
+        "view",
+    )
 
     def __init__(self, name: str, game: Game, picture: Picture, tick: int) -> None:
         self.name = name
@@ -34,10 +46,10 @@ class Hand:
         """Its count at the last thing that happened."""
         self.view: View | None = None
         """None while our rules have no word for the position."""
-        self.said = ""
+        self.answer = ""
         """Our answer to the open discard."""
-        self.told = 0
-        """How far the host has been told."""
+        self.reported = 0
+        """How many events the host has received."""
         self.trouble = ""
         """Why the view was lost."""
         self._game = game
@@ -68,10 +80,10 @@ class Hand:
     # ------------------------------------------------------------------------------------------------- to the host
 
     def take_lines(self) -> tuple[int, tuple[str, ...]]:
-        """Events that the host has not been told, and the number of the first."""
-        first, lines = self.told, tuple(self._lines)
+        """Events that the host has not received, and the number of the first."""
+        first, lines = self.reported, tuple(self._lines)
         self._lines = []
-        self.told += len(lines)
+        self.reported += len(lines)
         return first, lines
 
     def renew(self, seq: int | None = None) -> Json | None:
@@ -80,7 +92,7 @@ class Hand:
         ``seq``: what an earlier process had counted at this moment.
         """
         if seq is None:
-            seq = max(self.told + 1, BLIND_SEQ + SEQ_PER_TICK * self.tick)
+            seq = max(self.reported + 1, BLIND_SEQ + SEQ_PER_TICK * self.tick)
         self._lines = []
         snapshot = self.picture.snapshot(seq)
         self.view = None
@@ -91,10 +103,10 @@ class Hand:
         except ValueError as error:
             self.trouble = str(error)
             return None
-        self.told, self.trouble = seq, ""
+        self.reported, self.trouble = seq, ""
         return self.view.to_json()
 
-    # ------------------------------------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------------------------------------ what happens
 
     def begin_play(self) -> None:
         """The opening flowers are replaced: the dealer has its fourteenth tile."""
@@ -137,7 +149,7 @@ class Hand:
         return counted
 
     def ended(self, result: wire.Result) -> tuple[float, ...] | None:
-        """The hand is over. Returns the scores by seat, None where the lobby does not tell them."""
+        """The hand is over. Returns the scores by seat, None where the lobby does not report them."""
         self.tick = max(self.tick, result.action_tick)
         picture = self.picture
         if result.hu_class.startswith("hu") and result.hepai_player_index is not None:
@@ -162,7 +174,7 @@ class Hand:
         return tuple(float(changes[str(original)]) for original in picture.originals)
 
     def asked_about(self, tile: int, *, robbing: bool) -> bool:
-        """The lobby asks for claims of this tile. Returns whether the picture had to be mended for it."""
+        """The lobby asks for claims of this tile. Returns whether the picture had to change for it."""
         picture = self.picture
         if picture.phase in ("claims", "robbing") and picture.last == tile:
             return False
@@ -187,16 +199,16 @@ class Hand:
         elif opening and seat == 0:
             self._pending.append(tile)
             flower = next((held for held in self._pending if wire.is_flower(held)), None)
-            told = self._pending[0] if flower is None else flower
-            self._pending.remove(told)
-            self._fold(f"draw 0 {wire.word(told)}")
+            drawn = self._pending[0] if flower is None else flower
+            self._pending.remove(drawn)
+            self._fold(f"draw 0 {wire.word(drawn)}")
         else:
             self._fold(f"draw {seat} {wire.word(tile)}")
 
     def _cut(self, seat: int, action: wire.Action) -> None:
         tile = action.cut_tile
         if tile is None:
-            raise Mismatch("a discard is not told")
+            raise Mismatch("a discard has no tile")
         self.picture.cut(seat, tile, drawn=bool(action.cut_class))
         if not wire.is_flower(tile):
             self._fold(f"play {seat} {wire.word(tile)}")
@@ -230,12 +242,12 @@ class Hand:
         The lobby does not echo answers. It drops a claim that another one overtook, so only a pass, or a claim that
         is carried out, counts.
         """
-        said, self.said = self.said, ""
-        if not said or self.picture.phase not in ("claims", "robbing"):
+        answer, self.answer = self.answer, ""
+        if not answer or self.picture.phase not in ("claims", "robbing"):
             return False
-        if said != "pass" and (seat != self.seat or kind == "pass"):
+        if answer != "pass" and (seat != self.seat or kind == "pass"):
             return False
-        self._fold(f"answer {self.seat} {said}")
+        self._fold(f"answer {self.seat} {answer}")
         return True
 
     def _fold(self, line: str) -> None:
@@ -253,10 +265,10 @@ class Hand:
         self.view, self.trouble = None, reason
 
 
-def _fans(told: wire.Words | None) -> str:
+def _fans(fans: wire.Words | None) -> str:
     """The lobby's fans in canonical words; empty where one is none of ours."""
     counts: dict[str, int] = {}
-    for fan in told or ():
+    for fan in fans or ():
         name, _, times = fan.partition("*")
         if times and not times.isdecimal():
             return ""

@@ -15,7 +15,7 @@ GAME = "mahjong"
 HELLO, SETTLE = "hello", "settle"
 """Timers of the login: the lobby must answer; it would have offered the way back into a game by now."""
 BEGIN, WAIT, LOOK = "begin", "wait", "look"
-"""Timers of a room: say ready or start; no game began; look for a fuller room."""
+"""Timers of a room: say ready or start; no game started; look for a fuller room."""
 ECHO, NEXT, RESYNC = "echo", "next", "resync"
 """Timers of a game: our move must be seen; say ready for the next hand; reconnect for a snapshot."""
 TIMERS = (HELLO, SETTLE, BEGIN, WAIT, LOOK, ECHO, NEXT, RESYNC)
@@ -44,7 +44,7 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     ready_after_s: float = 1.0
     """Delay before we say ready, after taking a seat and after a hand."""
     wait_s: float = 600.0
-    """Leave a room in which no game began for so long. 0: never."""
+    """Leave a room in which no game started for so long. 0: never."""
     look_s: float = 10.0
     """Alone in a room that we opened, look this often for people who wait in another. 0: never."""
     settle_s: float = 2.0

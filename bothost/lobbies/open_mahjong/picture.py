@@ -1,6 +1,6 @@
-"""The position at an open_mahjong table as the lobby tells it: who holds how much, what lies open, whose move it is.
+"""The position at an open_mahjong table as the lobby shows it: hands, open tiles, whose turn it is.
 
-This picture takes whatever the lobby tells, also what our rules do not know (a discarded flower, a flower kept in the
+It holds whatever the lobby shows, including what our rules do not know (a discarded flower, a flower kept in the
 hand). From it a canonical snapshot is made where the folded view cannot follow.
 """
 
@@ -24,7 +24,7 @@ _MELDS = {"s": "chi", "k": "peng", "g": "gang", "G": "angang"}
 
 
 class Mismatch(ValueError):
-    """What the lobby says does not follow from what it said before."""
+    """A frame contradicts earlier ones."""
 
 
 class Meld(msgspec.Struct):
@@ -63,14 +63,14 @@ class Picture(msgspec.Struct, kw_only=True):
 
     @classmethod
     def read(cls, info: wire.GameInfo, user: int) -> Picture:
-        """The lobby's snapshot. Raises Mismatch where we do not sit there, or our tiles are not told."""
+        """The lobby's snapshot. Raises Mismatch where we do not sit there, or our tiles are missing."""
         players = sorted(info.players_info, key=lambda player: (player.player_index - info.dealer_index) % SEATS)
         if [(p.player_index - info.dealer_index) % SEATS for p in players] != list(range(SEATS)):
             raise Mismatch("two players have one seat")
         seat = next((s for s, player in enumerate(players) if player.user_id == user), None)
         own = players[seat].hand_tiles if seat is not None else None
         if seat is None or own is None or len(own) != players[seat].hand_tiles_count:
-            raise Mismatch("our own tiles are not told")
+            raise Mismatch("our own tiles are missing")
         claimed = _claimed_discards(players)
         picture = cls(
             seat=seat,
@@ -118,7 +118,7 @@ class Picture(msgspec.Struct, kw_only=True):
         self.sizes[seat] += 1
         if seat == self.seat:
             if tile is None:
-                raise Mismatch("our own draw is not told")
+                raise Mismatch("our own draw has no tile")
             self.own.append(tile)
             self.slot = True
         if self.phase != "opening":
@@ -170,11 +170,11 @@ class Picture(msgspec.Struct, kw_only=True):
         self.slot = False
         for tile in tiles:
             if tile not in self.own:
-                raise Mismatch("we are said to have laid down what we do not hold")
+                raise Mismatch("the lobby has us lay down a tile that we do not hold")
             place = len(self.own) - 1 - self.own[::-1].index(tile) if last else self.own.index(tile)
             del self.own[place]
 
-    # ----------------------------------------------------------------------------------------------------- what is told
+    # ----------------------------------------------------------------------------------------------------- snapshots
 
     def agrees(self, other: Picture) -> bool:
         """Whether two pictures of one moment show the same."""

@@ -36,6 +36,10 @@ class Attendance:
         self.offline = offline
         self._left_room.update(self._users[index] for index in offline if index < len(self._users))
 
+    def left_room(self, user: int) -> bool:
+        """Whether the lobby removed this user from the room."""
+        return user in self._left_room
+
     def index_of(self, user: int) -> int | None:
         return self._users.index(user) if user in self._users else None
 

@@ -97,7 +97,7 @@ class Room(Body, frozen=True):
         return str(self.room_id)
 
 
-class RoomTold(Body, frozen=True):
+class RoomShown(Body, frozen=True):
     """``refresh_room_info``, after every change, and ``create_room_done``."""
 
     success: bool = False
@@ -246,7 +246,7 @@ class ReadyStatus(Body, frozen=True):
     player_to_ready: dict[str, bool] = {}
 
 
-class ReadyTold(Body, frozen=True):
+class ReadyShown(Body, frozen=True):
     ready_status_info: ReadyStatus = ReadyStatus()
 
 
@@ -266,8 +266,8 @@ _BODIES: dict[str, type[Body]] = {
     "error_message": Tips,
     "message": Popup,
     "pong": Pong,
-    "room/refresh_room_info": RoomTold,
-    "room/create_room_done": RoomTold,
+    "room/refresh_room_info": RoomShown,
+    "room/create_room_done": RoomShown,
     "room/get_room_list": RoomList,
     "room/join_room_done": RoomJoined,
     "room/leave_room_done": Ignored,
@@ -281,7 +281,7 @@ _BODIES: dict[str, type[Body]] = {
     "gamestate/guobiao/do_action": Acted,
     "gamestate/guobiao/show_result": ResultShown,
     "gamestate/guobiao/game_end": GameEnd,
-    "gamestate/guobiao/ready_status": ReadyTold,
+    "gamestate/guobiao/ready_status": ReadyShown,
     "refresh_player_tag_list": Tags,
     "switch_seat": Ignored,
     "get_server_stats": Ignored,

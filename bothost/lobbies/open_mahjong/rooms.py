@@ -42,7 +42,7 @@ class WaitingRoom:
         """We still sit here."""
         return m.Seated(self.name, GAME, self.rules, None, (), self.attributes)
 
-    def told(self, info: wire.Room) -> list[m.Output]:
+    def shown(self, info: wire.Room) -> list[m.Output]:
         """The lobby shows the room anew."""
         if self._session.user in info.player_list:
             self.info = info
@@ -96,7 +96,7 @@ class WaitingRoom:
         fitting = [room for room in rooms if room.id != mine.id and fits(room, self.attributes, mine.hepai_limit)]
         if not any((-len(room.player_list), _order(room)) < (-1, _order(mine)) for room in fitting):
             return []
-        return self.leave("aborted", "somebody waits in another room")
+        return self.leave("aborted", "another player waits in another room")
 
     def leave(self, reason: Literal["left", "aborted"], detail: str = "") -> list[m.Output]:
         self.over = True

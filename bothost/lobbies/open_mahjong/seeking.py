@@ -131,7 +131,7 @@ class Seeker:
         return [] if seek is None else [m.SeekEnded(seek.id, reason)]
 
     def take(self) -> str | None:
-        """A game began: the name of the seek that it answers."""
+        """A game started: the name of the seek that it answers."""
         seek, self.seek = self.seek, None
         return None if seek is None else seek.id
 

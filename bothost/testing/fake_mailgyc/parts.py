@@ -13,14 +13,14 @@ from bothost.lobbies.mailgyc import protocol as wire
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. All off by default; the habits of the lobby itself are always on."""
+    """What goes wrong. All off by default; the behaviour of the lobby itself is always on."""
 
     drop_every: int = 0
     """Every so many moves, the connection of the mover breaks: the move counts, its echo is lost."""
     refuse: float = 0.0
     """Chance that a fitting move is refused all the same."""
     noise: float = 0.0
-    """Chance that something that nobody understands comes before a frame."""
+    """Chance that an unknown frame comes before a frame."""
     dead_after: int | None = None
     """Robots never move again after so many moves."""
     login_status: int = 200

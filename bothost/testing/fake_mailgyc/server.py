@@ -1,5 +1,5 @@
-"""A lobby that speaks the dialect of mailgyc/doudizhu, with the habits that real clients met: HTTP and websocket on one
-port of loopback, every word recorded, every trap a switch.
+"""A lobby that speaks the dialect of mailgyc/doudizhu, with the behaviour seen at the real server: HTTP and websocket
+on one port of loopback, every frame recorded, every trap a switch.
 
 ::
 
@@ -7,7 +7,7 @@ port of loopback, every word recorded, every trap a switch.
         ...                                     # connect adapters, or a host, to lobby.url
         assert lobby.hands == 20 and not lobby.repeated
 
-Written from what the lobby says on the wire (``docs/reference/adapters/mailgyc.md``); the rules are our own.
+Written from the frames of the real lobby (``docs/reference/adapters/mailgyc.md``); the rules are our own.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class MailgycFake:
             return self.fail(uid, "Protocol cannot be resolved")
         room = self.room_of(uid)
         if code == wire.ROOMS:
-            return self.say(uid, wire.ROOMS_TOLD, rooms=self.counts())
+            return self.say(uid, wire.ROOM_LIST, rooms=self.counts())
         if room is None:
             if code == wire.JOIN:
                 return self._join(uid, body)
@@ -299,7 +299,7 @@ class MailgycFake:
         seat = room.seats[place]
         assert seat is not None
         seat.ready = ready
-        self.broadcast(room, wire.READY_TOLD, uid=uid, ready=ready)
+        self.broadcast(room, wire.READY_CHANGED, uid=uid, ready=ready)
         if len(room.taken) == 3 and all(seat.ready for seat in room.taken):
             self._deal(room)
 

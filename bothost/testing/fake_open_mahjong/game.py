@@ -1,6 +1,6 @@
 """A match of the fake open_mahjong lobby: hands dealt, flowers asked for, claims weighed, clocks run, people offline.
 
-Written from what the lobby says on the wire (``docs/reference/adapters/open_mahjong.md``); the scoring is our own.
+Written from the frames of the real lobby (``docs/reference/adapters/open_mahjong.md``); the scoring is our own.
 """
 
 from __future__ import annotations

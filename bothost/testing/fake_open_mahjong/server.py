@@ -1,5 +1,5 @@
-"""A lobby that speaks the dialect of open_mahjong_unity, with the habits that real clients met: a websocket on
-loopback, every word recorded, every trap a switch.
+"""A lobby that speaks the dialect of open_mahjong_unity, with the behaviour seen at the real server: a websocket
+on loopback, every frame recorded, every trap a switch.
 
 ::
 
@@ -7,7 +7,7 @@ loopback, every word recorded, every trap a switch.
         ...                                     # connect adapters, or a host, to lobby.url
         assert lobby.matches == 20 and not lobby.repeated
 
-Written from what the lobby says on the wire (``docs/reference/adapters/open_mahjong.md``).
+Written from the frames of the real lobby (``docs/reference/adapters/open_mahjong.md``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ROOM_MEMBERS = (
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. All off by default; the habits of the lobby itself are always on."""
+    """What goes wrong. All off by default; the behaviour of the lobby itself is always on."""
 
     drop_every: int = 0
     """Every so many moves, the connection of the mover breaks. The move counts; what follows is lost to it. The last
@@ -61,7 +61,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     repeat: float = 0.0
     """Chance that a frame of a game is sent twice."""
     noise: float = 0.0
-    """Chance that something that nobody understands comes before a frame."""
+    """Chance that an unknown frame comes before a frame."""
 
 
 class Line:
@@ -107,7 +107,7 @@ class FakeOpenMahjong:
         self.matches = 0
         self.hands = 0
         self.deleted = 0
-        """Games that were deleted because everybody was gone."""
+        """Games that were deleted because everyone was gone."""
         self.logins = 0
         self.port = 0
         self._moves = 0

@@ -44,7 +44,7 @@ class Bench(AdapterBench):
 
     def connect(self):
         self.log_in()
-        self.hear(wire.ROOMS_TOLD, rooms=LEVELS)
+        self.hear(wire.ROOM_LIST, rooms=LEVELS)
         return self
 
     def seat(self, room=1, **attributes):

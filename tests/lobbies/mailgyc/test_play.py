@@ -25,7 +25,7 @@ def test_logging_in_takes_the_cookie_of_the_login_to_the_websocket():
     assert ("Cookie", f"userinfo={COOKIE}") in opened.headers
     assert said(outputs) == [[1001, {}]]
     assert told(bench.out, m.Connected) == []
-    assert told(bench.hear(wire.ROOMS_TOLD, rooms=LEVELS), m.Connected) == [m.Connected("2", False, "ada")]
+    assert told(bench.hear(wire.ROOM_LIST, rooms=LEVELS), m.Connected) == [m.Connected("2", False, "ada")]
 
 
 def test_trap_a_refused_cookie_is_an_opened_socket_that_closes_without_a_word():
@@ -115,7 +115,7 @@ def test_a_seat_that_we_do_not_know_of_is_found_by_logging_in_again_once():
     outputs = bench.hear(wire.FAILURE, reason="STATE[1]")
     assert told(outputs, m.SeekEnded) and told(outputs, m.Disconnected)
     bench.resume(room=-1)
-    bench.hear(wire.ROOMS_TOLD, rooms=LEVELS)
+    bench.hear(wire.ROOM_LIST, rooms=LEVELS)
     bench.feed(m.Seek("s", m.Wish("doudizhu")))
     assert not told(bench.hear(wire.FAILURE, reason="STATE[1]"), m.Disconnected)
 

@@ -87,7 +87,7 @@ def test_a_table_that_the_lobby_forgot_is_aborted_not_lost():
     bench = Bench().play()
     bench.lose()
     bench.resume(room=-1)
-    outputs = bench.hear(wire.ROOMS_TOLD, rooms=LEVELS)
+    outputs = bench.hear(wire.ROOM_LIST, rooms=LEVELS)
     assert [(end.table, end.reason) for end in told(outputs, m.TableEnded)] == [("1", "aborted")]
 
 
