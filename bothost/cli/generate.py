@@ -1,4 +1,4 @@
-"""``bothost games generate``: hands between strategies, in the log as a host writes them."""
+"""``bothost games generate``: let strategies play, and log their hands as a host does."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def command(
     player: Annotated[
         list[str], typer.Option("--player", help="NAME=ADDRESS, as in ada=styled-doudizhu; may be repeated.")
     ],
-    hands: Annotated[int, typer.Option("--hands", "-n", min=1, help="How many, those of earlier calls included.")],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals, of who sits where, and of play.")] = 0,
+    hands: Annotated[int, typer.Option("--hands", "-n", min=1, help="Number of hands, with those of earlier calls.")],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals, the seats and the play.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of a player, NAME.KEY=VALUE.")] = None,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
     consents: Annotated[
@@ -34,9 +34,9 @@ def command(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Let strategies play without a lobby and log their hands as a host does: to try what learns from a log.
+    """Let strategies play without a lobby, and log their hands as a host does.
 
-    Each hand is logged from one seat, whose player is then an account of ours, at the lobby "generated".
+    Use it to try what learns from a log. Each hand is logged from one seat, as an account at the lobby "generated".
     """
     from bothost.retrain.generate import LOBBY, Population, generate
 
@@ -55,7 +55,7 @@ def command(
 
 
 class Recordings:
-    """Logs the games of a reproduction, each population in a database of its own in ``folder``."""
+    """Logs the games of a reproduction. Each population has its own database in ``folder``."""
 
     def __init__(self, plugins: Plugins, folder: Path) -> None:
         self._plugins = plugins
@@ -83,16 +83,16 @@ class Recordings:
         settings = StoreSettings(url=f"sqlite:///{self._folder.absolute()}/{game}-{population.table}.db")
         schema.upgrade(settings)
 
-        def tell(done: int, total: int) -> None:
+        def advance(done: int, total: int) -> None:
             if report is not None:
                 report(done, f"games of {game}", total)
 
-        generate(settings, self._folder / "spool", population, hands, progress=tell)
+        generate(settings, self._folder / "spool", population, hands, progress=advance)
         self._stores.append(Store.open(settings))
         return Players(self._stores[-1], known.game)
 
     def close(self) -> None:
-        """The logs are read no more."""
+        """Close the databases."""
         for store in self._stores:
             store.close()
 

@@ -1,4 +1,4 @@
-"""``bothost replay``: logged decisions, made again."""
+"""``bothost replay``: make logged decisions again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    what: Annotated[str | None, typer.Argument(help="Id of a decision or a game, or its beginning.")] = None,
-    model: Annotated[str | None, typer.Option(help="Ask this one instead: NAME, NAME:VERSION or NAME:ALIAS.")] = None,
+    what: Annotated[str | None, typer.Argument(help="Id of a decision or a game, or the beginning of one.")] = None,
+    model: Annotated[str | None, typer.Option(help="Use this model instead: NAME, NAME:VERSION or NAME:ALIAS.")] = None,
     all_since: Annotated[
-        str | None, typer.Option(help="All hands since then: where --model disagrees most with what was decided.")
+        str | None, typer.Option(help="Replay all hands since then, and list where --model disagrees most.")
     ] = None,
     strategy: hands.StrategyName = None,
     top: Annotated[int, typer.Option(min=1, help="How many disagreements, or reasons of a decision, to list.")] = 10,
@@ -31,9 +31,9 @@ def command(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Make logged decisions again, by the model that made them or by another, and tell what differs.
+    """Make logged decisions again, by the same model or another, and show what differs.
 
-    Exit code 1 where a decision does not come out as it was logged.
+    The exit code is 1 if the same model decides differently.
     """
     from bothost import rules
     from bothost.cli.registry import opened
@@ -44,7 +44,7 @@ def command(
     if all_since is not None and model is None:
         raise UsageError("--all-since needs --model", advice="as in --model phase-ppo:challenger")
     settings, plugins = options.settings(config), options.plugins(config)
-    _ = plugins.games  # the games of plugins are known from here on
+    _ = plugins.games  # registers the games of plugins
     given = options.nested(option or [])
     routed = {route.strategy.partition(":")[0]: {**route.options} for route in reversed(settings.routes)}
     chosen = {name: {**routed.get(name, {}), **given} for name in plugins.strategies}
@@ -70,7 +70,7 @@ def command(
 
 
 def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Replayed]:
-    """The decisions of a game, or the one decision: its hand is played from the start, for players with a memory."""
+    """The decisions of a game, or one decision. Its hand is replayed from the start, for players that keep state."""
     from bothost.store.query import HandQuery, id_range
     from bothost.store.reader import decision_of, iter_timelines, read_hands
 
@@ -80,7 +80,7 @@ def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Repla
         raise UsageError(str(error), advice="see bothost games list") from error
     timelines = list(_timelines(store, HandQuery(game_id=what), most=3))
     if len({timeline.hand.game.game_id for timeline in timelines}) > 1:
-        raise UsageError(f"several games begin with {what}", advice="give more of the id")
+        raise UsageError(f"several games begin with {what}", advice="give more characters of the id")
     if timelines:
         return [item for timeline in timelines for item in replayer.hand(timeline, model)]
     key = decision_of(store, low, high)
@@ -135,7 +135,7 @@ def _table(found: list[Replayed], model: str | None) -> str:
 
 
 def _why(found: list[Replayed], top: int) -> str:
-    """How one decision explains itself, as it was logged and as it was made again."""
+    """The reasons of one decision, as logged and as made again."""
     if len(found) != 1:
         return ""
     lines: list[str] = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bothost.retrain.task import Learn, Request
 
 LOOK_S = 30.0
-"""Seconds between two looks of ``--watch``."""
+"""Seconds between two checks of ``--watch``."""
 
 
 def command(
@@ -32,25 +32,25 @@ def command(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin from nothing, not from the champion.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin with fresh parameters, not with the champion.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; an unfinished one goes on. Default: under data_dir.")
+        Path | None, typer.Option(help="Folder of the job. An unfinished job continues. Default: under data_dir.")
     ] = None,
-    promote: Annotated[bool, typer.Option("--promote", help="Then play for the championship.")] = False,
-    deals: Annotated[int, typer.Option(min=1, help="Deals of that match, at most.")] = 2000,
+    promote: Annotated[bool, typer.Option("--promote", help="Then play the match against the champion.")] = False,
+    deals: Annotated[int, typer.Option(min=1, help="Most deals of that match.")] = 2000,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of that match.")] = 0.05,
-    watch: Annotated[bool, typer.Option("--watch", help="Again and again, whenever the conditions are met.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Retrain again whenever the conditions are met.")] = False,
     after: Annotated[int, typer.Option(min=1, help="For --watch: new decisions of the strategy.")] = 100_000,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
     ray: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Train on this Ray cluster: auto, HOST:PORT, or local to start one here."),
     ] = None,
-    ray_cores: Annotated[int, typer.Option(min=1, help="Cores that the training asks Ray for.")] = 1,
+    ray_cores: Annotated[int, typer.Option(min=1, help="Cores that the training requests from Ray.")] = 1,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make a challenger from the log: dataset, training, registration. One at a time on one database."""
+    """Make a challenger from the log: dataset, training, registration. One job at a time on a database."""
     from bothost import rules
     from bothost.cli.registry import opened
     from bothost.plugins import require
@@ -58,9 +58,9 @@ def command(
     from bothost.retrain.task import Request, trainer_of
 
     settings, plugins = options.settings(config), options.plugins(config)
-    _ = plugins.games  # the games of plugins are known from here on
+    _ = plugins.games  # registers the games of plugins
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
-    # Who imitates learns from everybody's hands, whatever played there beside them.
+    # Trainers that imitate learn from the hands of all players, whichever strategy was logged there.
     own = None if trainer.learns_from_log else [name]
     request = Request(
         strategy=name,
@@ -86,14 +86,14 @@ def command(
 
 
 def _command_line(name: str, seed: int, given: list[str]) -> str:
-    """What made the model, for its lineage."""
+    """The command that made the model, for its lineage."""
     return shlex.join(
         ["bothost", "retrain", name, "--seed", str(seed), *(word for text in given for word in ("--option", text))]
     )
 
 
 def once(tools: Tools, request: Request, out: Path, elsewhere: Learn | None = None) -> dict[str, Any]:
-    """One retraining, with its progress on the terminal."""
+    """Run one retraining and show its progress on the terminal."""
     from bothost.retrain.job import retrain
 
     with output.progress(None, f"retrain {request.strategy}") as advance:
@@ -108,7 +108,7 @@ def _on_ray(address: str, config: Path | None, cores: int) -> Learn:
 
 
 def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | None) -> dict[str, Any]:
-    """Play for the championship; a refusal is a result too."""
+    """Play the match against the champion. A refusal is a result, not an error."""
     from bothost.cli.model import promoted as promote
     from bothost.retrain.gate import GateRefused, GateSettings
 
@@ -143,14 +143,14 @@ def watch_log(
                     result["promotion"] = promote()
                 output.emit(result, False, _text(result))
         except LeaseHeld:
-            pass  # another host is at it
+            pass  # another host runs this job
         except BothostError as error:
             output.warn(f"{error}; {error.advice}" if error.advice else str(error))
         time.sleep(LOOK_S)
 
 
 def due(last_us: int, minute: int | None, now: float) -> bool:
-    """Whether the time of the day (minutes after midnight, UTC) has come since the last job; always without one."""
+    """Whether this time of the day (minutes after midnight, UTC) has passed since the last job. None: always."""
     if minute is None:
         return True
     midnight = now - now % 86_400
@@ -164,12 +164,12 @@ def _minute(text: str | None) -> int | None:
     try:
         when = datetime.strptime(text, "%H:%M")
     except ValueError as error:
-        raise UsageError(f"--at {text!r} is no time of the day", advice="for instance: --at 03:30") from error
+        raise UsageError(f"--at {text!r} is not a time of the day", advice="for example: --at 03:30") from error
     return when.hour * 60 + when.minute
 
 
 def _folder(folder: Path, request: Request) -> Path:
-    """The folder of the same retraining, if one was interrupted, else a new one."""
+    """The folder of an interrupted job with the same request, otherwise a new one."""
     from bothost.retrain.job import interrupted
 
     found = interrupted(folder, request)
@@ -181,5 +181,5 @@ def _text(result: dict[str, Any]) -> str:
     if "promotion" in result:
         lines.append(result["promotion"]["reason"])
     else:
-        lines.append(f"  let it play for the championship: bothost model promote {result['strategy']}")
+        lines.append(f"  to play the match against the champion: bothost model promote {result['strategy']}")
     return "\n".join(lines)

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from bothost.strategy import PlayerLog, Trainer
 
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""Options of the trainer may be given by their own names."""
+"""Allows the trainer's options by their own names."""
 
 
 def command(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
-    stage: Annotated[str | None, typer.Argument(help="Stage, where training has several.")] = None,
+    stage: Annotated[str | None, typer.Argument(help="Stage, if the training has several.")] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train, earlier runs included.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of parameters, deals and play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/NAME-TIME.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     player: Annotated[
         list[str] | None,
-        typer.Option("--player", help="Whom to imitate: account, or the lobby's id of a player; may be repeated."),
+        typer.Option("--player", help="Player to imitate: an account or the lobby's id of a player. May be repeated."),
     ] = None,
     since: hands.Since = None,
     until: hands.Until = None,
@@ -46,9 +46,9 @@ def command(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a strategy's models; they come with their manifest, as a package ships them, in OUT/weights.
+    """Train a strategy's models. OUT/weights gets them with a manifest, as packages ship them.
 
-    --player, --since, --until and --lobby choose from the log, for strategies that imitate players.
+    Strategies that imitate players choose hands of the log by --player, --since, --until and --lobby.
     """
     from bothost.plugins import check_options
     from bothost.strategy import TrainingRun
@@ -59,7 +59,7 @@ def command(
     texts = [*(option or []), *_own(extra)]
     trainer = _trainer(options.plugins(config), name, stage)
     if resume and out is None:
-        raise UsageError("--resume needs --out", advice="name the folder of the training to go on with")
+        raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     query = hands.hand_query(since, until, lobby, None, player, None)
     chosen = [("--player", text) for text in player or []] + [("--lobby", text) for text in lobby or []]
@@ -86,7 +86,7 @@ def command(
 
 @contextmanager
 def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Iterator[PlayerLog | None]:
-    """The log as a trainer reads it, where it does."""
+    """The log, for trainers that read it."""
     if not trainer.learns_from_log:
         yield None
         return
@@ -109,14 +109,14 @@ def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
         raise UsageError(f"training {name} needs {error.name}", advice='pip install "bothost[torch]"') from error
     if trainer is None:
         able = sorted(other for other, cls in plugins.strategies.items() if "trainer" in vars(cls))
-        raise UsageError(f"{name} learns nothing", advice=f"strategies that do: {', '.join(able) or 'none'}")
+        raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {', '.join(able) or 'none'}")
     if not isinstance(trainer, Mapping):
         if stage is not None:
             raise UsageError(f"training {name} has no stages", advice=f"leave out {stage!r}")
         return trainer
     if stage is None or stage not in trainer:
-        told = "training has stages" if stage is None else f"training has no stage {stage!r}"
-        raise UsageError(f"{name}: {told}", advice=f"name one, in this order: {', '.join(trainer)}")
+        problem = "training has stages" if stage is None else f"training has no stage {stage!r}"
+        raise UsageError(f"{name}: {problem}", advice=f"name one, in this order: {', '.join(trainer)}")
     return trainer[stage]
 
 
@@ -127,7 +127,7 @@ def _own(words: Sequence[str]) -> list[str]:
         word = rest.pop(0)
         key, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or not key:
-            raise UsageError(f"{word!r} is one word too many", advice="bothost train --help")
+            raise UsageError(f"unexpected argument {word!r}", advice="see bothost train --help")
         if not equals and (not rest or rest[0].startswith("--")):
             raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
         texts.append(f"{key}={value if equals else rest.pop(0)}")
@@ -142,7 +142,7 @@ def _line(
     chosen: Sequence[tuple[str, str]],
     texts: Sequence[str],
 ) -> str:
-    """The command line that does the same again, without what is of this machine alone."""
+    """The command line that repeats this training, without paths of this machine."""
     words = ["bothost", "train", name, *([] if stage is None else [stage])]
     words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
     words += ["--seed", str(seed)]

@@ -1,5 +1,4 @@
-"""Model sessions: ONNX Runtime, one thread each, batched across tables by whoever calls them; actions drawn by what
-they answer."""
+"""Sessions of ONNX Runtime, and reproducible draws from the policies that they return."""
 
 from bothost.inference.sampling import choose, draw
 from bothost.inference.session import Session

@@ -1,4 +1,4 @@
-"""Actions drawn by a policy, so that a logged decision is drawn again when it is replayed."""
+"""Draw actions from a policy. The same seed and view give the same action, so a replay repeats logged decisions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from bothost.rules.game import FloatArray, View
 
 
 def choose(policy: FloatArray, temperature: float, seed: int, view: View) -> int:
-    """Index of an action: at temperature 0 the most probable one, above it one drawn by ``policy`` to the power
-    1 / temperature; see ``draw``.
+    """Index of an action. Temperature 0 takes the most probable one; above, ``draw`` uses policy^(1 / temperature).
 
-    ``policy`` (n,) of probabilities, or of what is proportional to them: finite, not negative, not all 0.
+    ``policy`` (n,): probabilities or numbers proportional to them, finite, not negative, not all 0.
     """
     if temperature == 0.0:
         return int(policy.argmax())
@@ -20,9 +19,9 @@ def choose(policy: FloatArray, temperature: float, seed: int, view: View) -> int
 
 
 def draw(weights: npt.NDArray[np.float64], seed: int, view: View) -> int:
-    """Index of an action, drawn in proportion to ``weights`` (n,), float64, not negative, not all 0.
+    """Index of an action, drawn in proportion to ``weights`` (n,): not negative, not all 0.
 
-    What is drawn depends on the table's ``seed`` and the view alone.
+    The result depends only on the table's ``seed`` and the view.
     """
     rng = np.random.default_rng([seed % 2**64, view.seq, view.hash() % 2**64])
     return int(rng.choice(len(weights), p=weights / weights.sum()))

@@ -12,14 +12,14 @@ from bothost.strategy import Model
 
 
 class Session:
-    """Runs ``model.onnx`` of a model version on one thread of one CPU core.
+    """Runs ``model.onnx`` of a model version on one thread.
 
-    Outputs of a row do not depend on the rows that it is batched with, for models of dense layers: a decision replays
+    For models of dense layers, the outputs of a row do not depend on the other rows of the batch. So a decision replays
     bit for bit on the same type of CPU.
     """
 
     def __init__(self, model: Model, *, encoder_version: int, file: str = "model.onnx") -> None:
-        """Raises ModelError when a file is not as the model says, or when it was made for another encoder."""
+        """Raises ModelError if a file does not match its hash, or if the model needs another encoder."""
         if model.encoder_version != encoder_version:
             raise ModelError(
                 f"{model.strategy}:{model.version} was made for encoder version {model.encoder_version}, "
@@ -39,17 +39,17 @@ class Session:
         return tuple(self._outputs)
 
     def width(self, name: str) -> int:
-        """Size of the last axis of an input. Raises ValueError where there is no input of this name."""
+        """Size of the last axis of an input. Raises ValueError if there is no such input."""
         for node in self._session.get_inputs():
             if node.name == name:
                 return int(node.shape[-1])
         raise ValueError(f"{self.model.strategy}:{self.model.version} has no input {name!r}")
 
     def run(self, **inputs: FloatArray) -> list[FloatArray]:
-        """All outputs for a batch, in the order of ``outputs``; releases the GIL. Raises ValueError on wrong inputs."""
+        """All outputs of a batch, in the order of ``outputs``. Releases the GIL. Raises ValueError for wrong inputs."""
         try:
             return list(self._session.run(self._outputs, inputs))
-        except Exception as error:  # ONNX Runtime has no common base of its exceptions
+        except Exception as error:  # the exceptions of ONNX Runtime have no common base
             raise ValueError(f"{self.model.strategy}:{self.model.version}: {error}") from error
 
 
@@ -64,5 +64,5 @@ def _open(path: Path) -> Any:
     options.log_severity_level = 3
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime has no common base of its exceptions
+    except Exception as error:  # the exceptions of ONNX Runtime have no common base
         raise ModelError(f"model file {path} cannot be loaded: {error}", advice="import the model anew") from error

@@ -1,4 +1,4 @@
-"""Take hands out of retrainings: out of their datasets, and out of whatever trainers made of these."""
+"""Remove hands from retraining jobs: from their datasets and from everything derived from them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bothost.retrain.task import DATASET
 
 
 def forget(job: Path, game_ids: Collection[bytes]) -> int:
-    """Take the hands with these ids out of the dataset in the folder of a job; returns how many rows went.
+    """Remove the hands with these ids from the dataset of a job. Returns the number of removed rows.
 
-    What was made of the dataset is removed, and a dataset that is not finished whole: where the job goes on, it makes
-    them anew. Models and checkpoints stay. Raises UsageError for a dataset that was damaged.
+    Derived files are removed, and so is an unfinished dataset. A job that continues makes them again. Models and
+    checkpoints stay. Raises UsageError if the dataset is damaged.
     """
     if not (job / DATASET / "meta" / "info.json").exists():
         shutil.rmtree(job / DATASET, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""The gate: a challenger is promoted only when a match shows that it is better.
+"""The gate: a challenger is promoted only if a match shows that it is better.
 
-The match is played on duplicate deals under the arena's sequential test (a betting martingale, valid at every moment
-one cares to look): a challenger that is no better passes with probability at most ``alpha``. It ends as soon as one of
-the two is shown to be better, or after ``deals``; a match that shows nothing refuses.
+The match uses duplicate deals and the arena's sequential test, a betting martingale that is valid at every deal. A
+challenger that is no better passes with probability at most ``alpha``. The match ends when one of the two is shown to
+be better, or after ``deals``. A match without a result refuses the challenger.
 
-Where winning is not what a strategy is for, its trainer weighs the two on held-out hands of the log instead
-(``Trainer.gains``), under the same test.
+Some strategies do not aim to win, such as those that imitate players. Their trainers compare the two models on held-out
+hands of the log (``Trainer.gains``), under the same test.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a match decides."""
 
     deals: int = 2000
-    """At most; of held-out hands too."""
+    """Most deals of the match, or most held-out hands."""
     alpha: float = 0.05
-    """Probability, at most, that a challenger passes which is no better."""
+    """Highest probability that a challenger passes although it is no better."""
     seed: int = 0
     ms: float | None = None
-    """Time per decision; None: no clock."""
+    """Milliseconds per decision. None: no clock."""
     workers: int = 1
     game: str | None = None
     """None: the strategy's only game."""
@@ -52,22 +52,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     challenger: str
     champion: str
     deals: int
-    """Or held-out hands."""
+    """Deals played, or held-out hands compared."""
     alpha: float
     p_better: float
     """Anytime-valid p-value of "the challenger is no better"."""
     p_worse: float
     figures: Json
-    """The arena's; of held-out hands the mean ``gain``."""
+    """Figures of the arena, or the mean ``gain`` on held-out hands."""
 
     def __str__(self) -> str:
         said = "better" if self.better else "worse" if self.p_worse <= self.alpha else "not shown to be better"
         return (
-            f"{self.challenger} is {said} than {self.champion}: {self._told()}, "
+            f"{self.challenger} is {said} than {self.champion}: {self._evidence()}, "
             f"p = {self.p_better:.4g} that it is no better, where at most {self.alpha:g} passes"
         )
 
-    def _told(self) -> str:
+    def _evidence(self) -> str:
         if "gain" in self.figures:
             return f"{self.deals} held-out hands, on which it gained {self.figures['gain']:+.4f}"
         share, ci = self.figures.get("wp"), self.figures.get("ci95")
@@ -88,7 +88,7 @@ def play(
     journal: Path | None = None,
     on_deal: Callable[[int, float], None] | None = None,
 ) -> Verdict:
-    """Play the match of two addresses. With a journal, one that was interrupted goes on."""
+    """Play the match of two addresses. With a journal, an interrupted match continues."""
     given = options or {}
     spec = MatchSpec(
         game=game,
@@ -120,7 +120,7 @@ def play(
 def gains(
     strategy: type[Strategy], log: PlayerLog, lineage: Json, challenger: Model, champion: Model
 ) -> Iterator[float] | None:
-    """How much better the challenger is on each held-out hand, as its trainer says; None: a match decides."""
+    """The trainer's estimate of the challenger's gain on each held-out hand. None: a match decides."""
     try:
         trainer = strategy.trainer()
     except ImportError:
@@ -131,7 +131,7 @@ def gains(
 
 
 def weigh(found: Iterator[float], challenger: str, champion: str, settings: GateSettings) -> Verdict:
-    """Decide by what held-out hands say, each a number within [-1, 1]; as soon as they have said enough."""
+    """Decide by the gains of held-out hands, each within [-1, 1]. Stops when the result is clear."""
     better, worse = BettingTest(alpha=settings.alpha), BettingTest(alpha=settings.alpha)
     count, total = 0, 0.0
     for gain in islice(found, settings.deals):
@@ -151,7 +151,7 @@ def weigh(found: Iterator[float], challenger: str, champion: str, settings: Gate
 
 
 def game_of(strategy: type[Strategy], settings: GateSettings) -> str:
-    """The game to play. Raises UsageError where the strategy plays several and none is named."""
+    """The game to play. Raises UsageError if the strategy plays several games and none is named."""
     if settings.game is not None:
         return settings.game
     if len(strategy.games) == 1 and strategy.games[0] != "*":

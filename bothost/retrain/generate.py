@@ -1,7 +1,7 @@
-"""Hands between strategies, written to the log as a host writes them: a log to try things on, without a lobby.
+"""Let strategies play without a lobby, and log their hands as a host does.
 
-Each hand is logged from one of its seats in turn, whose player is then an account of ours; the others are people for
-all that the log knows. The rows are made by the host's own recorder.
+Each hand is logged from one seat, in turn. The player there is an account of ours; the log takes the other players for
+people. The host's own recorder makes the rows.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from bothost.tables.hand import Answer, Hand, HandClosed, Job
 
 LOBBY = "generated"
 BATCH = 64
-"""Hands under way at once."""
+"""Hands played at once."""
 
 Progress = Callable[[int, int], None]
 
 
 class Population:
-    """Who plays: name → strategy, and the hands that come of a seed."""
+    """The players by name, and the hands that a seed determines."""
 
     def __init__(self, game: Game, players: Mapping[str, Resolved], seed: int) -> None:
-        """Raises UsageError for nobody, or for a strategy that does not play the game."""
+        """Raises UsageError without players, or if a strategy does not play the game."""
         if not players:
-            raise UsageError("nobody plays", advice="name players, as in ada=styled-doudizhu")
+            raise UsageError("there are no players", advice="name players, as in ada=styled-doudizhu")
         for name, player in players.items():
             if not player.strategy.supports(game):
                 raise UsageError(f"{name}: {player.address} does not play {game.name} under these rules")
@@ -59,14 +59,14 @@ class Population:
         identity = [game.name, game.rules, seed, [[name, *self._identity(one)] for name, one in players.items()]]
         text = json.dumps(identity, sort_keys=True, default=str)
         self.table = hashlib.sha256(text.encode()).hexdigest()[:16]
-        """The lobby's name of the table: another for other players, rules or seeds."""
+        """The lobby's name of the table. It differs for other players, rules or seeds."""
 
     @staticmethod
     def _identity(player: Resolved) -> tuple[str, str, str | None]:
         return player.address, repr(player.options), player.model.sha256 if player.model is not None else None
 
     def lineup(self, number: int) -> Lineup:
-        """Who sits where at a hand: all equally often; nobody twice where there are players enough."""
+        """The players by seat. All play equally often, and none has two seats if there are enough players."""
         draw = random.Random(f"{self.seed} {number}")
         among = range(len(self.names))
         seats = self.game.num_seats
@@ -76,7 +76,7 @@ class Population:
 
 
 class _LoggedHand(HandInPlay):
-    """A hand of which one seat is logged."""
+    """A hand that is logged from one seat."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _LoggedHand(HandInPlay):
         recorder.hand_opened(self.log, {})
 
     def player_seed(self, seed: int, seat: int) -> int:
-        return super().player_seed(seed, seat) & (2**63 - 1)  # as hosts draw them, and the log holds them
+        return super().player_seed(seed, seat) & (2**63 - 1)  # the range of the log's column
 
     def told(self, seat: int, events: Sequence[str]) -> None:
         super().told(seat, events)
@@ -120,7 +120,7 @@ class _LoggedHand(HandInPlay):
         super().answer(seat, request, decision, seconds)
 
     def close(self) -> None:
-        """The hand is over."""
+        """Log the end of the hand."""
         for player in self.players:
             player.close()
         self.recorder.hand_closed(HandClosed(self.log, "normal", tuple(self.state.returns)))
@@ -138,10 +138,10 @@ def generate(
     consents: bool = True,
     progress: Progress = lambda done, total: None,
 ) -> int:
-    """Play and log the hands of numbers 0 … ``hands`` - 1 that are not logged yet; returns how many these were.
+    """Play and log the hands 0 … ``hands`` - 1 that are not in the log yet. Returns their number.
 
-    ``consents``: whether the players agree to be imitated. What an earlier, interrupted call left unfinished is deleted
-    and played again. Raises as ``DecisionLog.open`` does.
+    ``consents``: whether the players agree to be imitated. Unfinished hands of an interrupted call are deleted and
+    played again. Raises the errors of ``DecisionLog.open``.
     """
     with Store.open(settings) as store:
         done = _logged(store, population.table)
@@ -151,7 +151,7 @@ def generate(
 
 
 def _logged(store: Store, table: str) -> set[int]:
-    """Numbers of the hands that are in the log; those that did not end are deleted from it."""
+    """Numbers of the hands in the log. Hands that did not end are deleted."""
     ended = sa.exists().where(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
     query = sa.select(games.c.game_id, games.c.hand, ended.label("ended")).where(
         games.c.lobby == LOBBY, games.c.table == table
@@ -189,7 +189,7 @@ async def _play(
                     ended += 1
             running = [hand for hand in running if not hand.state.terminal]
             progress(ended)
-            await asyncio.sleep(0)  # rows leave in the turns of the event loop
+            await asyncio.sleep(0)  # rows are written by the event loop
             await log.room()
     finally:
         recorder.close()
@@ -197,6 +197,4 @@ async def _play(
             strategy.close()
         await log.aclose()
     if log.stats.rejected:
-        raise StoreError(
-            f"{log.stats.rejected} rows were refused by the database", advice="see rejected.log in the spool"
-        )
+        raise StoreError(f"the database refused {log.stats.rejected} rows", advice="see rejected.log in the spool")

@@ -1,14 +1,14 @@
-"""One retraining: dataset → training → challenger. Interrupted at any moment, it goes on where it was.
+"""One retraining job: dataset → training → challenger. An interrupted job continues where it was.
 
 ::
 
-    request.json      what was asked for
-    dataset/          an export of the log, frozen (``bothost.retrain.dataset``)
-    start/            the champion as it was when the job began, which the training goes on from
+    request.json      the request
+    dataset/          an export of the log (``bothost.retrain.dataset``)
+    start/            the champion when the job started: the training begins with it
     training/         the trainer's folder: checkpoints, metrics, weights/
     result.json       written last
 
-What else lies there a trainer has made of the dataset, and makes again where it is missing.
+Trainers derive all other folders from the dataset, and make them again if they are missing.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Json = dict[str, Any]
 LEASE = "retrain"
 START, REQUEST, RESULT = "start", "request.json", "result.json"
 KEPT = frozenset((DATASET, START, TRAINING))
-"""Folders of a job that hold more than what a trainer has made of the dataset."""
+"""Folders that a trainer cannot derive from the dataset."""
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """What a job works with."""
+    """What a job needs."""
 
     plugins: Plugins
     store: Store
@@ -53,17 +53,17 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, elsewhere: Learn | None = None) -> Json:
-    """Do the job in the folder ``out``, or go on with it; returns what came of it.
+    """Run the job in the folder ``out``, or continue it. Returns its result.
 
-    ``elsewhere`` does the training where it is not to be done in this process. Raises LeaseHeld while another process
-    retrains on this database, UsageError for what cannot be done, ModelError where the trainer's model is refused.
+    ``elsewhere`` runs the training in another process. Raises LeaseHeld while another process retrains on this
+    database, UsageError for a request that cannot be met, and ModelError if the trainer's model is invalid.
     """
     if (out / RESULT).exists():
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
     trainer_of(strategy)
     with JobLease(tools.store, LEASE) as lease:
-        asked = _take_up(out, request)
+        asked = _request_of(out, request)
         started_us = time.time_ns() // 1000
         dataset = Dataset.make(
             tools.store,
@@ -97,7 +97,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
 
 
 def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
-    """Live decisions of a strategy since its last dataset, and when that was made (microseconds, 0: never)."""
+    """The number of live decisions since the strategy's last dataset, and its time in microseconds (0: never)."""
     import sqlalchemy as sa
 
     from bothost.store.models import decisions as d
@@ -112,7 +112,7 @@ def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
 
 
 def interrupted(folder: Path, request: Request) -> Path | None:
-    """The newest unfinished run of the same retraining under ``folder``."""
+    """The newest unfinished job for the same request under ``folder``."""
     for path in sorted(folder.glob(f"{request.strategy}-*"), reverse=True):
         if (path / REQUEST).exists() and not (path / RESULT).exists() and _same(_asked(path), request):
             return path
@@ -127,12 +127,12 @@ def _asked(out: Path) -> Request:
 
 
 def _same(old: Request, new: Request) -> bool:
-    """Whether it is the same training; "the last 7 days" is another query from one moment to the next."""
+    """Whether both ask for the same training. Queries may differ: "the last 7 days" changes with the clock."""
     return (old.strategy, old.seed, old.options, old.fresh) == (new.strategy, new.seed, new.options, new.fresh)
 
 
-def _take_up(out: Path, request: Request) -> Request:
-    """The request of the folder: this one, or that of the run that was interrupted there."""
+def _request_of(out: Path, request: Request) -> Request:
+    """The request of the job in the folder: of the interrupted job, otherwise the new one."""
     path = out / REQUEST
     if path.exists():
         old = _asked(out)
@@ -147,10 +147,7 @@ def _take_up(out: Path, request: Request) -> Request:
 
 
 def _start(plugins: Plugins, request: Request, out: Path) -> Model | None:
-    """The model to go on from: the champion as it was when the job began, whoever is champion when it is resumed.
-
-    Its files are copied into the folder of the job.
-    """
+    """The model to begin with: the champion when the job started. Its files are copied into the job's folder."""
     place = out / START
     if not place.exists():
         model = None if request.fresh else plugins.resolve(request.strategy).model
@@ -183,7 +180,7 @@ def _register(
     start: Model | None,
     learnt: Json,
 ) -> Json:
-    """Register the model that came out, with its lineage, as challenger."""
+    """Register the new model as challenger, with its lineage."""
     weights = out / TRAINING / "weights"
     try:
         manifest = msgspec.json.decode((weights / MANIFEST).read_bytes(), type=Manifest)

@@ -1,4 +1,4 @@
-"""What a retraining asks of its trainer: plain data, and doing it in any process that sees the job's folder."""
+"""The training of a job as plain data, to run in any process that sees the job's folder."""
 
 from __future__ import annotations
 
@@ -21,63 +21,63 @@ from bothost.strategy import Model, ReportProgress, Strategy, Trainer, TrainingR
 
 Json = dict[str, Any]
 TRAINING, DATASET = "training", "dataset"
-"""Folders within that of the job."""
+"""Folders in the job's folder."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for."""
+    """The request of a job."""
 
     strategy: str
     query: HandQuery
     seed: int = 0
     minutes: float | None = None
     options: Json = {}
-    """Of the trainer."""
+    """Options of the trainer."""
     fresh: bool = False
-    """Begin from nothing, not from the champion."""
+    """Begin with fresh parameters, not with the champion."""
     command: str = ""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A training whose dataset is made."""
+    """A training whose dataset is complete."""
 
     request: Request
     folder: Path
-    """Of the job, absolute: the same wherever the task is done."""
+    """The job's folder, an absolute path that is the same on all machines."""
     dataset_sha256: str
     start: Model | None
-    """The model to go on from; its files are in ``folder``."""
+    """The model to begin with. Its files are in ``folder``."""
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """What came of it, beside the model in ``folder``."""
+    """The result of a task, beside the model in ``folder``."""
 
     figures: Json
     log: Json | None
-    """What was read of the log beside the dataset, where the trainer does."""
+    """What the trainer read from the log itself, if it does."""
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What a process has to do a task with."""
+    """What a process needs to run a task."""
 
     plugins: Plugins
     make_game: Callable[..., Game]
     open_store: Callable[[], AbstractContextManager[Store]]
-    """Opens the database; asked for only where the trainer reads the log itself."""
+    """Opens the database. Called only if the trainer reads the log itself."""
 
 
 Learn = Callable[[Task, ReportProgress], Learnt]
-"""Does a task, here or elsewhere; goes on where it was left."""
+"""Runs a task, in this process or another. Continues an interrupted one."""
 
 
 def learn(site: Site, task: Task, report: ReportProgress) -> Learnt:
-    """Do the task in this process, or go on with it from its last checkpoint."""
+    """Run the task in this process, from its last checkpoint if there is one."""
     request = task.request
     strategy: type[Strategy] = require(site.plugins, site.plugins.strategies, "strategy", request.strategy)
     trainer = trainer_of(strategy)
     dataset = Dataset(task.folder / DATASET, strategy.name, site.make_game)
     if dataset.sha256 != task.dataset_sha256:
-        raise UsageError(f"{dataset.folder} holds another dataset here than where the job was begun")
+        raise UsageError(f"{dataset.folder} is not the dataset that the job was started with")
     with site.open_store() if trainer.learns_from_log else nullcontext() as store:
         log = None if store is None else _players(store, site.make_game, request, dataset)
         run = TrainingRun(
@@ -94,7 +94,7 @@ def learn(site: Site, task: Task, report: ReportProgress) -> Learnt:
 
 
 def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
-    """The trainer that learns from logged hands; of several stages the last. Raises UsageError."""
+    """The trainer that learns from logged hands, of the last stage that has one. Raises UsageError if there is none."""
     try:
         found = strategy.trainer()
     except ImportError as error:
@@ -108,21 +108,21 @@ def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """The name of the newest checkpoint that the trainer left in its folder."""
+    """The name of the newest checkpoint in the trainer's folder."""
     return max((path.parent.name for path in folder.glob("checkpoint-*/state.json")), default=None)
 
 
 def _begun(folder: Path) -> bool:
-    """Whether the trainer left something to resume from."""
+    """Whether there is a checkpoint to resume from."""
     if last_checkpoint(folder) is not None:
         return True
-    if folder.exists():  # killed before the first checkpoint: nothing of it counts
+    if folder.exists():  # killed before the first checkpoint
         shutil.rmtree(folder)
     return False
 
 
 def _players(store: Store, make_game: Callable[..., Game], request: Request, dataset: Dataset) -> Players:
-    """What everybody at the dataset's hands did, for trainers that imitate: none that started after it was made."""
+    """What all players did, for trainers that imitate. Hands that started after the dataset was made do not count."""
     made_us = int(dataset.manifest["created_us"])
     until_us = made_us if request.query.until_us is None else min(made_us, request.query.until_us)
     return Players(store, make_game, msgspec.structs.replace(request.query, until_us=until_us))

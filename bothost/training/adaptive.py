@@ -2,10 +2,10 @@
 
 The objective to be minimised is α·L_actor + β·L_critic − γ·entropy + δ·KL (``ppo.losses``). After every update
 γ ← γ + c₁(entropy_target − entropy): too little entropy raises its weight. δ ← δ + c₂(KL − KL_target): too large steps
-raise the penalty on them. Both stay within their ranges, δ ≥ 0.
+raise their penalty. Both stay within their ranges, δ ≥ 0.
 
 Source: Chinese patent application "用于麻将的智能决策方法、系统、存储介质及设备" (2021), which prints
-δ ← δ + c₂(KL_target − KL). For a penalty that is positive feedback: ``literal`` applies it so, for comparison.
+δ ← δ + c₂(KL_target − KL). For a penalty this is positive feedback. ``literal`` applies it for comparison.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SteeringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     entropy_range: tuple[float, float] = (0.0, 0.1)
     kl_range: tuple[float, float] = (0.0, 5.0)
     literal: bool = False
-    """δ as the source prints its rule."""
+    """Use the rule for δ as the source prints it."""
 
     def __post_init__(self) -> None:
         for name, (low, high) in (("entropy_range", self.entropy_range), ("kl_range", self.kl_range)):
@@ -40,7 +40,7 @@ class SteeringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Coefficients(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights of the objective that are steered."""
+    """The steered weights of the objective."""
 
     entropy: float = 0.01
     """γ"""
@@ -53,13 +53,13 @@ class Coefficients(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steer_entropy(weight: float, entropy: float, options: SteeringOptions) -> float:
-    """γ after an update of that mean entropy."""
+    """γ after an update with this mean entropy."""
     low, high = options.entropy_range
     return min(high, max(low, weight + options.entropy_rate * (options.entropy_target - entropy)))
 
 
 def steer_kl(weight: float, kl: float, options: SteeringOptions) -> float:
-    """δ after an update of that mean approximate KL divergence."""
+    """δ after an update with this mean approximate KL divergence."""
     low, high = options.kl_range
     sign = -1.0 if options.literal else 1.0
     return min(high, max(low, weight + sign * options.kl_rate * (kl - options.kl_target)))

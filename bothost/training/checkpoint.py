@@ -1,7 +1,7 @@
-"""Checkpoints: what a training needs to go on as if it had never stopped. Safetensors and JSON, never pickles.
+"""Checkpoints: everything that a training needs to continue exactly. Safetensors and JSON, never pickles.
 
-``checkpoint-000040/`` holds ``model.safetensors``, ``optimizer.safetensors`` and ``state.json``. It appears under this
-name when it is complete; the ones before it are removed, but for the last.
+``checkpoint-000040/`` holds ``model.safetensors``, ``optimizer.safetensors`` and ``state.json``. It gets this
+name when it is complete. Then all older checkpoints but one are removed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Progress(msgspec.Struct, kw_only=True):
 
 
 def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Path:
-    """Write a checkpoint into ``folder`` and return its path. Killed at any moment, the one before it stays whole."""
+    """Write a checkpoint into ``folder`` and return its path. If this is interrupted, the previous one stays valid."""
     return write(folder, progress, {MODEL: model.state_dict(), OPTIMIZER: optimizer_tensors(optimizer)})
 
 
@@ -65,40 +65,40 @@ def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.
 
 
 def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
-    """How far a checkpoint had come. Raises ModelError where it is of another encoder, UsageError of another seed."""
+    """The progress of a checkpoint. Raises ModelError for another encoder version, UsageError for another seed."""
     try:
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
     except (OSError, msgspec.DecodeError) as error:
-        advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
         raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
     if progress.encoder_version != encoder_version:
-        told = f"{checkpoint} was trained with encoder version {progress.encoder_version}, this is {encoder_version}"
-        raise ModelError(told, advice="train anew into another folder")
+        problem = f"{checkpoint} was trained with encoder version {progress.encoder_version}, this is {encoder_version}"
+        raise ModelError(problem, advice="train again into another folder")
     if progress.seed != seed:
-        told = f"{checkpoint} was begun with seed {progress.seed}"
-        raise UsageError(told, advice=f"resume it with --seed {progress.seed}")
+        problem = f"{checkpoint} was started with seed {progress.seed}"
+        raise UsageError(problem, advice=f"resume it with --seed {progress.seed}")
     return progress
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest checkpoint in ``folder``, None where there is none."""
+    """The newest checkpoint in ``folder``, or None."""
     found = _checkpoints(folder)
     return found[-1] if found else None
 
 
 def last(folder: Path) -> Path:
-    """The newest checkpoint in ``folder``, to go on from. Raises UsageError where there is none."""
+    """The newest checkpoint in ``folder``. Raises UsageError if there is none."""
     found = latest(folder)
     if found is None:
-        raise UsageError(f"there is no checkpoint in {folder}", advice="leave --resume out to begin")
+        raise UsageError(f"there is no checkpoint in {folder}", advice="leave out --resume to start a training")
     return found
 
 
 def take_up(out: Path, *, seed: int, minutes: float | None = None, command: str = "") -> TrainingRun:
-    """The run of a training that goes on in ``out`` where an earlier one left it, and begins where there was none: of
-    a reproduction, which may be killed at any moment and run again.
+    """A run that resumes the training in ``out``, or starts it if there is no checkpoint.
 
-    One that was killed before its first checkpoint begins anew: what it left in ``out`` is removed.
+    Reproductions use it: they may be killed at any moment and run again. Without a checkpoint, everything in ``out`` is
+    removed.
     """
     resume = latest(out) is not None
     if not resume:
@@ -107,25 +107,25 @@ def take_up(out: Path, *, seed: int, minutes: float | None = None, command: str 
 
 
 def check_empty(folder: Path) -> None:
-    """Raises UsageError where ``folder`` holds anything: what is there is not to be mixed with what begins."""
+    """Raise UsageError if ``folder`` is not empty."""
     if folder.is_dir() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty", advice="go on with --resume, or name another folder")
+        raise UsageError(f"{folder} is not empty", advice="continue with --resume, or name another folder")
 
 
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
-    """Bring model and optimizer to where they were. Raises ModelError where the checkpoint is not of this model."""
+    """Restore model and optimizer. Raises ModelError if the checkpoint is of another model."""
     try:
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
         model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
         restore_optimizer(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
     except (OSError, msgspec.DecodeError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
-        advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
         raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
     return progress
 
 
 def load_model(file: Path, model: torch.nn.Module) -> None:
-    """Give the model the parameters of a safetensors file. Raises ModelError where they are not of this model."""
+    """Load the parameters of a safetensors file. Raises ModelError if they are of another model."""
     try:
         model.load_state_dict(parameters_of(file))
     except (RuntimeError, ValueError, KeyError) as error:
@@ -133,7 +133,7 @@ def load_model(file: Path, model: torch.nn.Module) -> None:
 
 
 def parameters_of(file: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file by name. Raises ModelError where it is none."""
+    """The tensors of a safetensors file by name. Raises ModelError for any other file."""
     try:
         return safetensors.torch.load_file(file)
     except (OSError, safetensors.SafetensorError, ValueError) as error:
@@ -141,8 +141,8 @@ def parameters_of(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _no_start(file: Path, error: Exception) -> ModelError:
-    advice = "begin from nothing, or with another file"
-    return ModelError(f"{file} is no model to begin with: {error}", advice=advice)
+    advice = "start with fresh parameters, or with another file"
+    return ModelError(f"{file} is not a model to start with: {error}", advice=advice)
 
 
 def _checkpoints(folder: Path) -> list[Path]:
@@ -156,7 +156,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tenso
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    """Bring an optimizer to the state that ``optimizer_tensors`` told."""
+    """Restore the state that ``optimizer_tensors`` returned."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, tensor in tensors.items():
         index, _, name = key.partition(".")

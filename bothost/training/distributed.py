@@ -1,14 +1,13 @@
-"""Updates that several trainers make together, each with its share of the workers' rollouts.
+"""Updates by several trainers, each with its share of the rollouts.
 
-Every trainer holds the same model. For each gradient step it adds up the gradients of its own samples, and one sum
-over all trainers, weighted by samples, gives everyone the same mean; so all make the same step. What minibatches hold
-does not depend on how many trainers there are: each rollout is put in a random order of its own and cut into as many
-parts as the update has steps, and minibatch k is everyone's part k. Two trainers thus do what one with both shares
-does, but for the order in which floating-point numbers are added.
+All trainers have the same model. For each gradient step, each trainer adds up the gradients of its own samples. A sum
+over all trainers, weighted by samples, gives them the same mean, so they make the same step. Minibatches do not depend
+on the number of trainers: each rollout is shuffled and cut into as many parts as the update has steps, and minibatch k
+consists of all parts k. So the number of trainers changes only the order of floating-point additions.
 
-It is data parallelism as in Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training"
-(2020), with the sum made by hand after the backward pass: trainers' shares differ in size, and models that are computed
-natively have no autograd hooks. Trainers are few and the models small: there is little to overlap the exchange with.
+This is data parallelism as in Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training"
+(2020). The sum follows the backward pass explicitly, because shares differ in size and native models have no autograd
+hooks.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ def shares(workers: int, trainers: int) -> list[range]:
 
 
 class Group:
-    """The trainers of a training, as one of them sees them."""
+    """The group of trainers that this process belongs to."""
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The tensor, summed over all trainers in place: the same bits everywhere."""
+        """Sum a tensor over all trainers, in place. All get the same bits."""
         if self.size > 1:
             torch.distributed.all_reduce(tensor)
         return tensor
 
 
 def join(rank: int, size: int, store: Store | None, device: str, timeout_s: float) -> Group:
-    """Take part in a group of ``size`` trainers that meet at ``store``; it is needed from two on.
+    """Join a group of ``size`` trainers that meet at ``store``. One trainer needs no store.
 
-    Leaves the group that this process was in before. On a GPU they talk by NCCL, else by gloo.
+    Leaves any earlier group. Trainers use NCCL on GPUs, otherwise gloo.
     """
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
@@ -77,9 +76,9 @@ def update(
     generators: Sequence[torch.Generator],
     group: Group,
 ) -> dict[str, float]:
-    """Improve the model on everyone's rollouts, of which this trainer has ``batches``, one generator for each.
+    """Update the model from the rollouts of all trainers. This one has ``batches``, with a generator for each.
 
-    The figures are those of ``ppo.update``, over all trainers, and ``batch`` is the number of their samples.
+    The figures are those of ``ppo.update`` over all trainers; ``batch`` is the number of samples.
     """
     own = Batch(*(torch.cat(fields) for fields in zip(*batches, strict=True)))
     total, advantage, spread = moments(own.advantages, group)
@@ -99,7 +98,7 @@ def update(
 def minibatches(
     samples: Batch, sizes: Sequence[int], parts: int, generators: Sequence[torch.Generator]
 ) -> Iterator[Batch]:
-    """``parts`` minibatches, each with a random part of every rollout; ``sizes`` are the rollouts' samples, in turn."""
+    """``parts`` minibatches with a random part of every rollout each. ``sizes``: the samples of each rollout."""
     cuts, begin = [], 0
     for size, generator in zip(sizes, generators, strict=True):
         order = torch.randperm(size, generator=generator) + begin
@@ -111,7 +110,7 @@ def minibatches(
 
 
 def mean_gradients(model: torch.nn.Module, terms: Losses, samples: int, group: Group) -> Losses:
-    """Leave the mean gradients over everyone's samples in the model, and return the means of the terms."""
+    """Set the gradients to the mean over the samples of all trainers. Returns the means of the terms."""
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     means = torch.stack([*terms, torch.ones(())]).to(gradients[0])
     flat = torch.cat([*(gradient.reshape(-1) for gradient in gradients), means]) * samples
@@ -125,7 +124,7 @@ def mean_gradients(model: torch.nn.Module, terms: Losses, samples: int, group: G
 
 
 def moments(values: Tensor, group: Group) -> tuple[int, float, float]:
-    """Number, mean and variance of everyone's values."""
+    """Number, mean and variance of the values of all trainers."""
     wide = values.double()
     count, total = group.sum(torch.stack([torch.ones_like(wide).sum(), wide.sum()])).tolist()
     mean = total / count

@@ -1,10 +1,10 @@
-"""Small policy networks computed natively: what ``ppo.accumulate`` and rollouts use where a model allows it.
+"""Small policy networks computed natively, for updates and rollouts of models that allow it.
 
-A model that is a chain of linear layers with ReLU between them says so by a method ``linear_layers``. Its parameters
-stay torch's, and so do its optimizer and its checkpoints; only forward passes and gradients are computed here, without
-autograd. The first layer skips inputs that are 0, which encodings of cards mostly are. The instruction set is chosen
-when the program runs: AVX-512, with bfloat16 products where the processor has them and ``bf16`` asks for it, else what
-the core was built for. ``ppo.losses`` is the readable account of the same mathematics.
+A model that is a chain of linear layers with ReLU between them has a method ``linear_layers``. Parameters, optimizer
+and checkpoints stay with torch. Only forward passes and gradients are computed here, without autograd. The first layer
+skips inputs that are 0, as most elements of card encodings are. The instruction set is chosen at run time: AVX-512,
+with bfloat16 products if ``bf16`` asks for them and the processor has them. ``ppo.losses`` is the readable version of
+the same mathematics, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Layered(Protocol):
 
 
 class FusedNetwork:
-    """A layered model's parameters as they were when this was made, or when ``load`` was last called."""
+    """A native copy of a layered model. ``load`` updates its parameters."""
 
     def __init__(self, layers: Sequence[nn.Linear], *, bf16: bool = False, kernels: str = "") -> None:
         self._layers = layers
@@ -46,7 +46,7 @@ class FusedNetwork:
         return self._native.kernels
 
     def load(self) -> None:
-        """Take the parameters as they are now."""
+        """Copy the present parameters."""
         self._native.load([parameter.detach().numpy() for parameter in self._parameters()])
 
     def __call__(self, observations: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,7 +57,7 @@ class FusedNetwork:
     def act(
         self, observations: Float, masks: npt.NDArray[np.bool_], uniform: Float
     ) -> tuple[npt.NDArray[np.int64], Float, Float]:
-        """Draw actions (B,) by ``uniform`` (B,) in [0, 1): they, their log-probabilities and the positions' values."""
+        """Draw actions (B,) by ``uniform`` (B,) in [0, 1). Returns actions, log-probabilities and values."""
         return self._native.act(observations, masks, uniform)
 
     def accumulate(
@@ -94,9 +94,9 @@ def widths(layers: Sequence[nn.Linear]) -> list[int]:
 
 
 def fused(model: object, *, bf16: bool = False) -> FusedNetwork | None:
-    """The model computed natively, with its parameters as they are now; None where it is not of a kind that can be.
+    """A native copy of the model, or None if the model is of another kind.
 
-    With ``bf16`` None, too, where the processor does not multiply in bfloat16: torch knows how to do without.
+    Also None if ``bf16`` is asked for and the processor cannot multiply in bfloat16; torch emulates it.
     """
     if not isinstance(model, Layered):
         return None
@@ -107,7 +107,7 @@ def fused(model: object, *, bf16: bool = False) -> FusedNetwork | None:
 
 
 def _computable(layers: Sequence[nn.Linear]) -> bool:
-    """Whether sizes, types and places are those that the native network takes."""
+    """Whether the native network supports the sizes, types and devices."""
     hidden = [layer.out_features for layer in layers[:-1]]
     return (
         bool(hidden)

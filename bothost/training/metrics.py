@@ -1,4 +1,4 @@
-"""Metrics of a training: one JSON line per update, TensorBoard where it is installed, and a plot."""
+"""Metrics of a training: one JSON line per iteration, TensorBoard where it is installed, and a plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Metrics:
     """Writes metrics under ``folder``: ``metrics.jsonl`` and ``tensorboard/``."""
 
     def __init__(self, folder: Path, *, after: int = 0, tensorboard: bool = True) -> None:
-        """``after``: the update that the training resumes from; what was written of later ones is dropped."""
+        """``after``: the iteration that the training resumes from. Later records are dropped."""
         self.path = folder / FILE
         folder.mkdir(parents=True, exist_ok=True)
         _keep_until(self.path, after)
@@ -31,7 +31,7 @@ class Metrics:
             self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1 if after else None)
 
     def write(self, iteration: int, figures: Mapping[str, float]) -> None:
-        """Record the figures of one update."""
+        """Record the figures of one iteration."""
         self._file.write(json.dumps({"iteration": iteration, **figures}) + "\n")
         self._file.flush()
         if self._board is not None:
@@ -53,7 +53,7 @@ class Metrics:
 
 
 def read(path: Path) -> list[dict[str, float]]:
-    """The records of a ``metrics.jsonl``; a last line cut short by a crash is left out."""
+    """The records of a ``metrics.jsonl``, without a last line that a crash cut short."""
     records = []
     for line in path.read_text().splitlines():
         try:
@@ -64,15 +64,15 @@ def read(path: Path) -> list[dict[str, float]]:
 
 
 def read_until(path: Path, iteration: int) -> list[dict[str, float]]:
-    """The records up to the update that a training resumes from. Raises ModelError where that one's is not there."""
+    """The records up to an iteration. Raises ModelError if the record of that iteration is missing."""
     records = [record for record in read(path) if record["iteration"] <= iteration] if path.is_file() else []
     if not records or records[-1]["iteration"] != iteration:
-        raise ModelError(f"{path} has no record of update {iteration}", advice="train anew into another folder")
+        raise ModelError(f"{path} has no record of update {iteration}", advice="train again into another folder")
     return records
 
 
 def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Path, *, x: str = "samples") -> None:
-    """One panel per name over ``x``, as an image file of the kind that ``path`` ends in."""
+    """Plot one panel per name over ``x``. The suffix of ``path`` chooses the image format."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 2 * len(names)), layout="constrained")

@@ -12,10 +12,9 @@ import torch
 
 
 class ModelPool:
-    """Versions of one model in a folder, one safetensors file each, named by the update after which they were taken.
+    """Versions of one model in a folder: one safetensors file each, named by its iteration.
 
-    What is drawn depends on the versions and the generator alone, so a training that resumes draws as one that never
-    stopped.
+    Draws depend only on the versions and the generator, so a resumed training repeats them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,33 +23,33 @@ class ModelPool:
 
     @property
     def versions(self) -> list[int]:
-        """Updates after which a version was taken, ascending."""
+        """Iterations after which a version was added, ascending."""
         return sorted(int(path.stem.removeprefix("v")) for path in self.folder.glob("v*.safetensors"))
 
     def path(self, version: int) -> Path:
         return self.folder / f"v{version:06d}.safetensors"
 
     def add(self, version: int, model: torch.nn.Module) -> None:
-        """Keep the model as it is now."""
+        """Add the model with its present parameters."""
         building = self.folder / f".{version}.{os.getpid()}"
         safetensors.torch.save_file(model.state_dict(), building)
         building.replace(self.path(version))
 
     def load(self, version: int, model: torch.nn.Module) -> None:
-        """Make ``model`` that version."""
+        """Load that version into ``model``."""
         model.load_state_dict(safetensors.torch.load_file(self.path(version)))
 
     def draw(self, rng: np.random.Generator, newest_share: float) -> int:
-        """The newest version with probability ``newest_share``, else any, all equally likely."""
+        """Draw the newest version with probability ``newest_share``, otherwise any version, equally likely."""
         return self.draw_from(self.versions, rng, newest_share)
 
     @staticmethod
     def draw_from(versions: Sequence[int], rng: np.random.Generator, newest_share: float) -> int:
-        """As ``draw``, among ``versions``, ascending."""
+        """As ``draw``, from ``versions`` in ascending order."""
         return versions[-1] if rng.random() < newest_share else int(rng.choice(versions))
 
     def forget_after(self, version: int) -> None:
-        """Drop versions later than ``version``: a training that resumes there will make them again."""
+        """Remove versions later than ``version``. A training that resumes there makes them again."""
         for later in self.versions:
             if later > version:
                 self.path(later).unlink()

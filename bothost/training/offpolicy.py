@@ -1,13 +1,13 @@
-"""Learning from logged hands: trajectories that another policy made, corrected by V-trace.
+"""Learning from logged hands: trajectories of another policy, corrected by V-trace.
 
 Source: Espeholt et al., "IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures",
 arXiv:1802.01561 (2018), section 4.1. The weights stand on the advantages, while the ratio that PPO clips is against the
 policy at the beginning of the update: proximal and behaviour policy are two (Hilton, Cobbe, Schulman, "Batch size
 invariance for policy optimization", arXiv:2110.00641, 2021).
 
-A bot that always plays its most probable action gives one action per position: of what it never tried the log says
-nothing, whatever the weights. So logged hands are mixed with fresh self-play. From the log come positions and outcomes
-against the opponents that were really met; from self-play comes what else could have been done.
+A bot that always plays its most probable action logs one action per position. The log says nothing about actions that
+it never tried. So logged hands are mixed with fresh self-play. The log brings positions and outcomes against real
+opponents, and self-play brings the alternatives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bothost.training.ppo import Batch, Bool, ExtraBatch, Float, PpoOptions, mas
 from bothost.training.rollout import Task
 
 UNKNOWN = math.inf
-"""Log-probability of an action that the strategy did not choose: its weight becomes 0."""
+"""Log-probability of an action that the strategy did not choose. Its weight becomes 0."""
 DONE = "hands.json"
 """Written last: where each hand begins, and the shapes of the other files."""
 FILES = ("observations", "masks", "rest")
@@ -68,10 +68,10 @@ def vtrace(
 
 
 def behaviour(step: LoggedStep) -> float:
-    """Log-probability with which the action was taken; ``UNKNOWN`` where nobody knows.
+    """Log-probability of the action under the policy that acted, or ``UNKNOWN``.
 
-    ``stats["temperature"]`` tells that the action was drawn, with probabilities to the power 1 / temperature. Without
-    it the action was taken with certainty: the most probable one, or the one that playouts by the table's seed found.
+    With ``stats["temperature"]`` the action was drawn, with probabilities to the power 1 / temperature. Without it the
+    action was certain: the most probable one, or the one that playouts found.
     """
     if not step.own or step.policy is None or len(step.policy) != len(step.legal):
         return UNKNOWN
@@ -86,16 +86,16 @@ def behaviour(step: LoggedStep) -> float:
 
 
 class Encoded(NamedTuple):
-    """What a model learns from the T decisions of one trajectory."""
+    """The T decisions of one trajectory, encoded."""
 
     observations: FloatArray
     """(T, observation_size)."""
     rewards: Float
-    """(T,): what follows each decision."""
+    """(T,): the reward after each decision."""
 
 
 class HandEncoder(Protocol):
-    """How trajectories of a game become observations and rewards."""
+    """Encodes trajectories of a game as observations and rewards."""
 
     @property
     def observation_size(self) -> int: ...
@@ -105,16 +105,16 @@ class HandEncoder(Protocol):
 
     @property
     def precision(self) -> npt.DTypeLike:
-        """Of the observations as they are kept."""
+        """Type of the stored observations."""
         ...
 
     def __call__(self, hand: Trajectory) -> Encoded | None:
-        """None: the hand is not of this game, or not as this encoder reads it."""
+        """None if the hand is of another game or encoder version."""
         ...
 
 
 class LoggedHands:
-    """Logged trajectories, encoded in files that are mapped, not read: memory does not grow."""
+    """Encoded logged trajectories in memory-mapped files, so memory does not grow."""
 
     def __init__(self, folder: Path) -> None:
         done = json.loads((folder / DONE).read_text())
@@ -136,7 +136,7 @@ class LoggedHands:
 
     @classmethod
     def encoded(cls, folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> LoggedHands:
-        """Encode trajectories into ``folder``, or take what an earlier run left there complete."""
+        """Encode trajectories into ``folder``, or open what an earlier run completed there."""
         if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
             folder.mkdir(parents=True, exist_ok=True)
             _encode(folder, encoder, hands)
@@ -152,7 +152,7 @@ class LoggedHands:
         return train, val
 
     def batch(self, model: torch.nn.Module, options: PpoOptions, rng: np.random.Generator, samples: int) -> Batch:
-        """About so many samples: whole hands, drawn with replacement."""
+        """About ``samples`` decisions of whole hands, drawn with replacement."""
         lengths = np.diff(self.offsets)
         chosen: list[int] = []
         while sum(lengths[hand] for hand in chosen) < samples:
@@ -166,7 +166,7 @@ class LoggedHands:
         return lambda model, options, rng, samples: self.batch(model, options, rng, round(share * samples))
 
     def value_error(self, model: torch.nn.Module) -> float:
-        """Mean squared difference of the model's values and the rewards that followed, over all hands."""
+        """Mean squared difference between the model's values and the returns, over all hands."""
         total = 0.0
         for hand in range(len(self)):
             first, end = self.offsets[hand], self.offsets[hand + 1]
@@ -177,8 +177,7 @@ class LoggedHands:
         return total / max(1, self.decisions)
 
     def evaluation(self, pool: ModelPool, model: torch.nn.Module) -> dict[str, dict[str, float]]:
-        """What a training changed: the value error of the pool's first version and of its last. ``model`` is one to
-        load them into."""
+        """The value errors of the pool's first and last versions. ``model`` is a model to load them into."""
         errors = []
         for version in (pool.versions[0], pool.versions[-1]):
             pool.load(version, model)
@@ -199,7 +198,7 @@ class LoggedHands:
             logits, values = model(torch.from_numpy(observations))
             log_probs = masked_log_probs(logits.float(), torch.from_numpy(masks))
             chosen = log_probs.gather(1, torch.from_numpy(actions)[:, None]).squeeze(1).numpy()
-        # One column per hand, filled up behind its end with steps that change nothing.
+        # One column per hand. Steps after its end change nothing.
         column = np.repeat(np.arange(len(hands)), lengths)
         step = np.concatenate([np.arange(n) for n in lengths])
         shape = int(lengths.max()), len(hands)
@@ -214,8 +213,10 @@ class LoggedHands:
 
 
 def rewards_of(leads: Float, turns: Float, final: float, scale: float) -> Float:
-    """Rewards (T,) of one seat's decisions: the change of the lead between two consecutive own turns, on the earlier
-    turn's last decision; that of the last turn is against the final lead."""
+    """Rewards (T,) of one seat's decisions.
+
+    The last decision of a turn gets the change of the lead until the next own turn, or until the end of the hand.
+    """
     rewards = np.zeros(len(leads), np.float32)
     begins = np.flatnonzero(np.diff(turns, prepend=np.nan) != 0)
     after = np.append(leads[begins[1:]], final)
@@ -224,7 +225,7 @@ def rewards_of(leads: Float, turns: Float, final: float, scale: float) -> Float:
 
 
 class LeadEncoder:
-    """Two-seat games whose rewards are changes of the score lead, as ``rollout.Rollout`` gives them to self-play."""
+    """Encodes two-seat games with changes of the score lead as rewards, as in ``rollout.Rollout``."""
 
     precision = np.float32
 
@@ -244,7 +245,7 @@ class LeadEncoder:
             step.view.encode(task.observation, observations[i])
             step.view.encode(task.scores, scores[i])
         mine, other = hand.scores[hand.seat], hand.scores[1 - hand.seat]
-        final = mine if mine + other == 0.0 else mine - other  # some lobbies tell leads, others each seat's points
+        final = mine if mine + other == 0.0 else mine - other  # some lobbies send leads, others points of each seat
         counts = float(task.final(np.array([final], np.float32))[0])
         leads = scores[:, 0] - scores[:, 1]
         return Encoded(observations, rewards_of(leads, observations[:, task.turns], counts, task.reward_scale))

@@ -1,7 +1,7 @@
-"""Rollouts packed for the way between processes and machines: a tenth of their size, without loss.
+"""Pack rollouts to send them between processes and machines, without loss, in a tenth of their size.
 
-Encodings of cards are mostly zeros and ones in 32-bit floats. An element of the observation that is 0 or 1 throughout a
-rollout travels as a bit, as legality does; all else as it is.
+Encodings of cards are mostly zeros and ones in 32-bit floats. Elements of the observation that are 0 or 1 throughout a
+rollout are sent as bits, and so are the legal actions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class PackedRollout(NamedTuple):
-    """T decisions in each of N environments; fields that are not described here are those of ``Rollout``."""
+    """T decisions in each of N environments; see ``Rollout`` for fields without a description."""
 
     binary: Bool
     """(observation_size,): elements of the observation that are 0 or 1 throughout."""
@@ -45,7 +45,7 @@ class PackedRollout(NamedTuple):
 
 
 def pack(rollout: Rollout) -> PackedRollout:
-    """A copy of the rollout, which shares no memory with it."""
+    """Pack a rollout. The result shares no memory with it."""
     observations = rollout.observations
     binary = ((observations == 0) | (observations == 1)).all(axis=(0, 1))
     return PackedRollout(
@@ -66,7 +66,7 @@ def pack(rollout: Rollout) -> PackedRollout:
 
 
 def unpack(packed: PackedRollout) -> Rollout:
-    """The rollout again, in memory of its own."""
+    """Unpack a rollout into new memory."""
     observations = np.empty((*packed.actions.shape, len(packed.binary)), np.float32)
     observations[:, :, packed.binary] = _booleans(packed.bits, int(packed.binary.sum()))
     observations[:, :, ~packed.binary] = packed.numbers

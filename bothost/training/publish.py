@@ -1,8 +1,8 @@
-"""Trained models as a plugin package ships them: ``weights/manifest.json`` with a folder per version.
+"""Write trained models as packages ship them: ``weights/manifest.json`` and a folder per version.
 
-A version is ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which takes its numbers from the
-former (ONNX external data); a model of several networks has a graph for each. So nothing is stored twice, and they
-cannot differ. ``play.json`` may lie beside them: options of play that belong to the version.
+A version has ``model.safetensors``, the parameters, and ``model.onnx``, the graph, which reads its numbers from the
+parameters (ONNX external data). A model of several networks has a graph for each. So no number is stored twice.
+``play.json`` has options of play that belong to the version.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write_version(
 
 
 def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Version:
-    """The manifest's entry of a version with these files, which lie in ``folder`` already."""
+    """The manifest's entry of a version with these files in ``folder``."""
     files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
     return Version(files, encoder_version)
 
@@ -83,7 +83,7 @@ def refer(graph: onnx.ModelProto, weights: Path) -> None:
 def lineage_of(
     run: TrainingRun, progress: Progress, encoder_version: int, figures: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """How the versions of a training were made: command, seed, machine, ``figures`` of the training, and options."""
+    """The lineage of a training's versions: command, seed, machine, ``figures`` and options."""
     workers = progress.options.get("workers") or 1
     used = "one core of" if workers == 1 else f"{workers} processes that play, on"
     return {
@@ -99,7 +99,7 @@ def lineage_of(
 def write_manifest(
     folder: Path, versions: Mapping[str, Version], aliases: Mapping[str, str], lineage: Mapping[str, Any]
 ) -> None:
-    """Write ``manifest.json`` and, beside it, how the versions were made: ``lineage.json``."""
+    """Write ``manifest.json`` and ``lineage.json``, which says how the versions were made."""
     manifest = Manifest(dict(versions), dict(aliases))
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     (folder / LINEAGE).write_text(json.dumps(lineage, indent=2) + "\n")

@@ -1,8 +1,8 @@
-"""The three roles of a training that runs in many processes: self-play, trainers, and the model pool.
+"""The three roles of a training in many processes: worker, trainer and model pool.
 
-A role is an object of a process of its own, whose methods the coordinator (:mod:`bothost.training.fleet`) calls. Each
-returns two things: a receipt, which is small and goes to the coordinator, and a payload, which goes where it is needed.
-All of them are functions of their arguments and of what was restored: a lost process costs time, never the result.
+Each role is an object in its own process. The coordinator (:mod:`bothost.training.fleet`) calls its methods, which
+return a receipt and a payload. The receipt is small and goes to the coordinator; the payload goes where it is needed.
+Results depend only on arguments and restored state, so a process that died costs time but changes no result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Device = Literal["cpu", "cuda"]
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What every process of a training is made from."""
+    """The data that every process of a training is built from."""
 
     game: str
     rules: dict[str, Any]
@@ -43,14 +43,14 @@ class Setup(msgspec.Struct, frozen=True):
     rule_share: float
     skip_forced: bool
     build: Callable[[], torch.nn.Module]
-    """Importable by name: other processes call it, too."""
+    """Importable by name, because other processes call it."""
     environments: int
     horizon: int
     learning_rate: float
     ppo: PpoOptions
     device: Device = "cpu"
     timeout_s: float = 600.0
-    """How long trainers wait for each other."""
+    """Seconds that trainers wait for each other."""
 
     @classmethod
     def of(
@@ -83,7 +83,7 @@ class Setup(msgspec.Struct, frozen=True):
 
     @property
     def task(self) -> Task:
-        """The task, made anew."""
+        """The task, built from plain data."""
         return Task(
             game(self.game, **self.rules),
             self.observation,
@@ -97,19 +97,19 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class State(NamedTuple):
-    """All that a trainer keeps from one update to the next."""
+    """The state that a trainer keeps between updates."""
 
     model: Tensors
     optimizer: Tensors
 
 
 def state_of(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> State:
-    """A copy of what they hold."""
+    """A copy of the state of model and optimizer."""
     return State(_arrays(model.state_dict()), _arrays(checkpoint.optimizer_tensors(optimizer)))
 
 
 def restore(state: State, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Bring them to a state."""
+    """Restore model and optimizer."""
     model.load_state_dict(_tensors(state.model))
     checkpoint.restore_optimizer(optimizer, _tensors(state.optimizer))
 
@@ -121,7 +121,7 @@ class Played(NamedTuple):
     """Decisions of both sides."""
     seconds: float
     nbytes: int
-    """Of the packed rollout."""
+    """Bytes of the packed rollout."""
     final_leads: npt.NDArray[np.float32]
 
 
@@ -135,7 +135,7 @@ class Worker:
         self._play = SelfPlay(setup.task, setup.environments, setup.horizon)
 
     def play(self, seed: int, learner: Tensors, opponent: Tensors) -> tuple[Played, PackedRollout]:
-        """A rollout, which these arguments determine."""
+        """Play the rollout that these arguments determine."""
         began = time.perf_counter()
         self._learner.load_state_dict(_tensors(learner))
         self._opponent.load_state_dict(_tensors(opponent))
@@ -151,7 +151,7 @@ class Updated(NamedTuple):
 
     figures: dict[str, float]
     digest: str
-    """sha256 of parameters and optimizer: equal for all trainers."""
+    """sha256 of parameters and optimizer, equal for all trainers."""
     seconds: float
 
 
@@ -168,12 +168,12 @@ class Trainer:
         self._store: Store | None = None
 
     def host(self, address: str) -> tuple[tuple[str, int], None]:
-        """Open the place where trainers meet, at an address of this machine; returns the address and its port."""
+        """Open a store where trainers meet, at an address of this machine. Returns the address and its port."""
         self._store = TCPStore(address, 0, is_master=True, wait_for_workers=False)
         return (address, self._store.port), None
 
     def join(self, rank: int, size: int, meeting: Path | tuple[str, int] | None) -> tuple[None, None]:
-        """Meet the other trainers: in a new file that all can see, or where the first of them is host."""
+        """Join the other trainers, by a new file that all can see or by the store of the first trainer."""
         store = self._store
         if isinstance(meeting, Path):
             store = FileStore(str(meeting), size)
@@ -184,15 +184,17 @@ class Trainer:
         return None, None
 
     def restore(self, state: State) -> tuple[None, None]:
-        """Take model and optimizer as they are in ``state``."""
+        """Set model and optimizer to ``state``."""
         restore(state, self._model, self._optimizer)
         return None, None
 
     def update(
         self, learning_rate: float, seeds: list[int], others: list[Tensors], *rollouts: PackedRollout
     ) -> tuple[Updated, State | None]:
-        """Improve the model on this share, with a seed for the order of each rollout, and the ``arrays`` of what is
-        learnt beside it, if anything is. The first trainer's payload is the state thereafter."""
+        """Update the model from this share of the rollouts. The first trainer's payload is the new state.
+
+        ``seeds``: for the order of each rollout's samples. ``others``: extra samples for each rollout, as ``arrays``.
+        """
         began = time.perf_counter()
         for parameters in self._optimizer.param_groups:
             parameters["lr"] = learning_rate
@@ -210,13 +212,13 @@ class Trainer:
 
 
 class Pool:
-    """Receives every new model and every past one that is asked for, and passes it on to all who play."""
+    """Receives models from the coordinator and passes them to the workers."""
 
     def __init__(self, setup: Setup) -> None:
         self._expected = {name: tensor.shape for name, tensor in setup.build().state_dict().items()}
 
     def publish(self, version: int, parameters: Tensors) -> tuple[int, Tensors]:
-        """Make a version known. Raises ValueError where these are no parameters of this model, or not finite."""
+        """Publish a version. Raises ValueError if the parameters are of another model or not finite."""
         for name, shape in self._expected.items():
             if name not in parameters or parameters[name].shape != shape or not np.isfinite(parameters[name]).all():
                 raise ValueError(f"version {version} of the model is broken at {name}")
@@ -224,7 +226,7 @@ class Pool:
 
 
 def arrays(batch: Batch) -> Tensors:
-    """A batch as what can be sent to a trainer."""
+    """A batch as arrays, to send to a trainer."""
     return _arrays(batch._asdict())
 
 

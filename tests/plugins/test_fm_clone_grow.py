@@ -122,7 +122,7 @@ def test_growing_that_was_interrupted_goes_on_to_the_same_features(tmp_path, war
     run(tmp_path / "cut", 2)
     assert len(run(tmp_path / "cut", 3)) < len(whole)
     np.testing.assert_array_equal(run(tmp_path / "cut", 99), whole)
-    with pytest.raises(UsageError, match="begun with seed"):
+    with pytest.raises(UsageError, match="started with seed"):
         checkpoint.read(checkpoint.latest(tmp_path / "cut"), seed=5, encoder_version=VERSION)
 
 

@@ -106,7 +106,7 @@ def test_everybody_sits_equally_often_and_nobody_against_themselves(plugins):
 def test_a_strategy_must_play_the_game(plugins):
     with pytest.raises(UsageError, match="ada: styled-othello does not play doudizhu"):
         Population(rules.game("doudizhu"), {"ada": plugins.resolve("styled-othello")}, 1)
-    with pytest.raises(UsageError, match="nobody plays"):
+    with pytest.raises(UsageError, match="no players"):
         Population(rules.game("doudizhu"), {}, 1)
 
 

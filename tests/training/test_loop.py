@@ -89,7 +89,7 @@ def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
     run(tmp_path / "a", short)
     with pytest.raises(UsageError, match="not empty"):
         run(tmp_path / "a", short)
-    with pytest.raises(UsageError, match="begun with seed 7"):
+    with pytest.raises(UsageError, match="started with seed 7"):
         run(tmp_path / "a", OPTIONS, resume=True, seed=8)
     state = checkpoint.latest(tmp_path / "a") / checkpoint.STATE
     good = state.read_text()
