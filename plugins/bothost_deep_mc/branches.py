@@ -1,4 +1,4 @@
-"""Rounds of self-play, and branches of their hands: one decision of a hand changed, the rest played again."""
+"""Rounds of self-play, and branches of their hands: one decision is changed, and the rest is played again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bothost_deep_mc.selfplay import (
 )
 
 BEHIND = slice(CHOICE - 9, CHOICE - 1)
-"""Cells of a move that tell how much better the rule player likes another one."""
+"""Cells of a move: how much the rule player prefers another one."""
 
 
 def play_round(
@@ -39,11 +39,10 @@ def play_round(
     keep_expert: bool = False,
     branches: int = 0,
 ) -> Round:
-    """Play ``hands`` hands, and each ``branches`` times again with one decision changed: such a branch teaches how much
-    better the one move was than the other, and nothing else.
+    """Play ``hands`` hands, and play each again ``branches`` times with one decision changed.
 
-    In ``expert_share`` of the hands one side, either, plays the expert's moves; with ``imitate`` both do in all hands,
-    and their decisions are learnt from.
+    A branch teaches only how much better one move was than the other. In ``expert_share`` of the hands, one side plays
+    the expert's moves. With ``imitate`` both sides do in all hands, and the networks learn from these decisions.
     """
     rng = np.random.default_rng([seed, 0])
     experts = np.zeros((hands, 2), np.bool_)
@@ -86,21 +85,21 @@ def play_round(
 
 
 class BranchPoints:
-    """One decision of each hand to be changed, every one of the hand equally likely."""
+    """One decision of each hand to change. All decisions of the hand are equally likely."""
 
     def __init__(self, hands: int, seen: Seen) -> None:
         self._seen = np.zeros(hands, np.int64)
         self.step = np.full(hands, -1, np.int64)
-        """Of the decision; -1: the hand has none."""
+        """The step of the decision. -1: the hand has none."""
         self.action = np.full(hands, -1, np.int32)
-        """To be played instead."""
+        """The action to play instead."""
         self._role = np.full(hands, -1, np.int8)
         self._seat = np.zeros(hands, np.int8)
         self._positions = np.zeros((hands, seen.position), np.uint8)
         self._moves = np.zeros((hands, 2, seen.move), np.uint8)
 
     def consider(self, table: Table, role: str, chosen: Chosen, step: int) -> None:
-        """Take some of these decisions in place of earlier ones: a reservoir of one for each hand."""
+        """Replace earlier choices by some of these decisions: reservoir sampling of one decision per hand."""
         learnt = np.flatnonzero(chosen.own | table.imitate)
         self._seen[chosen.rows[learnt]] += 1
         taken = learnt[table.rng.random(len(learnt)) * self._seen[chosen.rows[learnt]] < 1.0]
@@ -117,7 +116,7 @@ class BranchPoints:
         self._moves[rows] = part.moves[both][:, :, : self._moves.shape[2]]
 
     def pairs(self, returns: FloatArray, again: FloatArray) -> dict[str, Pairs]:
-        """What both moves led to, by role; returns (hands, 3) of the hands as they were played first and again."""
+        """The pairs by role, from the returns (hands, 3) of the first hands and of the branches."""
         out = {}
         for number, role in enumerate(ROLES):
             rows = np.flatnonzero((self._role == number) & (self.step >= 0))
@@ -128,8 +127,10 @@ class BranchPoints:
 
 
 def alternatives(chosen: Chosen, temperature: float, rng: np.random.Generator) -> IntArray:
-    """For each decision another move than the one played (n,), likelier the better: by the network's values where it
-    decided, by the rule player's likes elsewhere. Drawn as the largest of scores with Gumbel noise."""
+    """Another move (n,) for each decision, drawn by a softmax of scores (Gumbel-max).
+
+    Scores are the network's values where it decided, otherwise the rule player's preferences.
+    """
     part = chosen.candidates
     scores = chosen.values / temperature
     if part.moves.shape[1] > CHOICE:
@@ -176,9 +177,9 @@ def _settled(kept: dict[str, list[Kept]], returns: FloatArray, trace: float) -> 
 
 
 def traced(parts: Sequence[Kept], ends: FloatArray, trace: float) -> list[FloatArray]:
-    """What each decision of ``parts``, which are in the order of play, led to: λ-returns with λ = ``trace``.
+    """The λ-returns of decisions in the order of play, with λ = ``trace``.
 
-    ``ends`` (hands, seats): utilities of the hands.
+    ``ends`` (hands, seats): utilities at the end of the hands.
     """
     later, found = ends.copy(), []
     for part in reversed(parts):
@@ -189,7 +190,7 @@ def traced(parts: Sequence[Kept], ends: FloatArray, trace: float) -> list[FloatA
 
 
 def merged_decisions(parts: Iterable[Mapping[str, Decisions]]) -> dict[str, Decisions]:
-    """All of them together, by role."""
+    """Merge all parts by role."""
     parts = list(parts)
     return {
         role: Decisions(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
@@ -199,7 +200,7 @@ def merged_decisions(parts: Iterable[Mapping[str, Decisions]]) -> dict[str, Deci
 
 
 def merged_pairs(parts: Iterable[Mapping[str, Pairs]]) -> dict[str, Pairs]:
-    """All of them together, by role."""
+    """Merge all parts by role."""
     parts = list(parts)
     return {
         role: Pairs(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
@@ -209,7 +210,7 @@ def merged_pairs(parts: Iterable[Mapping[str, Pairs]]) -> dict[str, Pairs]:
 
 
 def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, seen: Seen) -> tuple[float, float]:
-    """Wins of the networks' best moves as landlord and as peasants, against the rule player on the same deals."""
+    """Win rates of the networks against the rule player, as landlord and as peasants, on the same deals."""
     rates = []
     for side in (0, 1):
         experts = np.zeros((deals, 2), np.bool_)

@@ -1,7 +1,6 @@
-"""Where rounds are played: in this process, or in many, on this machine or on a Ray cluster.
+"""Play rounds in this process or in many, on this machine or on a Ray cluster.
 
-What worker w plays in round i is a function of (seed, i, w) and of the networks: a worker that is lost plays its part
-again, and with no workers the round is the one part of this process.
+What worker w plays in round i depends only on (seed, i, w) and the networks. A worker that died plays its part again.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from bothost_deep_mc.model import DeepMcNet, Sizes
 from bothost_deep_mc.selfplay import Nets, PlayOptions, Round
 
 PRESET, BIDDING = "rlcard", "bidding"
-"""Rules of the hands without and with bidding."""
+"""Presets of the rules without and with bidding."""
 
 Parameters = Mapping[str, npt.NDArray[Any]]
 
@@ -38,17 +37,17 @@ class EngineOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_field
     """Where self-play runs."""
 
     runner: Runner = "local"
-    """Where processes run: on this machine, or where Ray puts them."""
+    """Where processes run: on this machine (local) or on a Ray cluster (ray)."""
     workers: int = 0
-    """Processes that play, each its part of a round's hands; 0: all is done in this process."""
+    """Processes that play, each a part of a round's hands. 0: do everything in this process."""
     ray_address: str | None = None
-    """Of the Ray cluster, as in ``auto``; None: Ray is started on this machine and stopped in the end."""
+    """Address of the Ray cluster, such as auto. None: start Ray on this machine and stop it at the end."""
     timeout_s: float = 600.0
-    """A process that takes longer for a round counts as lost."""
+    """A process that takes longer for a round counts as dead."""
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What every process that plays is made from."""
+    """The data that every process that plays is built from."""
 
     sizes: Sizes
     play: PlayOptions
@@ -57,12 +56,12 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Order(NamedTuple):
-    """What is to be played: a part of a round."""
+    """A part of a round to play."""
 
     seeds: tuple[int, int]
-    """Without and with bidding."""
+    """Seeds of the hands without and with bidding."""
     hands: tuple[int, int]
-    """The same."""
+    """Numbers of hands without and with bidding."""
     expert_share: float
     imitate: bool
     keep_expert: bool
@@ -70,7 +69,7 @@ class Order(NamedTuple):
 
 
 def play(order: Order, nets: Nets, setup: Setup) -> Round:
-    """Play it; the networks and the order determine what comes of it."""
+    """Play the order. The result depends only on the order and the networks."""
     parts = [
         play_round(
             game("doudizhu", preset=preset),
@@ -91,7 +90,7 @@ def play(order: Order, nets: Nets, setup: Setup) -> Round:
 
 
 def merged(parts: Sequence[Round]) -> Round:
-    """All parts of a round together."""
+    """Merge the parts of a round."""
     return Round(
         merged_decisions(part.decisions for part in parts),
         merged_pairs(part.pairs for part in parts),
@@ -102,7 +101,7 @@ def merged(parts: Sequence[Round]) -> Round:
 
 
 def _whole(answer: Answer) -> Round:
-    """The part of a round that a worker has played. Raises WorkerDied."""
+    """The part of a round that a worker played. Raises WorkerDied."""
     answer.receive()
     found: Round = answer.fetch()
     return found
@@ -118,7 +117,7 @@ class Player:
         self._nets = {role: NativeActionValues(self._model.of(role)) for role in ROLES}
 
     def play(self, parameters: Parameters, order: Order) -> tuple[int, Round]:
-        """A part of a round, which these arguments determine; the receipt is its number of hands."""
+        """Play the part of a round that these arguments determine. The receipt is its number of hands."""
         self._model.load_state_dict({name: torch.tensor(array) for name, array in parameters.items()})
         for net in self._nets.values():
             net.load()
@@ -127,10 +126,10 @@ class Player:
 
 
 class Engine:
-    """Plays rounds where the options say."""
+    """Plays rounds in this process or in workers, as the options ask."""
 
     def __init__(self, options: EngineOptions, setup: Setup, model: DeepMcNet, nets: Nets) -> None:
-        """Raises UsageError for options that do not go together."""
+        """Raises UsageError for contradictory options."""
         if options.workers < 0 or (options.runner == "ray" and options.workers < 1):
             raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
         self._setup, self._model, self._nets = setup, model, nets
@@ -141,7 +140,7 @@ class Engine:
             self.workers = [self._processes.start(Player, setup) for _ in range(options.workers)]
 
     def play(self, order: Order, rng: np.random.Generator) -> Round:
-        """A round; what several workers play differs from what one process would."""
+        """Play a round. The hands depend on the number of workers."""
         if not self.workers:
             return play(order, self._nets, self._setup)
         orders = [

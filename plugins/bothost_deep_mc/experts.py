@@ -1,6 +1,6 @@
-"""Experts beside the rule player: what a search chooses, and what a strong player chose in logged games.
+"""Experts other than the rule player: a search, and the players of logged games.
 
-Both give decisions as self-play does, with the expert's move in the second place, where the regularizer looks for it.
+Both return decisions as self-play does, with the expert's move in second place for the regularizer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, PlayOptions, utility
 
 SEARCH = {"playout": "rule", "others": "policy", "widening": 1.0}
-"""How the search looks: playouts by the rule player, who also decides for the other seats."""
+"""Options of the search: the rule player makes the playouts and decides for the other seats."""
 
 AT_ONCE = 1000
-"""Hands that networks play at once for a log."""
+"""Hands played at once."""
 
 
-class Lesson(NamedTuple):
-    """One position with what was done in it, and what an expert would do."""
+class ExpertMove(NamedTuple):
+    """One position with the move that was played and the expert's move."""
 
     role: str
     seat: int
@@ -33,22 +33,22 @@ class Lesson(NamedTuple):
     """(2 + others, cells): the move played, the expert's, and others."""
 
 
-def lesson(
+def expert_move(
     candidates: Candidates, seat: int, played: int, expert: int, others: int, seen: Seen, rng: np.random.Generator
-) -> Lesson:
-    """Of one position; ``played`` and ``expert`` are indices into its moves."""
+) -> ExpertMove:
+    """The sample of one position. ``played`` and ``expert`` are indices into its moves."""
     rows = [played, expert, *rng.integers(len(candidates.moves), size=others)]
     moves = candidates.moves[rows][:, : seen.move].astype(np.uint8)
     role = ROLES[int(roles(candidates.positions)[0])]
-    return Lesson(role, seat, candidates.positions[0].astype(np.uint8), moves)
+    return ExpertMove(role, seat, candidates.positions[0].astype(np.uint8), moves)
 
 
 def searched(
     game: Game, nets: Nets, hands: int, iterations: int, *, others: int, seen: Seen, seed: int
 ) -> dict[str, Decisions]:
-    """One decision of each of ``hands`` hands of the networks' own play, as a search of ``iterations`` decides it."""
+    """A search's choice for one random decision of each of ``hands`` hands that the networks play."""
     rng = np.random.default_rng([seed, 2])
-    found: list[tuple[Lesson, float]] = []
+    found: list[tuple[ExpertMove, float]] = []
     for hand in range(hands):
         state = game.new_state(int(rng.integers(2**31)))
         kept: list[tuple[int, View, Candidates, int]] = []
@@ -67,24 +67,21 @@ def searched(
             continue
         seat, view, asked, best = kept[int(rng.integers(len(kept)))]
         expert = int(np.searchsorted(view.legal(), by_search(view, iterations, seed + hand)))
-        found.append((lesson(asked, seat, best, expert, others, seen, rng), state.returns[seat]))
+        found.append((expert_move(asked, seat, best, expert, others, seen, rng), state.returns[seat]))
     return _gathered(found)
 
 
 def by_search(view: View, iterations: int, seed: int) -> int:
-    """The action that a search of so many iterations visits most."""
+    """The most visited action of a search."""
     tree = search(view, seed, **SEARCH)
     tree.run(iterations=iterations)
     return max(tree.root_actions, key=lambda found: (found[1], found[2]))[0]
 
 
 def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed: int) -> dict[str, Decisions]:
-    """All decisions among several moves of logged hands of Dou Dizhu, each the expert's own.
-
-    Fallbacks, and hands whose views this encoder cannot read, are left out.
-    """
+    """The logged decisions among several moves, with the logged move as the expert's. Fallbacks are left out."""
     rng = np.random.default_rng([seed, 3])
-    found: list[tuple[Lesson, float]] = []
+    found: list[tuple[ExpertMove, float]] = []
     for hand in trajectories:
         if hand.game.name != "doudizhu":
             continue
@@ -98,10 +95,9 @@ def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed:
 def played_by(
     game: Game, nets: Nets, hands: int, *, others: int, wide: Seen, seen: Seen, seed: int
 ) -> dict[str, Decisions]:
-    """All decisions among several moves of ``hands`` hands that networks play against themselves, without exploration:
-    what ``logged`` makes of a log of such hands, which the networks and the seed determine.
+    """What ``logged`` returns for a log of ``hands`` hands in which networks play themselves without exploration.
 
-    ``wide``: how much the networks see; ``seen``: how much those see that are to learn, no more than that.
+    ``wide``: the cells that these networks see. ``seen``: the cells that the learning networks see, at most as many.
     """
     rng = np.random.default_rng([seed, 4])
     options, parts = PlayOptions(epsilon=0.0, others=others), []
@@ -113,16 +109,16 @@ def played_by(
 
 
 def _own(part: Decisions, seen: Seen) -> Decisions:
-    """With the move played as the expert's, in place of the rule player's."""
+    """Decisions with the played move as the expert's."""
     moves = part.moves[:, :, : seen.move].copy()
     moves[:, 1] = moves[:, 0]
     return Decisions(part.positions[:, : seen.position].copy(), moves, part.returns)
 
 
-def _of_step(step: LoggedStep, seat: int, others: int, seen: Seen, rng: np.random.Generator) -> Lesson:
+def _of_step(step: LoggedStep, seat: int, others: int, seen: Seen, rng: np.random.Generator) -> ExpertMove:
     legal: ActionArray = step.legal
     played = int(np.searchsorted(legal, step.action))
-    return lesson(encode([step.view], [legal], seen.position), seat, played, played, others, seen, rng)
+    return expert_move(encode([step.view], [legal], seen.position), seat, played, played, others, seen, rng)
 
 
 def _best(nets: Nets, asked: Candidates, seen: Seen) -> int:
@@ -130,23 +126,23 @@ def _best(nets: Nets, asked: Candidates, seen: Seen) -> int:
     return int(net.evaluate(asked.positions, np.ascontiguousarray(asked.moves[:, : seen.move]), asked.offsets).argmax())
 
 
-def _gathered(found: Iterable[tuple[Lesson, float]]) -> dict[str, Decisions]:
-    by_role: dict[str, list[tuple[Lesson, float]]] = {}
+def _gathered(found: Iterable[tuple[ExpertMove, float]]) -> dict[str, Decisions]:
+    by_role: dict[str, list[tuple[ExpertMove, float]]] = {}
     for one, score in found:
         by_role.setdefault(one.role, []).append((one, score))
-    return {role: _stacked(role, lessons) for role, lessons in by_role.items()}
+    return {role: _stacked(role, moves) for role, moves in by_role.items()}
 
 
-def _stacked(role: str, lessons: list[tuple[Lesson, float]]) -> Decisions:
-    returns = utility(np.array([score for _, score in lessons], np.float32), role)
+def _stacked(role: str, found: list[tuple[ExpertMove, float]]) -> Decisions:
+    returns = utility(np.array([score for _, score in found], np.float32), role)
     positions, moves = (
-        np.stack(column) for column in zip(*((one.position, one.moves) for one, _ in lessons), strict=True)
+        np.stack(column) for column in zip(*((one.position, one.moves) for one, _ in found), strict=True)
     )
     return Decisions(positions, moves, returns)
 
 
 def some(decisions: Mapping[str, Decisions], count: int, rng: np.random.Generator) -> dict[str, Decisions]:
-    """About ``count`` of them, drawn with replacement, roles in proportion to how many they have."""
+    """Draw about ``count`` decisions with replacement, from each role in proportion to its decisions."""
     total = sum(len(part.returns) for part in decisions.values())
     out = {}
     for role, part in decisions.items():

@@ -1,4 +1,4 @@
-"""What a round of self-play teaches the networks of the roles."""
+"""The networks of the roles, and how they learn from a round of self-play."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bothost_deep_mc.selfplay import Bits, Decisions, Nets, Pairs
 
 
 class Played(Protocol):
-    """What networks learn from: decisions, and pairs of moves, by role."""
+    """Decisions and pairs of moves to learn from, by role."""
 
     @property
     def decisions(self) -> Mapping[str, Decisions]: ...
@@ -29,14 +29,14 @@ class Played(Protocol):
 
 
 class ExpertBatch(NamedTuple):
-    """Decisions that an expert would make otherwise."""
+    """Decisions with the moves of an expert."""
 
     decisions: Mapping[str, Decisions]
     pairs: Mapping[str, Pairs] = {}
 
 
 class Networks:
-    """The networks with their optimizer."""
+    """The networks and their optimizer."""
 
     def __init__(self, options: Options, seed: int) -> None:
         self.options = options
@@ -45,7 +45,7 @@ class Networks:
         self.nets: Nets = {role: NativeActionValues(self.model.of(role)) for role in ROLES}
 
     def load(self) -> None:
-        """Compute with the parameters as they are now."""
+        """Copy the present parameters to the native networks."""
         for net in self.nets.values():
             net.load()
 
@@ -65,7 +65,7 @@ class Networks:
         return {name: float(np.mean(values)) for name, values in sums.items()}
 
     def search(self, table: Game, seed: int) -> dict[str, Decisions]:
-        """Decisions of the networks with those of a search beside them."""
+        """Decisions of the networks, with the moves of a search as the expert's."""
         options = self.options
         return searched(
             table,
@@ -116,7 +116,7 @@ class Networks:
 
 
 def expert_margins(moves: Bits, margin: float) -> Tensor | float:
-    """Of moves (n, k, cells) with the expert's in second place: ``margin`` for each that is another one, else 0."""
+    """Margins (n, k) of moves (n, k, cells): 0 for the expert's move, which is in second place, else ``margin``."""
     if margin == 0.0:
         return 0.0
     return torch.from_numpy((moves != moves[:, 1:2]).any(axis=2).astype(np.float32)) * margin
@@ -130,7 +130,7 @@ class Batch(NamedTuple):
 
 
 def minibatches(decisions: Decisions, pairs: Pairs | None, size: int, rng: np.random.Generator) -> Iterator[Batch]:
-    """Equal parts of both, of about ``size`` decisions, in a random order."""
+    """Split both into equal parts of about ``size`` decisions, in random order."""
     n = len(decisions.returns)
     parts = max(1, round(n / size))
     order = np.array_split(rng.permutation(n), parts)

@@ -41,56 +41,55 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Options of the training."""
 
     start: str = ""
-    """File of parameters to begin with, a version's model.safetensors; its networks may be smaller than these. Empty:
-    begin from nothing."""
+    """A version's model.safetensors to begin with. Its networks may be smaller. Empty: fresh parameters."""
     hands: int = 1024
     """Hands of a round, played at once."""
     bidding_share: float = 0.1
-    """Part of the hands that are played with bidding; the landlord of the others is the first seat."""
+    """Share of the hands with bidding. In the others the first seat is the landlord."""
     branches: int = 4
-    """How often each hand is played again with one decision changed; 0: plain deep Monte-Carlo."""
+    """How often each hand is played again with one decision changed. 0: plain deep Monte-Carlo."""
     pair_epochs: int = 2
-    """How often each branch's pair of moves is learnt from, for once that its hand's decisions are."""
+    """Passes over the pairs of the branches for each pass over the decisions."""
     difference_weight: float = 1.0
-    """α_d of the loss of differences, which needs branches."""
+    """α_d, the weight of the loss of differences, which needs branches."""
     expert_weight: float = 0.3
-    """α_e of the regularizer at the beginning; 0: none."""
+    """α_e, the weight of the regularizer at the beginning. 0: none."""
     expert_margin: float = 0.0
-    """μ, by which every other move is to be valued below the expert's."""
+    """μ, the margin by which other moves must be valued below the expert's."""
     expert: Literal["rule", "search", "logged"] = "rule"
-    """Whose moves the regularizer takes for the best: the rule player's, at every decision, or those of a search, at
-    some; where logged hands are learnt from beside self-play, their players' count too, and with "logged" alone."""
+    """Whose moves the regularizer takes for the best. rule: the rule player's at every decision. search: those of a
+    search at some decisions. logged: those of logged players only. In a retraining logged players always count."""
     searched_hands: int = 32
-    """Hands of a round, beside the others, of which a search decides one decision each."""
+    """Additional hands of a round in which a search decides one decision each."""
     search_iterations: int = 300
-    """Of each search; a hundred take about 10 ms."""
+    """Iterations of each search. 100 take about 10 ms."""
     parity: float = 0.5
-    """Win rate against the expert at which α_e has fallen to 0."""
+    """Win rate against the expert at which α_e reaches 0."""
     reduction_weight: float = 0.0
-    """α_s of the state-action reduction loss; 0: none."""
+    """α_s, the weight of the state-action reduction loss. 0: none."""
     beta: float = 0.1
-    """β of its angle."""
+    """β, the weight of the angle in that loss."""
     imitation: float = 0.05
-    """Part of the training, at its beginning, in which all seats play the expert's moves."""
+    """Part of the training, at the beginning, in which all seats play the expert's moves."""
     expert_share: float = 0.9
-    """Part of the hands in which one side plays the expert's moves."""
+    """Share of the hands in which one side plays the expert's moves."""
     epochs: int = 1
-    """How often each sample is learnt from."""
+    """Passes over each round."""
     minibatch: int = 1024
     """Decisions per gradient step."""
     learning_rate: float = 1e-3
-    """At the beginning; it falls linearly to a twentieth at the end."""
+    """At the beginning. It falls linearly to a twentieth at the end."""
     clip_norm: float = 1.0
-    """Gradients of a network longer than this are shortened to it."""
+    """Largest norm of a network's gradients."""
     play: PlayOptions = PlayOptions()
     sizes: Sizes = Sizes()
     evaluate_every: int = 20
     """Rounds between two measurements against the rule player."""
     evaluation_deals: int = 256
-    """Deals of each, played in both roles."""
+    """Deals of each measurement, played in both roles."""
     pool_every: int = 20
     logged_share: float = 0.25
-    """When retraining: logged decisions of a round, as a part of those of self-play."""
+    """In a retraining: logged decisions for each decision of self-play."""
     levels: tuple[float, ...] = (0.02, 0.1, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples."""
 
@@ -109,7 +108,7 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise ValueError("levels must be parts of the training, within 0 and 1 and ascending, at least one")
 
     def order(self, rng: np.random.Generator, *, imitate: bool, keep_expert: bool) -> Order:
-        """The round that these options ask for."""
+        """The order of a round."""
         called = round(self.hands * self.bidding_share)
         seeds = int(rng.integers(2**63)), int(rng.integers(2**63))
         hands = self.hands - called, called
@@ -117,5 +116,5 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def seen(self) -> Seen:
-        """How much of a position and of a move the networks see."""
+        """The cells of a position and of a move that the networks see."""
         return self.sizes.seen

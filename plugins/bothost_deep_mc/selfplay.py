@@ -1,8 +1,8 @@
-"""Self-play: many hands at once in the batch environment, each role's network asked for all of them together.
+"""Self-play of many hands at once in the batch environment, with one inference per role and step.
 
-A round plays every environment's first hand to its end. It is a function of the networks and a seed alone, and keeps
-nothing: an interrupted training goes on exactly as one never interrupted. Its deals can be played again with one
-decision changed (``branches``), which tells how much better one move was than another whatever the deal.
+A round plays the first hand of every environment to its end. It depends only on the networks and a seed, so a resumed
+training continues exactly. ``branches`` plays its deals again with one decision changed, which compares two moves on
+the same deal.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Nets = Mapping[str, NativeActionValues]
 """By role."""
 
 STAKES = 6.0
-"""Points, in bases, that a caller's return of ±1 stands for: three points for the landlord, doubly."""
+"""Points, in bases, of a caller's return of ±1: three points for the landlord, doubled."""
 
 
 class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How self-play explores and what it keeps."""
+    """Options of exploration and of the kept samples."""
 
     epsilon: float = 0.01
-    """Chance that a decision is any legal move, all equally likely."""
+    """Probability that a decision is a random legal move."""
     others: int = 3
-    """Moves of each position kept beside the one played, drawn evenly: what the regularizer is averaged over."""
+    """Random moves of each position that are kept beside the one played, for the regularizer."""
     temperature: float = 0.1
-    """Of the choice among the other moves of a branch: weights are exp(value / temperature)."""
+    """Temperature of the draw among the other moves of a branch: weights are exp(value / temperature)."""
     trace: float = 1.0
-    """λ of the returns: 1 for Monte-Carlo returns; less lets the values of the same seat's later moves stand in for
-    part of what came of them (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12), which is less noisy."""
+    """λ of the returns. 1: Monte-Carlo returns. Less: bootstrap from the values of the same seat's later moves, which
+    is less noisy (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12)."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon <= 1.0:
@@ -50,14 +50,14 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Decisions(NamedTuple):
-    """What one network's decisions were worth."""
+    """Decisions of one network with their returns."""
 
     positions: Bits
     """(n, inputs)."""
     moves: Bits
-    """(n, k, cells): the move played, the expert's, and others; the move played alone without an expert."""
+    """(n, k, cells): the move played, the expert's, and others. Without an expert: the move played alone."""
     returns: FloatArray
-    """(n,): utility of the side that moved."""
+    """(n,): utilities of the side that moved."""
 
     def take(self, rows: IntArray) -> Decisions:
         """Those of ``rows``, in this order."""
@@ -80,16 +80,16 @@ class Pairs(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What came of a round, by role."""
+    """The samples of a round, by role."""
 
     decisions: dict[str, Decisions]
     pairs: dict[str, Pairs]
     hands: int
-    """Hands played, branches counted as hands."""
+    """Hands played, including branches."""
     asked: int
     """Decisions among more than one legal move, of all seats."""
     agreement: float
-    """How often the network's choice was the expert's."""
+    """Share of the network's choices that were the expert's."""
 
 
 class Chosen(NamedTuple):
@@ -101,7 +101,7 @@ class Chosen(NamedTuple):
     """(n,): indices into the moves."""
     values: FloatArray
     own: Bools
-    """(n,): whether the network decided, not the expert."""
+    """(n,): whether the network decided, and not the expert."""
 
 
 class Kept(NamedTuple):
@@ -116,19 +116,19 @@ class Kept(NamedTuple):
 
 
 def first_of(flags: Bools, offsets: IntArray) -> IntArray:
-    """Of each segment ``offsets[i]`` to ``offsets[i + 1]`` the index of its first flag; each must have one."""
+    """The index of the first flag in each segment ``offsets[i]`` to ``offsets[i + 1]``. Each must have one."""
     found = np.flatnonzero(flags)
     return found[np.searchsorted(found, offsets[:-1])]
 
 
 def best_of(values: FloatArray, offsets: IntArray) -> IntArray:
-    """Of each segment the index of its largest value, the first of equals; no segment may be empty."""
+    """The index of the largest value in each segment, the first of equals. No segment may be empty."""
     top = np.maximum.reduceat(values, offsets[:-1])
     return first_of(values == np.repeat(top, np.diff(offsets)), offsets)
 
 
 class Table:
-    """Hands under way: who decides how, and what is kept."""
+    """Running hands: how they are decided, and which samples are kept."""
 
     def __init__(
         self,
@@ -155,14 +155,14 @@ class Table:
         self.agreed: list[float] = []
 
     def step(self, actions: ActionArray) -> None:
-        """Apply actions, and note the hands that end."""
+        """Apply actions and record the hands that end."""
         self.env.step(actions)
         ended = self.env.done & self.going
         self.returns[ended] = self.env.returns[ended]
         self.going &= ~ended
 
     def choose(self, free: Bools, actions: ActionArray) -> list[tuple[str, Chosen]]:
-        """Fill in the actions of the environments ``free``; returns the decisions among several moves."""
+        """Set the actions of the environments ``free``. Returns the decisions among several moves."""
         offsets, ids = self.env.legal_offsets, self.env.legal_ids
         counts = np.diff(offsets)
         only = np.flatnonzero(free & (counts == 1))
@@ -208,7 +208,7 @@ class Table:
         return Chosen(rows, part, np.where(lost, anything, played), values, own)
 
     def _values(self, role: str, part: Candidates, own: Bools) -> FloatArray:
-        """The network's values of the moves of those positions that it decides; 0 elsewhere."""
+        """The network's values of the moves in positions that it decides; 0 elsewhere."""
         counts = np.diff(part.offsets)
         asked = np.repeat(own, counts)
         values = np.zeros(len(asked), np.float32)
@@ -219,7 +219,7 @@ class Table:
         return values
 
     def keep(self, decided: Chosen) -> Kept | None:
-        """What is learnt from of one role's decisions."""
+        """The samples of one role's decisions."""
         learnt = np.flatnonzero(decided.own | self.imitate)
         if not len(learnt):
             return None
@@ -240,7 +240,7 @@ def _bits(x: FloatArray) -> Bits:
 
 
 def utility(returns: FloatArray, role: str) -> FloatArray:
-    """Utilities (n,) within [-1, 1] of returns in bases: won or lost, and points for a caller, who chooses stakes."""
+    """Utilities (n,) within [-1, 1] of returns in bases: ±1 for won or lost, and scaled points for a caller."""
     if role == "bidder":
         points: FloatArray = np.clip(returns / STAKES, -1.0, 1.0).astype(np.float32)
         return points

@@ -82,7 +82,7 @@ class FmClone(Strategy):
 
 
 class FmClonePlayer(Player):
-    """Keeps nothing of the hand but the stream of its draws."""
+    """Keeps no state but the seed of its draws."""
 
     def __init__(self, strategy: FmClone, clone: Clone, table: Table) -> None:
         self.strategy = strategy

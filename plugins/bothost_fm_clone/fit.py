@@ -40,7 +40,7 @@ APART = 4
 
 @dataclass(frozen=True)
 class Score:
-    """How well probabilities foretell decisions."""
+    """How well probabilities predict decisions."""
 
     top1: float
     """Share of the decisions that were the most probable class."""
@@ -56,7 +56,7 @@ def score(probabilities: SparseRows, samples: Samples) -> Score:
 
 
 def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Of each decision whether it was the most probable one, and its log-loss."""
+    """For each decision whether it was the most probable one, and its log-loss."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
     row = np.repeat(np.arange(len(samples)), np.diff(legal.offsets))
     chosen = np.flatnonzero(legal.items == samples.labels[row])
@@ -65,7 +65,7 @@ def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArr
 
 
 def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
-    """Of each decision the squared distance of the probabilities from what was done, within [0, 2]."""
+    """The Brier score of each decision, within [0, 2]."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
     done = legal.items == samples.labels[np.repeat(np.arange(len(samples)), np.diff(legal.offsets))]
     return np.add.reduceat(np.square(values - done), legal.offsets[:-1]) if len(samples) else np.zeros(0)

@@ -1,11 +1,11 @@
-"""Growing: which combinations of features matter, found by factorization machines, round after round.
+"""Growing: find combinations of features that matter by factorization machines, in rounds.
 
-A round trains a machine on all features so far, takes each pair's terms away from it (``pair_losses``: three ablated
-models, exact), and makes combinations of the m pairs whose smallest loss is the largest. What would be the same as a
-feature that is there already is skipped: made of the same base features, or set in just the same samples.
+A round trains a machine on all features and ablates the terms of each pair (``pair_losses``: three ablated models,
+exact). The m pairs with the largest smallest loss become combinations. A combination that equals an existing feature
+is skipped: one of the same base features, or one that is set in the same samples.
 
-A round is a function of the seed, its number and what the round before left; a checkpoint lies between two rounds. So
-a growing that was interrupted and resumes gives the same features as one that was not.
+A round depends only on the seed, its number and the previous round, and a checkpoint follows each round. So a resumed
+growing gives the same features as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FM, PAIRS = "fm.safetensors", "pairs.safetensors"
 
 
 class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How features grow."""
+    """Options of the growing."""
 
     limit: int = 1500
-    """Features in all, at most."""
+    """Most features in all."""
     per_round: int = 10
-    """Combinations that a round adds: m."""
+    """m, the combinations that a round adds."""
     factors: int = 16
-    """Of the machine: k."""
+    """k, the factors of the machine."""
     shared: bool = False
     """False: factors per class, as in the source. True: shared by the classes, mixed by a weight per class and factor;
     of few games they find worse features, of a crowd as good ones (docs/research/fm-clone.md)."""
@@ -51,13 +51,13 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     epochs: int = 1
     """Passes that train one with the parameters of the round before."""
     rate: float = 0.1
-    """Of AdaGrad."""
+    """Learning rate of AdaGrad."""
     factor_decay: float = 1e-3
     """L2 of the factors."""
     weight_decay: float = 1e-4
     """L2 of the weights."""
     deviation: float = 0.05
-    """Of the factors at the beginning."""
+    """Standard deviation of the initial factors."""
 
     def __post_init__(self) -> None:
         if min(self.limit, self.per_round, self.factors, self.first_epochs, self.epochs) < 1:
@@ -66,14 +66,14 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 @dataclass(frozen=True)
 class Round:
-    """What a round has done."""
+    """The result of a round."""
 
     number: int
     """From 1 on."""
     loss: float
     """Mean cross-entropy of its machine over the samples, nats."""
     pairs: tuple[tuple[int, int], ...]
-    """Combinations that it added."""
+    """Combinations that the round added."""
     smallest: tuple[float, ...]
     """Of each of them the smallest loss of the three ablated models."""
 
@@ -102,7 +102,7 @@ class Growth:
         return len(self.combinations) >= self._options.limit
 
     def round(self) -> Round:
-        """Train a machine, score all pairs, add the best. A round that adds nothing is the last."""
+        """Train a machine, score all pairs and add the best. A round that adds nothing is the last."""
         options = self._options
         self.rounds += 1
         machine = self._next_machine()
@@ -132,7 +132,7 @@ class Growth:
         return Round(self.rounds, found.base, tuple(chosen), tuple(kept))
 
     def _next_machine(self) -> FactorizationMachine:
-        """A machine of all features, which knows what the one before has learnt if it is to begin so."""
+        """A machine of all features. With ``warm`` it begins with the parameters of the previous one."""
         options, before = self._options, self.machine
         machine = FactorizationMachine(
             len(self.combinations),
@@ -147,7 +147,7 @@ class Growth:
         return machine
 
     def _take(self, pair: tuple[int, int]) -> bool:
-        """Make a combination of a pair; False where there is such a feature already."""
+        """Make a combination of a pair. False if there is such a feature already."""
         first, second = pair
         made = self.combinations.made_of
         if made[first] | made[second] in made:
@@ -166,7 +166,7 @@ class Growth:
         self.combinations = self.combinations.with_pairs([(first, second)])
 
     def _add(self, count: int) -> None:
-        """Append the newest combinations to the samples' rows: they have the highest numbers."""
+        """Append the newest combinations, which have the highest numbers, to the samples' rows."""
         samples = self._samples
         total = len(self.combinations)
         fresh = self._uses[total - count :]
@@ -180,28 +180,28 @@ class Growth:
         self._samples = Samples(SparseRows(offsets, item[order].astype(np.int32)), samples.legal, samples.labels)
 
     def save(self, folder: Path, progress: checkpoint.Progress) -> None:
-        """Write a checkpoint of what is done so far."""
+        """Write a checkpoint."""
         tensors = {PAIRS: {"pairs": torch.from_numpy(self.combinations.pairs)}}
         if self.machine is not None and self._options.warm:
             tensors[FM] = {name: torch.from_numpy(values) for name, values in self.machine.parameters().items()}
         checkpoint.write(folder, progress, tensors)
 
     def restore(self, place: Path, progress: checkpoint.Progress) -> None:
-        """Go on from a checkpoint. Raises ModelError where it is not of these samples and options."""
+        """Restore a checkpoint. Raises ModelError if it is of other samples or options."""
         try:
             pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
             if not np.array_equal(pairs[: self._begun], self.combinations.pairs):
-                raise ValueError("it was begun with other combinations")
+                raise ValueError("it was started with other combinations")
             fresh = pairs[self._begun :]
             if not all(self._take((int(first), int(second))) for first, second in fresh):
                 raise ValueError("its combinations are not of these samples")
             self._add(len(fresh))
             self.rounds = progress.iteration
             if self._options.warm:
-                # The newest combinations have come after the machine: it knows those before them.
+                # The machine was trained before the newest combinations were added.
                 self.machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
         except (OSError, safetensors.SafetensorError, KeyError, ValueError, IndexError) as error:
-            advice = "train into another folder, or remove this checkpoint to go on from the one before it"
+            advice = "train into another folder, or remove this checkpoint to resume from the previous one"
             raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error
 
     def _saved_machine(self, parameters: dict[str, FloatArray]) -> FactorizationMachine:
@@ -212,7 +212,7 @@ class Growth:
 
 
 def widened(old: dict[str, FloatArray], new: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Parameters of a larger machine, in which the first features know what those of a smaller one do."""
+    """Parameters of a larger machine. Its first features get the parameters of the smaller one."""
     out = {}
     for name, values in new.items():
         out[name] = values.copy()
@@ -223,9 +223,9 @@ def widened(old: dict[str, FloatArray], new: dict[str, FloatArray]) -> dict[str,
 def grow(
     growth: Growth, folder: Path, progress: checkpoint.Progress, on_round: Callable[[Round, Growth], bool]
 ) -> Combinations:
-    """Round after round until the limit, or until ``on_round`` returns False, with a checkpoint after each.
+    """Run rounds until the limit or until ``on_round`` returns False, with a checkpoint after each.
 
-    It goes on from the last checkpoint in ``folder``.
+    Resumes from the last checkpoint in ``folder``.
     """
     last = checkpoint.latest(folder)
     if last is not None:
@@ -241,7 +241,7 @@ def grow(
 
 
 def _uses(rows: SparseRows, features: int) -> list[IntArray]:
-    """Of each feature the rows that set it, ascending."""
+    """For each feature the rows that set it, ascending."""
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
     order = np.argsort(rows.items, kind="stable")
     counts = np.bincount(rows.items, minlength=features)

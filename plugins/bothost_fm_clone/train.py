@@ -1,4 +1,4 @@
-"""``bothost train fm-clone --player NAME``: a clone from the host's log; without a player, a crowd to begin from."""
+"""``bothost train fm-clone``: a clone of the players named by --player, or without them a model of the crowd."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bothost_fm_clone.model import Clone, file_of, load
 from bothost_fm_clone.samples import Decisions, decisions
 
 PACKAGE = Path(__file__).parent / "weights" / "v2"
-"""The crowd that comes with the package."""
+"""The model of the crowd in the package."""
 
 
 class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,9 +40,9 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What a clone begins from: the crowd that comes with the package (in retraining the champion), or one that is made
     here of everybody else in the log who agreed. None: the package's for a player, the log's without one."""
     hands: int | None = None
-    """Most hands of the player to learn from, the first ones; None: all."""
+    """Learn from the first ``hands`` hands of the player. None: all."""
     most: int = 60_000
-    """Most decisions of the crowd that features grow on; its last layer is fitted to all."""
+    """Most decisions of the crowd for growing features. The last layer is fitted to all decisions."""
     afterstates: bool = True
     """Whether the last layer sees what each class leads to, too; False: the position alone, as in the source, unless
     what it goes on from does."""
@@ -54,7 +54,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class FmCloneTrainer(Trainer):
-    """Hands of the split ``test`` are learnt from by nobody: what is measured is measured there."""
+    """Learns from logged players. Hands of the split ``test`` are held out for measurements."""
 
     name = "fm-clone"
     learns_from_log = True
@@ -78,24 +78,26 @@ class FmCloneTrainer(Trainer):
     def gains(
         self, log: PlayerLog, lineage: Mapping[str, Any], challenger: Model, champion: Model
     ) -> Iterator[float] | None:
-        """Of each held-out hand of those whom the challenger imitates, by how much better it foretells their decisions:
+        """Of each held-out hand of those whom the challenger imitates, by how much better it predicts their decisions:
         half the difference of the Brier scores (the squared distances of the probabilities from what was done), in the
         mean over the hand. A champion that does not play the game takes all moves for equally likely.
 
         None where the lineage does not say whom it imitates, or where the challenger does not play that game.
         """
-        told = _imitated(lineage)
-        found = None if told is None or challenger.path is None else _clone_in(Path(challenger.path), told[0])
-        if told is None or found is None:
+        imitated = _imitated(lineage)
+        if imitated is None or challenger.path is None:
             return None
-        game, players = told
+        game, players = imitated
+        found = _clone_in(Path(challenger.path), game)
+        if found is None:
+            return None
         before = _clone_in(Path(champion.path), game) if champion.path is not None else None
         held_out = decisions(log.moves(game, players, split="test"), found.encoding)
         return _hand_gains(found, before or _blank(found.encoding), held_out)
 
     def _learn(self, run: TrainingRun, start: Path | None, report: ReportProgress) -> dict[str, Any]:
         """``start``: the folder of the files of the model to go on from; None: from the package's, or from nothing."""
-        torch.set_num_threads(1)  # sums of several threads are not the same from one run to the next
+        torch.set_num_threads(1)  # sums of several threads differ between runs
         options, log = self.options, run.log
         if log is None:
             raise UsageError("there is no log to learn from", advice="run it by: bothost train fm-clone")
@@ -127,10 +129,10 @@ class FmCloneTrainer(Trainer):
         report: ReportProgress,
         figures: dict[str, Any],
     ) -> Clone:
-        """Features that grow on everybody's decisions, and the layer that foretells them; from a clone on.
+        """Grow features and fit the last layer to the decisions of all players, beginning with a clone.
 
-        Not those of the player to clone, if there are others: how close to the crowd a player is could not be told by
-        hands that the crowd has been fitted to.
+        The player to clone is left out if there are others. Otherwise the distance of the player to the crowd would be
+        underestimated.
         """
         own = begin.encoding
         report(0, "reading the log")
@@ -199,7 +201,7 @@ class FmCloneTrainer(Trainer):
     def _publish(
         self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, others: Path | None
     ) -> dict[str, Any]:
-        """Write the version; other games it plays as the model in the folder ``others`` does."""
+        """Write the version. For other games it gets the files in the folder ``others``."""
         game, place = clone.encoding.game, run.out / "weights" / "v1"
         place.mkdir(parents=True, exist_ok=True)
         clone.save(place / file_of(game))
@@ -223,16 +225,16 @@ class FmCloneTrainer(Trainer):
 
 
 def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
-    """The game and the players (none: all who agreed) of a model's lineage; None where it does not say them.
+    """The game and the imitated players in a model's lineage, or None. No players: all who agreed.
 
-    Of a model that was imported the lineage holds that of its training.
+    An imported model has the lineage of its training under ``training``.
     """
     try:
         log = lineage.get("training", lineage)["log"]
         read = [(str(each["game"]), tuple(map(str, each["players"]))) for each in log["read"]]
     except (KeyError, TypeError):
         return None
-    # A player's clone may begin from a crowd that was read too.
+    # A clone of a player may begin with a crowd from the same log.
     return max(read, key=lambda each: len(each[1]), default=None)
 
 
@@ -247,25 +249,25 @@ def _hand_gains(challenger: Clone, champion: Clone, held_out: Decisions) -> Iter
 
 
 def _clone_in(folder: Path, game: str) -> Clone | None:
-    """The clone of a game that a model has; None where it does not play it."""
+    """A model's clone for a game, or None if it does not play it."""
     path = folder / file_of(game)
     return load(path, game) if path.exists() else None
 
 
 def _blank(own: Encoding) -> Clone:
-    """Nothing has grown, nothing is known."""
+    """A clone without combinations, with weights 0."""
     base = len(own.features)
     return Clone(own, Combinations(base), Linear.zeros(base, len(own.classes)))
 
 
 def extended(some: Decisions, combinations: Combinations) -> Decisions:
-    """Decisions with all features, combinations included."""
+    """Decisions with all features, including combinations."""
     samples = some.samples
     return some.with_samples(replace(samples, features=combinations.extend(samples.features)))
 
 
 def measured(clone: Clone, held_out: Decisions) -> dict[str, float | int]:
-    """How well a clone foretells decisions that it has not learnt from."""
+    """How well a clone predicts held-out decisions."""
     if not len(held_out):
         return {"held_out_decisions": 0}
     found = score(clone.probabilities_of(held_out.samples), held_out.samples)
@@ -277,7 +279,7 @@ def measured(clone: Clone, held_out: Decisions) -> dict[str, float | int]:
 
 
 def _drawn(count: int, most: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """So many of ``count``, in their order."""
+    """Draw ``most`` of ``count`` indices, in ascending order."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))

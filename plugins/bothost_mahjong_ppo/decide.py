@@ -84,7 +84,7 @@ class MahjongPpo(Strategy):
 
 
 class MahjongPpoPlayer(Player):
-    """Keeps nothing of the hand but the stream of its draws."""
+    """Keeps no state but the seed of its draws."""
 
     def __init__(self, strategy: MahjongPpo, table: Table) -> None:
         self.strategy = strategy
@@ -95,7 +95,7 @@ class MahjongPpoPlayer(Player):
         return self.choose(view, legal, policies[0], float(values[0]))
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        """The policy itself takes a few milliseconds at most."""
+        """The policy takes a few milliseconds at most."""
         return self.decide(view, legal, Budget(deadline=0.0))
 
     def choose(self, view: View, legal: ActionArray, probabilities: FloatArray, value: float) -> Decision:

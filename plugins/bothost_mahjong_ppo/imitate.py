@@ -1,4 +1,4 @@
-"""Warm start: imitating a player that plans before PPO, to be reported separately from pure training."""
+"""Warm start: imitate a player before PPO. Report its results separately from pure training."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from bothost_mahjong_ppo.selfplay import observed
 
 Teacher = Literal["rule", "discerning"]
 TEACHERS = {"rule": mahjong.rule_choice, "discerning": mahjong.discerning_choice}
-"""Who is imitated: ``rule-mahjong``, or the player who plans as it does with the discerning look-ahead."""
+"""Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (``discerning``)."""
 MINIBATCH = 64
 PASSES = 3
-"""Over each chunk of hands."""
+"""Passes over each chunk of hands."""
 BISECTIONS = 20
 SHRINKAGE = 1e-2
-"""Of the critic's weights, in parts of the mean square of what it sees."""
+"""L2 penalty on the critic's weights, relative to the mean square of its inputs."""
 
 
-def lessons(
+def demonstrations(
     game: Game, hands: int, seed: int, teacher: Teacher = "rule"
 ) -> tuple[Float, np.ndarray, np.ndarray, Float]:
-    """Decisions of four players of a kind: observations (n, 6836), masks (n, 193), actions (n,), scaled scores (n,)."""
+    """Decisions of a teacher on all four seats: observations (n, 6836), masks (n, 193), actions (n,), rewards (n,)."""
     choice = TEACHERS[teacher]
     views: list[View] = []
     actions: list[int] = []
@@ -59,18 +59,17 @@ def imitate(
     chunk: int = 64,
     teacher: Teacher = "rule",
 ) -> float:
-    """Teach the model ``hands`` hands of the teacher's; returns its agreement on the last tenth, which it
-    had not seen.
+    """Imitate ``hands`` hands of the teacher. Returns the agreement on the last tenth, which is held out.
 
-    Minimises cross-entropy of the actions and half the squared error of the scores. ``entropy``: the least mean entropy
-    that is left, in nats. A clone is so sure of all that it does that reinforcement learning would never see anything
-    else, so its logits shrink until it has as much: then what was a close decision is an open one.
+    Minimises the cross-entropy of the actions and half the squared error of the scores. ``entropy``: the least mean
+    entropy of the policy, in nats. A clone is too certain for reinforcement learning to explore, so its logits shrink
+    until the policy has that entropy.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, eps=1e-5)
     generator = torch.Generator().manual_seed(seed)
     taught = max(1, hands * 9 // 10)
     for begin in range(0, taught, chunk):
-        fields = [torch.from_numpy(f) for f in lessons(game, min(chunk, taught - begin), seed + begin, teacher)]
+        fields = [torch.from_numpy(f) for f in demonstrations(game, min(chunk, taught - begin), seed + begin, teacher)]
         for group in optimizer.param_groups:
             group["lr"] = rate * (1.0 - begin / taught)
         orders = [torch.randperm(len(fields[0]), generator=generator) for _ in range(PASSES)]
@@ -90,42 +89,41 @@ def imitate(
 def fit_critic(
     model: MahjongNet, game: Game, hands: int, seed: int, chunk: int = 32, teacher: Teacher = "rule"
 ) -> float:
-    """Fit the value's last layers to the scores of ``hands`` hands of the teacher's, in closed form; the policy stays
-    as it is. Returns the share of the scores' variance that is explained in a further quarter of as many hands.
+    """Fit the value's last layers to the scores of ``hands`` hands of the teacher, in closed form.
 
-    The imitation cannot do this: the few hands that teach a policy are learnt by heart as scores. A critic that
-    explains nothing leaves PPO with advantages that are the noise of whole hands.
+    The policy does not change. Returns the explained variance of the scores in a quarter as many held-out hands. The
+    imitation alone overfits the few scores that it sees, and a useless critic leaves PPO with very noisy advantages.
     """
     gram = moment = None
     for begin in range(0, hands, chunk):
-        inputs, scores = _critic_lessons(model, game, min(chunk, hands - begin), seed + begin, teacher)
+        inputs, scores = _critic_samples(model, game, min(chunk, hands - begin), seed + begin, teacher)
         gram = inputs.T @ inputs if gram is None else gram + inputs.T @ inputs
         moment = inputs.T @ scores if moment is None else moment + inputs.T @ scores
     assert gram is not None and moment is not None
     shrinkage = SHRINKAGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
     weights = torch.linalg.solve(gram + shrinkage, moment)
     model.set_critic(weights.float())
-    inputs, scores = _critic_lessons(model, game, max(1, hands // 4), seed + hands, teacher)
+    inputs, scores = _critic_samples(model, game, max(1, hands // 4), seed + hands, teacher)
     return float(1.0 - (scores - inputs @ weights).var() / scores.var())
 
 
-def _critic_lessons(
+def _critic_samples(
     model: MahjongNet, game: Game, hands: int, seed: int, teacher: Teacher
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Inputs of the critic (n, 149) and scaled scores (n,), float64."""
-    observations, _, _, scores = (torch.from_numpy(field) for field in lessons(game, hands, seed, teacher))
+    observations, _, _, scores = (torch.from_numpy(field) for field in demonstrations(game, hands, seed, teacher))
     return model.critic_inputs(observations).double(), scores.double()
 
 
 def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher = "rule") -> float:
-    """Share of the teacher's decisions among several actions that are the model's most probable ones."""
+    """Share of the teacher's decisions that are the model's most probable actions."""
     legal, actions, logits = _unseen(model, game, hands, seed, teacher)
     return _agreement(logits, legal, actions)
 
 
 @torch.inference_mode()
 def _unseen(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher) -> tuple[torch.Tensor, ...]:
-    observations, legal, actions, _ = (torch.from_numpy(f) for f in lessons(game, hands, seed, teacher))
+    observations, legal, actions, _ = (torch.from_numpy(f) for f in demonstrations(game, hands, seed, teacher))
     return legal, actions, model(observations)[0]
 
 
@@ -134,7 +132,7 @@ def _agreement(logits: torch.Tensor, legal: torch.Tensor, actions: torch.Tensor)
 
 
 def cooling(logits: torch.Tensor, legal: torch.Tensor, entropy: float) -> float:
-    """The factor of at most 1 by which logits (B, A) shrink to this mean entropy; 1 where they have as much already."""
+    """The factor, at most 1, that shrinks logits (B, A) to this mean entropy. 1 if they have it already."""
 
     def mean_entropy(factor: float) -> float:
         return float(ppo.entropy(masked_log_probs(factor * logits, legal)).mean())

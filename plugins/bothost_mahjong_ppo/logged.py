@@ -1,4 +1,4 @@
-"""Logged hands of mahjong, as ``bothost.training.offpolicy`` learns from them."""
+"""Encodes logged hands of mahjong for ``bothost.training.offpolicy``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bothost_mahjong_ppo.selfplay import observed
 
 
 class MahjongHands:
-    """A seat's hand is one trajectory, whose only reward is the score at the end, as in self-play.
+    """A seat's hand is one trajectory. Its only reward is the score at the end, as in self-play.
 
-    No hidden features: the log does not know them either.
+    Hidden features are 0, because the log does not have them.
     """
 
     observation_size = OBSERVATION
     num_actions = ACTIONS
-    precision = np.float16  # most of an observation is zeros and ones, and a decision takes 14 KB as it is
+    precision = np.float16  # a decision takes 14 KB, and most elements are 0 or 1
 
     def __call__(self, hand: Trajectory) -> Encoded | None:
         if not supports(hand.game) or len(hand.scores) != hand.game.num_seats:

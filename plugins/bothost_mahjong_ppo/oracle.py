@@ -1,6 +1,6 @@
-"""Hidden features, for trainers alone: other hands, the wall and the next tiles, and how they vanish.
+"""Oracle features for trainers: other hands, the wall and the next tiles, and their dropout.
 
-Only a ``State`` gives them, which live play never has; and the network that is shipped has no input for them.
+They come from a ``State``, which live play never has. The shipped network has no input for them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ BLOCK = "hidden"
 
 
 class DropoutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When the hidden features vanish, in parts of the training."""
+    """When the hidden features vanish, as parts of the training."""
 
     begin: float = 0.4
-    """Until then all are given."""
+    """Until then the learner gets all of them."""
     end: float = 0.7
-    """From then on none is; between, the share falls linearly."""
+    """From then on it gets none. In between, the share falls linearly."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.begin <= self.end <= 1.0:
@@ -28,7 +28,7 @@ class DropoutOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def share_given(part_done: float, options: DropoutOptions) -> float:
-    """The share of hidden features that the learner is given when ``part_done`` of the training, of 1, is over."""
+    """The share of hidden features that the learner gets after this part of the training."""
     if part_done >= options.end:
         return 0.0
     if part_done <= options.begin:
@@ -37,7 +37,7 @@ def share_given(part_done: float, options: DropoutOptions) -> float:
 
 
 def encode_hidden(state: State, seat: int, share: float, rng: np.random.Generator) -> FloatArray:
-    """Hidden features (680,), each given with probability ``share``, else 0.
+    """Hidden features (680,). Each is kept with probability ``share``, else 0.
 
     Source of the dropout: Li et al., "Suphx: Mastering Mahjong with Deep Reinforcement Learning", arXiv:2003.13590.
     """

@@ -1,8 +1,8 @@
-"""Hands of the learner against three others, and the curriculum of these.
+"""Hands of the learner against the opponents of a curriculum.
 
-The learner sits in seat i mod 4 of hand i, and in further ones where it is its own opponent. All decisions of one seat
-in a hand are one trajectory, whose only reward is the score at the end. What is played is a function of the seed, the
-learner and the opponents alone.
+The learner has seat i mod 4 of hand i, and further seats where it plays itself. The decisions of one seat in a hand are
+one trajectory. Its only reward is the score at the end. The hands depend only on the seed, the learner and the
+opponents.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ CURRICULUM: tuple[Seats, ...] = (
     ("rule", "past", "past"),
     ("rule", "self", "self"),
 )
-"""Opponents by stage: the first two are the source's; the strong rule player stands for average people; ``past`` is a
-past version of the learner, ``self`` the learner itself, which learns from these seats too."""
+"""Opponents by stage. The source has the first two. The strong rule player replaces average people. ``past`` is a past
+version of the learner. ``self`` is the learner, which learns from these seats too."""
 
 
 def stage_after(stage: int, scores: Sequence[float], *, window: int, least: float) -> int:
-    """The stage of the curriculum after updates whose mean scores at this stage were ``scores``, in points a hand:
-    one further once the mean of the last ``window`` of them is at least ``least``."""
+    """The next stage, given the mean ``scores`` a hand of all updates at this stage.
+
+    It advances when the mean of the last ``window`` scores is at least ``least``.
+    """
     if stage + 1 == len(CURRICULUM) or len(scores) < window:
         return stage
     return stage + (sum(scores[-window:]) / window >= least)
 
 
 class Opponents(NamedTuple):
-    """Who has the other three seats, from the learner's next one on, and past versions for those who are ``past``."""
+    """The players of the other three seats, in turn order after the learner, and the model of ``past`` players."""
 
     seats: Seats
     past: torch.nn.Module | None = None
@@ -75,7 +77,7 @@ SCRIPTED: dict[str, Scripted] = {"random": _random, "rule": _rule, "simple": _si
 
 
 class _Hand:
-    """One hand under way."""
+    """A running hand."""
 
     def __init__(self, state: State, learner: int, opponents: Opponents) -> None:
         self.state = state
@@ -83,10 +85,10 @@ class _Hand:
         self.decisions: dict[int, list[int]] = {
             seat: [] for seat in range(4) if self.player.get(seat, "self") == "self"
         }
-        """Of the learner, by its seats."""
+        """Indices of the learner's decisions by seat."""
 
     def advance(self, rng: np.random.Generator) -> int | None:
-        """Play until a network is asked: its seat; None: the hand is over."""
+        """Play until a network must decide. Returns its seat, or None at the end of the hand."""
         while not self.state.terminal:
             seat = self.state.to_act[0]
             scripted = SCRIPTED.get(self.player.get(seat, ""))
@@ -97,7 +99,7 @@ class _Hand:
 
 
 def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator) -> tuple[Float, np.ndarray]:
-    """Observations (n, 6836) of seats that are asked, with a share of the hidden features, and masks (n, 193)."""
+    """Observations (n, 6836) of deciding seats with a share of the hidden features, and masks (n, 193)."""
     views = [state.view(seat) for state, seat in positions]
     legal = [view.legal() for view in views]
     observations = observed(views, legal)
@@ -114,7 +116,7 @@ def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:
 
 
 class _Memory:
-    """The learner's decisions in the order in which they were made."""
+    """The learner's decisions in the order of play."""
 
     def __init__(self) -> None:
         self.observations: list[Float] = []
@@ -123,7 +125,7 @@ class _Memory:
         self.size = 0
 
     def add(self, observations: Float, legal: np.ndarray, choice: Choice) -> range:
-        """Where the decisions are now."""
+        """Append decisions. Returns their indices."""
         self.observations.append(observations)
         self.masks.append(legal)
         self.choices.append(choice)
@@ -136,7 +138,7 @@ class _Memory:
         advantages, returns = np.empty_like(values), np.empty_like(values)
         trajectories = [
             (rows, hand.state.returns[seat]) for hand in hands for seat, rows in hand.decisions.items() if rows
-        ]  # without those of seats that were never asked
+        ]  # without seats that never decided
         for rows, score in trajectories:
             rewards = np.zeros((len(rows), 1), np.float32)
             rewards[-1] = score * REWARD_SCALE
@@ -164,7 +166,7 @@ class _Memory:
 
 
 def _ordered(parts: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """The rows of all parts, without a second copy of all of them."""
+    """The rows of all parts in this order, with one copy."""
     out = np.empty((len(order), *parts[0].shape[1:]), parts[0].dtype)
     place = np.argsort(order)
     first = 0
@@ -183,7 +185,7 @@ def play(
     options: PpoOptions,
     share: float = 0.0,
 ) -> Hands:
-    """Play ``hands`` hands at once; the learner draws its actions, and is given ``share`` of the hidden features."""
+    """Play ``hands`` hands at once. The learner draws its actions and gets ``share`` of the hidden features."""
     rng = np.random.default_rng([seed, 1])
     table = [_Hand(game.new_state((seed + i) % 2**63), i % 4, opponents) for i in range(hands)]
     memory = _Memory()

@@ -19,17 +19,16 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
     temperature: float = 0.0
-    """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature, and
-    no playouts are made: what is drawn is not improved."""
+    """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature,
+    without playouts."""
     symmetries: int = 4
-    """How many of the 24 namings of the colours the network is asked about; what it answers is averaged. It
-    takes so many times as long; 4 and 24 lost fewer points than 1 to the rule player over 400 deals (1.1 against 1.9 a
-    hand), by a margin that such a match cannot settle."""
+    """How many of the 24 permutations of the colours the policy is averaged over. Time grows with it. Over 400 deals
+    4 and 24 lost 1.1 points a hand to the rule player, and 1 lost 1.9; the difference is not significant."""
 
     playouts: int = 0
-    """How many deals, sampled from what the seat sees, each legal action is played to the end on by the native rule
-    player of the game. Where another action than the network's first does better on them, by more than the standard
-    error, it is taken. 64 take some 4 ms a decision; 0: the network alone. The strongest level brings 64."""
+    """Playouts of each legal action. Each samples a deal that fits the view and plays it to the end by the rule player.
+    Another action than the network's first is taken if it is better by more than the standard error. 64 take about 4 ms
+    a decision. 0: the network alone. The strongest level uses 64."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.playouts <= 10000:
@@ -41,9 +40,9 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 WIN_POINTS = 10.0
-"""What a win is worth beside its lead when playouts are compared: level players win by some ten points."""
+"""Points that a win adds to its lead when playouts are compared. Equal players win by about ten points."""
 PLAYOUT_MS = 0.5
-"""Time that must be left for each deal of the playouts, several times what it takes; with less the network decides."""
+"""Time budget for each playout, several times the usual time. With less the network decides alone."""
 
 
 class PhasePpo(Strategy):
@@ -51,8 +50,8 @@ class PhasePpo(Strategy):
 
     ``value`` of its decisions is the number of points by which the score lead is expected to change from the beginning
     of the current turn to the end of the hand; ``policy`` are the network's probabilities, whatever the temperature.
-    With playouts ``values`` are the leads that they ended with, in points, and the action that was taken had
-    probability 1: seed and view decide. ``stats`` tell the temperature, or how many playouts there was time for.
+    With playouts ``values`` are their mean final leads, in points, and seed and view determine the action. ``stats``
+    has the temperature or the number of playouts.
     """
 
     name = "phase-ppo"
@@ -108,13 +107,13 @@ class PhasePpo(Strategy):
         allowed = masks(legal)
         logits = np.where(allowed[:, None], self.symmetries.name_back(logits), -np.inf)
         logits -= np.logaddexp.reduce(logits, axis=2, keepdims=True)
-        # The geometric mean of the policies: an action that one of them rules out is ruled out.
+        # The geometric mean: an action that one policy rules out is ruled out.
         odds = np.exp(logits.mean(axis=1))
         return odds / odds.sum(axis=1, keepdims=True), values.reshape(len(views), -1).mean(axis=1) / REWARD_SCALE
 
 
 class PhasePpoPlayer(Player):
-    """Keeps nothing of the hand but the stream of its draws."""
+    """Keeps no state but the seed of its draws."""
 
     def __init__(self, strategy: PhasePpo, table: Table) -> None:
         self.strategy = strategy
@@ -128,11 +127,11 @@ class PhasePpoPlayer(Player):
         return self.with_playouts(view, legal, 0)
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
-        """With as many playouts as there was time for."""
+        """Repeat the decision with the logged number of playouts."""
         return self.with_playouts(view, legal, int(stats.get("playouts", 0)))
 
     def deals(self, budget: Budget) -> int:
-        """How many playouts there is time for: all or none."""
+        """The number of playouts that fit the budget: all or none."""
         playouts = self.strategy.playouts
         return playouts if budget.left_ms() >= PLAYOUT_MS * playouts else 0
 
@@ -143,7 +142,7 @@ class PhasePpoPlayer(Player):
     def choose(
         self, view: View, legal: ActionArray, probabilities: FloatArray, value: float, playouts: int = 0
     ) -> Decision:
-        """One of ``legal`` by ``probabilities`` (58,), and by so many playouts of each."""
+        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts of each."""
         policy = probabilities[legal]
         index = choose(policy, self.strategy.temperature, self.seed, view)
         stats: dict[str, float] = {}
@@ -168,11 +167,10 @@ class PhasePpoPlayer(Player):
 
 
 def improved(leads: FloatArray, first: int) -> int:
-    """The action that gains most over the action ``first`` by ``leads`` (deals, actions), less the gain's standard
-    error; ``first`` itself where none gains.
+    """The action with the largest gain over ``first``, less the gain's standard error; ``first`` if none gains.
 
-    Source: Tesauro and Galperin, "On-line Policy Improvement using Monte-Carlo Search" (1996); the error keeps the
-    luck of few deals from overruling the network.
+    ``leads`` (deals, actions): final leads of the playouts. Source: Tesauro and Galperin, "On-line Policy Improvement
+    using Monte-Carlo Search" (1996). The standard error keeps luck in few deals from overruling the network.
     """
     worth = leads + WIN_POINTS * np.sign(leads)
     gains = worth - worth[:, [first]]

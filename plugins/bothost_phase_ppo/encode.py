@@ -1,4 +1,4 @@
-"""What the network sees: the native encoder block ``features`` of the pairing game, 384 numbers.
+"""The observation: the native encoder block ``features`` of the pairing game, 384 numbers.
 
 7 planes of 52 cards and 20 scalars, described in ``bothost.rules.game("pairing").blocks["features"].doc``. Training
 reads the same block through ``VecEnv``.
@@ -19,18 +19,18 @@ FEATURES = 384
 ACTIONS = 58
 """52 cards to select and 6 phases to enter."""
 VERSION = 1
-"""Version of the block that the models here are made for; another is refused."""
+"""Version of the block that models need. Others are refused."""
 TURNS = 381
-"""Index of the number of turns over so far."""
+"""Index of the number of finished turns."""
 REWARD_SCALE = 0.1
-"""Reward per point of the score lead: leads at the end of a hand are some ten points, so returns are about 1."""
+"""Reward per point of the score lead. Final leads are about ten points, so returns are about 1."""
 
 PLANES, COLOURS, RANKS = 7, 4, 13
 CARDS = COLOURS * RANKS
 
 
 def encode(views: Sequence[View]) -> FloatArray:
-    """Observations (n, 384) of the seats that are asked."""
+    """Observations (n, 384) of the deciding seats."""
     out = np.empty((len(views), FEATURES), np.float32)
     for row, view in zip(out, views, strict=True):
         view.encode(BLOCK, row)
@@ -46,10 +46,10 @@ def masks(legal: Sequence[ActionArray]) -> npt.NDArray[np.bool_]:
 
 
 class Symmetries:
-    """The game under other names of its four colours: no rule tells colours apart.
+    """Permutations of the four colours, which leave the rules unchanged.
 
-    The first ``count`` of the 24 permutations, of which the first 4 are the rotations: with 1, 4 or 24 of them they
-    form a group, and what is averaged over them does not depend on the names of colours that the group exchanges.
+    Uses the first ``count`` of the 24 permutations; the first 4 are the rotations. With 1, 4 or 24 they form a group,
+    so an average over them is invariant under the group.
     """
 
     def __init__(self, count: int) -> None:
@@ -59,16 +59,16 @@ class Symmetries:
         chosen = [cards[list(order)].reshape(-1) for order in [*rotations, *others][:count]]
         planes = [np.concatenate([plane * CARDS + order for plane in range(PLANES)]) for order in chosen]
         self.features = np.stack([_with_rest(order, FEATURES) for order in planes])
-        """(count, 384): feature j of the renamed game is feature ``features[s, j]`` of the game."""
+        """(count, 384): feature j after permutation s is feature ``features[s, j]`` before."""
         self.actions = np.stack([_with_rest(np.argsort(order), ACTIONS) for order in chosen])
-        """(count, 58): action a of the game is action ``actions[s, a]`` of the renamed game."""
+        """(count, 58): action a before permutation s is action ``actions[s, a]`` after."""
 
     def rename(self, observations: FloatArray) -> FloatArray:
-        """Observations (n, 384) → those of all renamed games (n · count, 384)."""
+        """Observations (n, 384) → all their permutations (n · count, 384)."""
         return observations[:, self.features].reshape(-1, FEATURES)
 
     def name_back(self, over_actions: FloatArray) -> FloatArray:
-        """Numbers over the actions of the renamed games (n · count, 58) → over those of the game (n, count, 58)."""
+        """Numbers over permuted actions (n · count, 58) → over the original actions (n, count, 58)."""
         return np.take_along_axis(over_actions.reshape(-1, *self.actions.shape), self.actions[None], axis=2)
 
 

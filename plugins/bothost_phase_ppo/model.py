@@ -14,8 +14,8 @@ HIDDEN = 256
 class PhaseNet(nn.Module):
     """Observations (B, 384) → logits (B, A), to be masked by legality, and values (B,); A is 58.
 
-    A value is the expected sum of rewards to come: the points that the score lead will change by, from the beginning of
-    the current turn to the end of the hand, times the reward's scale.
+    A value is the expected return: the change of the score lead from the beginning of the current turn to the end of
+    the hand, times the reward's scale.
     """
 
     def __init__(self, actions: int = ACTIONS) -> None:
@@ -23,7 +23,7 @@ class PhaseNet(nn.Module):
         self.actions = actions
         first, second = nn.Linear(FEATURES, HIDDEN), nn.Linear(HIDDEN, HIDDEN)
         self.body = nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
-        # Logits and value in one matrix: one product instead of two.
+        # One matrix for logits and value: one product instead of two.
         self.heads = nn.Linear(HIDDEN, actions + 1)
         for layer in (first, second):
             nn.init.orthogonal_(layer.weight, 2**0.5)
@@ -37,12 +37,12 @@ class PhaseNet(nn.Module):
         return out[:, : self.actions], out[:, self.actions]
 
     def linear_layers(self) -> list[nn.Linear]:
-        """The layers, with ReLU between them: trainers compute such a network natively."""
+        """The layers, with ReLU between them. Trainers compute such a network natively."""
         return [module for module in self.modules() if isinstance(module, nn.Linear)]
 
 
 def graph() -> onnx.ModelProto:
-    """The network for ONNX Runtime; its initializers, which have no data yet, bear the names of the parameters."""
+    """The network for ONNX Runtime. Its initializers have the names of the parameters and no data yet."""
     shapes = {name: list(parameter.shape) for name, parameter in PhaseNet().named_parameters()}
     nodes = [
         helper.make_node("Gemm", ["observations", "body.0.weight", "body.0.bias"], ["a"], transB=1),

@@ -20,7 +20,7 @@ from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
 from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, REWARD_SCALE, STATE, encode, masks
-from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, fit_critic, imitate, lessons
+from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, demonstrations, fit_critic, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.reproduce import (
@@ -213,7 +213,7 @@ def test_imitation_comes_to_play_as_its_teacher():
 
 
 def test_a_lesson_is_what_its_teacher_does():
-    taught = {teacher: lessons(GAME, 2, 5, teacher) for teacher in TEACHERS}
+    taught = {teacher: demonstrations(GAME, 2, 5, teacher) for teacher in TEACHERS}
     for teacher, choice in TEACHERS.items():
         view = GAME.new_state(5).view(0)
         assert taught[teacher][2][0] == choice(view)[0]
@@ -245,10 +245,10 @@ def test_the_critic_is_fitted_to_hands_and_the_policy_stays():
     explained = fit_critic(net, GAME, 8, seed=11, chunk=4)
     after = net(observations)
     assert torch.equal(after[0], logits) and not torch.equal(after[1], before)
-    taught, _, _, scores = (torch.from_numpy(field) for field in lessons(GAME, 8, 11))
+    taught, _, _, scores = (torch.from_numpy(field) for field in demonstrations(GAME, 8, 11))
     with torch.no_grad():
         assert (scores - net(taught)[1]).square().mean() < 0.95 * scores.square().mean()
-    unseen, _, _, scores = (torch.from_numpy(field) for field in lessons(GAME, 2, 11 + 8))
+    unseen, _, _, scores = (torch.from_numpy(field) for field in demonstrations(GAME, 2, 11 + 8))
     with torch.no_grad():
         residuals = scores - net(unseen)[1]
     assert explained == pytest.approx(float(1.0 - residuals.var() / scores.var()), abs=1e-3)

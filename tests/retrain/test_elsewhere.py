@@ -154,7 +154,7 @@ def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_pa
         other = Task(request=task.request, folder=task.folder, dataset_sha256="0" * 64, start=None)
         return learn(site, other, report)
 
-    with pytest.raises(UsageError, match="another dataset"):
+    with pytest.raises(UsageError, match="not the dataset"):
         retrain(tools, REQUEST, tmp_path / "job", SILENT, stop)
 
 
