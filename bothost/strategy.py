@@ -192,7 +192,10 @@ class Strategy(ABC):
 
     @classmethod
     def reproduction(cls) -> type[Reproduction] | None:
-        """What ``bothost reproduce NAME`` runs; None: there is none. Imported only when it is asked for."""
+        """A plugin's own experiment, which ``bothost reproduce NAME`` runs; None: there is none.
+
+        bothost's own experiments are in the repository's folder ``experiments/``.
+        """
         return None
 
     def close(self) -> None:
@@ -453,10 +456,10 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduction(ABC):
-    """Runs the experiment of the source that a strategy was made from."""
+    """An experiment: the tables of a source made again, an ablation or a comparison."""
 
     name: ClassVar[str]
-    """Of the strategy."""
+    """Name of the experiment, as in ``bothost reproduce NAME``."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
 

@@ -17,16 +17,13 @@ DOUZERO_GAMES_PER_S = 26.0
 class Measured(Protocol):
     """A trainer that measures itself."""
 
-    def measure(self, *, hands: int, repeats: int, large: bool, held_out: int, seed: int) -> dict[str, Any]: ...
+    def measure(self, *, hands: int, repeats: int, large: bool, seed: int) -> dict[str, Any]: ...
 
 
 def command(
     hands: Annotated[int, typer.Option(help="Hands played at once.", min=1)] = 512,
     repeats: Annotated[int, typer.Option(help="Rounds; the median counts.", min=1)] = 3,
     large: Annotated[bool, typer.Option("--large", help="Networks of 1.5 million parameters a role.")] = False,
-    held_out: Annotated[
-        int, typer.Option(help="Compare with a monolithic network, after so many decisions; 0: do not.", min=0)
-    ] = 0,
     seed: Annotated[int, typer.Option(help="Of networks and deals.", min=0)] = 0,
 ) -> dict[str, Any]:
     """Self-play without branches: hands, decisions among several moves, and samples learnt from, per second."""
@@ -34,6 +31,6 @@ def command(
     if strategy is None:
         raise UsageError(f"{STRATEGY} is not installed", advice="install bothost with its plugins")
     trainer = cast(Measured, strategy.trainer())
-    figures = trainer.measure(hands=hands, repeats=repeats, large=large, held_out=held_out, seed=seed)
+    figures = trainer.measure(hands=hands, repeats=repeats, large=large, seed=seed)
     times = round(figures["games_per_s_core"] / DOUZERO_GAMES_PER_S, 2)
     return figures | {"times_douzero": times, "hands": hands, "seed": seed}

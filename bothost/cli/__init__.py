@@ -35,7 +35,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),
-    "reproduce": ("bothost.cli.reproduce", "Run the experiment of the source that a strategy was made from."),
+    "reproduce": ("bothost.cli.reproduce", "Run an experiment of the checkout: tables and plots of a source."),
     "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back."),
     "retrain": ("bothost.cli.retrain", "Make a challenger from the log."),
     "replay": ("bothost.cli.replay", "Make logged decisions again, by the same model or another."),

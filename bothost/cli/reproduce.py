@@ -1,12 +1,14 @@
-"""``bothost reproduce NAME``: run the experiment of the source that a strategy was made from."""
+"""``bothost reproduce NAME``: run an experiment of the checkout, or the one that a plugin's strategy brings."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import platform
 import shlex
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,19 +17,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import bothost
 from bothost.cli import options, output
 from bothost.cli.generate import Recordings
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
-    from bothost.strategy import Contestant, Reproduced, Reproduction, ReproductionRun, Strategy
+    from bothost.strategy import Contestant, Reproduced, Reproduction, ReproductionRun
 
 RESULTS = "results.json"
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
+    name: Annotated[str, typer.Argument(help="Experiment, as in: phase-ppo.")],
     full: Annotated[bool, typer.Option("--full", help="At the source's size: days, or a cluster.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 0,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes to use.")] = 1,
@@ -36,7 +39,7 @@ def command(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Run a source's experiment small, or in --full; tables and plots come out. Run again, it goes on where it was."""
+    """Run an experiment small, or in --full. It writes tables and plots. Run again, it continues."""
     from bothost.plugins import check_options
     from bothost.strategy import ReproductionRun
 
@@ -118,16 +121,33 @@ class Matches:
 
 
 def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
-    from bothost.plugins import require
-
-    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
+    """The experiment called ``name``. Raises UsageError where there is none."""
+    shipped = _experiments()
+    own = {other for other, strategy in plugins.strategies.items() if "reproduction" in vars(strategy)}
     try:
-        found = strategy.reproduction()
+        if name in own and (found := plugins.strategies[name].reproduction()) is not None:
+            return found
+        if name in shipped:
+            module, attribute = shipped[name].split(":")
+            experiment: type[Reproduction] = getattr(importlib.import_module(module), attribute)
+            return experiment
     except ImportError as error:
         raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[torch]"') from error
-    if found is None:
-        able = sorted(other for other, cls in plugins.strategies.items() if "reproduction" in vars(cls))
-        raise UsageError(f"{name} reproduces nothing", advice=f"strategies that do: {', '.join(able) or 'none'}")
+    known = sorted(own | set(shipped))
+    advice = f"Known experiments: {', '.join(known) or 'none'}."
+    if not shipped:
+        advice += " Those of bothost are in its repository, folder experiments/: run the command in a checkout."
+    raise UsageError(f"no experiment is called {name!r}", advice=advice)
+
+
+def _experiments() -> Mapping[str, str]:
+    """Name → ``module:class`` of the experiments beside the package. An installed wheel has none."""
+    root = Path(bothost.__file__).resolve().parents[1]
+    if not (root / "experiments" / "__init__.py").is_file() or not (root / "pyproject.toml").is_file():
+        return {}
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    found: Mapping[str, str] = importlib.import_module("experiments").EXPERIMENTS
     return found
 
 

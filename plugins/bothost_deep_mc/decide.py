@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Reproduction, Request, Table, Trainer
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Request, Table, Trainer
 from bothost.inference import Session, draw
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_deep_mc.encode import ROLES, SEEN, VERSION, Seen, encode, roles, supports
@@ -63,12 +63,6 @@ class DeepMc(Evaluator):
         from bothost_deep_mc.train import DeepMcTrainer
 
         return DeepMcTrainer
-
-    @classmethod
-    def reproduction(cls) -> type[Reproduction]:
-        from bothost_deep_mc.reproduce import DeepMcReproduction
-
-        return DeepMcReproduction
 
     def player(self, table: Table) -> DeepMcPlayer:
         return DeepMcPlayer(self, table)

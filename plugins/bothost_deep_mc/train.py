@@ -76,11 +76,11 @@ class DeepMcTrainer(Trainer):
         return {"rounds": progress.iteration, "samples": progress.samples, "logged_decisions": found, "levels": levels}
 
     @staticmethod
-    def measure(*, hands: int, repeats: int, large: bool, held_out: int, seed: int) -> dict[str, Any]:
+    def measure(*, hands: int, repeats: int, large: bool, seed: int) -> dict[str, Any]:
         """See ``measure.measure``; ``bothost bench deepmc`` calls it."""
         from bothost_deep_mc.measure import measure
 
-        return measure(hands=hands, repeats=repeats, large=large, held_out=held_out, seed=seed)
+        return measure(hands=hands, repeats=repeats, large=large, seed=seed)
 
 
 def some_of(hands: Mapping[str, Decisions], options: Options) -> ExtraDecisions | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Strategy, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts.evaluated import search_on
 from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
@@ -72,12 +72,6 @@ class DoudizhuMcts(Strategy):
         from bothost_doudizhu_mcts.train import Fitter
 
         return {"collect": Collector, "fit": Fitter}
-
-    @classmethod
-    def reproduction(cls) -> type[Reproduction]:
-        from bothost_doudizhu_mcts.reproduce import DoudizhuReproduction
-
-        return DoudizhuReproduction
 
     def player(self, table: Table) -> DoudizhuMctsPlayer:
         return DoudizhuMctsPlayer(self, table)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Strategy, Table, Trainer
+from bothost import Budget, Decision, Model, ModelError, Player, Strategy, Table, Trainer
 from bothost.inference import choose
 from bothost.rules import ActionArray, Game, View, doudizhu
 from bothost_fm_clone import encode
@@ -65,12 +65,6 @@ class FmClone(Strategy):
         from bothost_fm_clone.train import FmCloneTrainer
 
         return FmCloneTrainer
-
-    @classmethod
-    def reproduction(cls) -> type[Reproduction]:
-        from bothost_fm_clone.reproduce import FmCloneReproduction
-
-        return FmCloneReproduction
 
     def player(self, table: Table) -> FmClonePlayer:
         clone = self.clones.get(table.game.name)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
+from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost_mahjong_ppo.encode import PROSPECTS, REWARD_SCALE, VERSION, encode, masks, supports
@@ -56,12 +56,6 @@ class MahjongPpo(Strategy):
         from bothost_mahjong_ppo.train import MahjongPpoTrainer
 
         return MahjongPpoTrainer
-
-    @classmethod
-    def reproduction(cls) -> type[Reproduction]:
-        from bothost_mahjong_ppo.reproduce import MahjongPpoReproduction
-
-        return MahjongPpoReproduction
 
     def player(self, table: Table) -> MahjongPpoPlayer:
         return MahjongPpoPlayer(self, table)

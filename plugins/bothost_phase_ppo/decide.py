@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Model, ModelError, Player, Reproduction, Request, Strategy, Table, Trainer
+from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
@@ -81,12 +81,6 @@ class PhasePpo(Strategy):
         from bothost_phase_ppo.train import PhasePpoTrainer
 
         return PhasePpoTrainer
-
-    @classmethod
-    def reproduction(cls) -> type[Reproduction]:
-        from bothost_phase_ppo.reproduce import PhasePpoReproduction
-
-        return PhasePpoReproduction
 
     def player(self, table: Table) -> PhasePpoPlayer:
         return PhasePpoPlayer(self, table)

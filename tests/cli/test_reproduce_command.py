@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bothost import cli
+import bothost
+from bothost import Reproduction, cli
+from experiments import EXPERIMENTS
 
 PLUGIN = """
 from typing import ClassVar
@@ -131,3 +134,22 @@ def test_what_cannot_be_reproduced_is_refused_with_the_fix(
     code, _, err = run(*args)
     assert code != 0 and told in err and "is a bug" not in err
     assert sorted(path.name for path in Path().iterdir() if path.name != "__pycache__") == ["config.toml", "plugins.d"]
+
+
+def test_every_experiment_of_the_checkout_loads_and_is_listed(run: Callable[..., tuple[int, str, str]]) -> None:
+    for name, target in EXPERIMENTS.items():
+        module, attribute = target.split(":")
+        experiment = getattr(importlib.import_module(module), attribute)
+        assert issubclass(experiment, Reproduction) and experiment.name == name
+    code, _, err = run("nobody")
+    assert code == 2 and all(name in err for name in [*EXPERIMENTS, "compared"])
+
+
+def test_without_a_checkout_it_says_where_the_experiments_are(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bothost, "__file__", str(tmp_path / "bothost" / "__init__.py"))
+    code, _, err = run("phase-ppo")
+    assert code == 2 and "experiments/" in err and "checkout" in err
+    code, _, _ = run("compared", "--out", "here")  # what a plugin brings runs anywhere
+    assert code == 0

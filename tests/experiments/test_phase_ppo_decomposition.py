@@ -11,9 +11,8 @@ import pytest
 
 from bothost import ReproductionRun
 from bothost.training import loop
-from bothost_phase_ppo import decomposition
-from bothost_phase_ppo.compare import Duel
-from bothost_phase_ppo.decomposition import (
+from experiments.phase_ppo import decomposition
+from experiments.phase_ppo.decomposition import (
     SAME_HANDS,
     SAME_TIME,
     DecompositionOptions,
@@ -21,7 +20,8 @@ from bothost_phase_ppo.decomposition import (
     Pair,
     plot_meetings,
 )
-from bothost_phase_ppo.reproduce import Options, PhasePpoReproduction
+from experiments.phase_ppo.duel import Duel
+from experiments.phase_ppo.reproduce import Options, PhasePpoReproduction
 
 TINY = DecompositionOptions(seeds=1, cpu_minutes=0.002, deals=2, environments=4)
 

@@ -9,12 +9,12 @@ import pytest
 
 from bothost import cli
 from bothost.training.factorization import Samples, SparseRows
-from bothost_fm_clone import compare
 from bothost_fm_clone.encode import Encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.grow import GrowOptions
-from bothost_fm_clone.reproduce import clustered, comparable, differences
 from bothost_fm_clone.samples import Decisions
+from experiments.fm_clone import compare
+from experiments.fm_clone.reproduce import clustered, comparable, differences
 
 SMALL = [
     "game=othello",

@@ -23,13 +23,13 @@ import numpy as np
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.errors import UsageError
 from bothost.training.statistics import mean_half95
-from bothost_fm_clone import compare
 from bothost_fm_clone.combinations import Combinations
-from bothost_fm_clone.compare import Learner
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import per_decision, score
 from bothost_fm_clone.grow import GrowOptions
 from bothost_fm_clone.samples import Decisions, decisions
+from experiments.fm_clone import compare
+from experiments.fm_clone.compare import Learner
 
 TESTED = 0.75
 """Hands whose hash is above it are those that is measured on."""

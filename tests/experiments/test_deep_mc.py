@@ -12,9 +12,10 @@ from bothost.errors import UsageError
 from bothost.training import loop
 from bothost_deep_mc import train
 from bothost_deep_mc.encode import FEATURES, NOW
-from bothost_deep_mc.measure import LARGE, Monolithic
+from bothost_deep_mc.measure import LARGE
 from bothost_deep_mc.model import seeded, shipped
-from bothost_deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, Log, _ratios, _reached, _table
+from experiments.deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, Log, _ratios, _reached, _table
+from experiments.deep_mc.split_network import Monolithic, SplitNetworkComparison, SplitNetworkOptions
 
 TINY = {
     "hands": 8,
@@ -174,12 +175,22 @@ def test_ratios_are_told_where_all_trainings_got_there():
     assert _ratios({"plain": plain, "+ both": both}, "+ both", "samples") == {"30": 0.3}
 
 
-def test_the_benchmark_measures_speeds_and_errors():
-    figures = deepmc.command(hands=8, repeats=1, large=False, held_out=600, seed=1)
+def test_the_benchmark_measures_speeds():
+    figures = deepmc.command(hands=8, repeats=1, large=False, seed=1)
     assert {"games_per_s_core", "decisions_per_s_core", "train_samples_per_s_core"} <= figures.keys()
     assert figures["decisions_per_s_core"] > figures["games_per_s_core"] > 0
     assert figures["times_douzero"] == pytest.approx(figures["games_per_s_core"] / 26.0, abs=0.01)
-    assert 0 < figures["held_out_error"] < 3 and 0 < figures["held_out_error_monolithic"] < 3
+
+
+def test_the_split_network_is_compared_with_a_monolithic_one(tmp_path):
+    run = ReproductionRun(out=tmp_path, play=lambda *a, **k: {}, record=lambda *a, **k: None, seed=1)
+    made = SplitNetworkComparison(SplitNetworkOptions(decisions=6000)).run(run, lambda *a, **k: None)
+    figures = made.figures
+    assert figures["held_out_decisions"] >= 1500
+    # Both have learnt something: they beat the best constant.
+    assert 0 < figures["held_out_error"] < figures["held_out_error_constant"]
+    assert 0 < figures["held_out_error_monolithic"] < figures["held_out_error_constant"]
+    assert [row[0] for row in made.tables[0].rows] == ["split", "monolithic", "constant"]
 
 
 def test_the_large_networks_and_their_rival_have_one_and_a_half_million_parameters():

@@ -27,11 +27,11 @@ from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import SelfPlayOptions, Task
 from bothost.training.statistics import mean_half95
-from bothost_phase_ppo.compare import Duel, duel
 from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS
-from bothost_phase_ppo.flat import COMPOSITES, FlatPairing
 from bothost_phase_ppo.model import PhaseNet
 from bothost_phase_ppo.train import train
+from experiments.phase_ppo.duel import Duel, duel
+from experiments.phase_ppo.flat import COMPOSITES, FlatPairing
 
 
 class Meeting(NamedTuple):

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from bothost.rules import game, vec_env
-from bothost_phase_ppo.compare import RuleSide, duel
-from bothost_phase_ppo.flat import COMPOSITES, ENTER, STEPS, FlatPairing
 from bothost_phase_ppo.model import PhaseNet
+from experiments.phase_ppo.duel import RuleSide, duel
+from experiments.phase_ppo.flat import COMPOSITES, ENTER, STEPS, FlatPairing
 
 
 def test_composites_are_distinct_and_as_many_as_the_layout_says():

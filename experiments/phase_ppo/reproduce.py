@@ -14,9 +14,9 @@ import msgspec
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
 from bothost_phase_ppo.decide import PhasePpo
-from bothost_phase_ppo.decomposition import DecompositionOptions, compare
 from bothost_phase_ppo.train import Options as TrainOptions
 from bothost_phase_ppo.train import PhasePpoTrainer
+from experiments.phase_ppo.decomposition import DecompositionOptions, compare
 
 RULE_PLAYER = "rule-pairing"
 LEVELS = PhasePpo.levels

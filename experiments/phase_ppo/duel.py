@@ -16,7 +16,7 @@ import torch
 from bothost.rules import FloatArray, VecEnv, game, vec_env
 from bothost.training.rollout import native
 from bothost_phase_ppo.encode import ACTIONS, FEATURES
-from bothost_phase_ppo.flat import ENTER, NONE, STEPS, legal_composites
+from experiments.phase_ppo.flat import ENTER, NONE, STEPS, legal_composites
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int32]

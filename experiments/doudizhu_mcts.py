@@ -94,7 +94,7 @@ class DoudizhuReproduction(Reproduction):
         yield "search by an evaluator's values", {}
         yield "search alone, rule playouts", {"evaluator": ""}
         yield "search alone, random playouts", {"evaluator": "", "playout": "random", "others": "tree", "belief": 0}
-        if self.options.models and has_model():
+        if self.options.models:
             yield "network alone", {"cnn": "only"}
             yield "network and search", {"cnn": "on"}
 
@@ -155,11 +155,6 @@ class DoudizhuReproduction(Reproduction):
                 (step, wins, _gain(figures), took) for (step, wins, took), figures in zip(played, ladder, strict=True)
             ),
         )
-
-
-def has_model() -> bool:
-    """Whether the package brings a network."""
-    return (Path(__file__).parent / "weights" / "manifest.json").is_file()
 
 
 def _parts(deals: int) -> list[int]:

@@ -1,0 +1,1 @@
+"""Experiments with deep-mc: what its two auxiliary losses save, and what its split network costs."""

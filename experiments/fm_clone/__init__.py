@@ -1,0 +1,1 @@
+"""Experiments with fm-clone: feature combinations beside linear models and networks, with and without the crowd."""

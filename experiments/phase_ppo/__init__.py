@@ -1,0 +1,1 @@
+"""Experiments with phase-ppo: five levels by training time, and decision phases beside composite actions."""
