@@ -160,6 +160,8 @@ class Proxy:
             await asyncio.gather(self._pump(reader, forth, self.linger_s), self._pump(back, writer))
         finally:
             self._writers.discard(writer)
+            for side in (writer, forth):
+                side.transport.abort()
             self._tasks.discard(task)
 
     @staticmethod

@@ -47,4 +47,8 @@ async def test_a_hundred_hands_at_the_real_server(tmp_path):
     print({"breaks": proxy.breaks, "hands": ends, "outcomes": outcomes})
     assert proxy.breaks >= 5
     assert host.floor.tally.fallbacks == {}
-    assert "rejected" not in outcomes
+    # While another player returns, the lobby may answer our return twice. The second answer, an error, looks like the
+    # refusal of a move: a resync follows.
+    assert outcomes.get("rejected", 0) <= proxy.breaks
+    assert outcomes["sent"] - outcomes["acknowledged"] <= outcomes.get("rejected", 0) + len(NAMES)
+    assert ends["normal"] >= HANDS * 3
