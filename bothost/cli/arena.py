@@ -25,11 +25,13 @@ def command(
     seed: Annotated[int, typer.Option(help="Seed of the deals and of the players.")] = 0,
     ms: Annotated[float | None, typer.Option(min=0.1, help="Time per decision, ms; default: no clock.")] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, help="Deals under way at once in one process.")] = 64,
+    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
-    journal: Annotated[Path | None, typer.Option(help="Keep finished deals in this file, and go on from it.")] = None,
-    sequential: Annotated[bool, typer.Option(help="Stop as soon as it is clear which of two is better.")] = False,
+    journal: Annotated[
+        Path | None, typer.Option(help="Keep finished deals in this file, and continue from it.")
+    ] = None,
+    sequential: Annotated[bool, typer.Option(help="Stop as soon as one of two is clearly better.")] = False,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of --sequential.")] = 0.05,
     config: options.Config = None,
     as_json: options.Json = False,

@@ -34,7 +34,7 @@ def upgrade(config: options.Config = None, json: options.Json = False) -> None:
 
 @app.command()
 def status(config: options.Config = None, json: options.Json = False) -> None:
-    """Tell the schema's version, the size, and what is logged; exit code 78 when an upgrade is needed."""
+    """Show the schema's version, the size and the number of rows. Exit code 78 if an upgrade is needed."""
     from bothost.store.reader import counts
     from bothost.store.store import Store
 
@@ -56,7 +56,7 @@ def prune(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Delete old hands with their events and decisions, while hosts go on writing. Without --yes, tell how many."""
+    """Delete old hands with their events and decisions, while hosts write. Without --yes, only count them."""
     from bothost.store import retention
 
     store = options.settings(config).store
@@ -74,7 +74,7 @@ def backup(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Copy the SQLite database to a new file, while hosts go on writing."""
+    """Copy the SQLite database to a new file, while hosts write."""
     store = options.settings(config).store
     if to is None:
         path = sqlite_path(store.url)
@@ -91,7 +91,7 @@ def restore(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Make the SQLite database from a backup; refuses to overwrite one."""
+    """Restore the SQLite database from a backup. Never overwrites a database."""
     store = options.settings(config).store
     with bar("restore") as progress:
         size = backups.restore(store, source, progress=progress)

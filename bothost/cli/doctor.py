@@ -44,7 +44,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
-    """Check this machine and configuration; say how to mend what is wrong."""
+    """Check this machine and configuration; say how to fix what is wrong."""
     checks = list(diagnose(config_file))
     failed = [check for check in checks if check.status == "failed"]
     summary = f"{len(failed)} of {len(checks)} checks failed" if failed else "ready: bothost run"
@@ -54,7 +54,7 @@ def command(config_file: options.Config = None, json: options.Json = False) -> N
 
 
 def diagnose(config_file: Path | None) -> Iterator[Check]:
-    """All checks, in the order in which to mend what they find."""
+    """All checks, in the order in which to fix what they find."""
     yield _python()
     yield from _guarded("native core", _native)
     try:

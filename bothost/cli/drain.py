@@ -7,7 +7,7 @@ from bothost.cli.status import host_settings
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
-    """Tell the running host to take no new tables and to end when those that are open are over."""
+    """Tell the running host to take no new tables, finish the open ones, and end."""
     settings = host_settings(config_file)
     from bothost.host.control import ask
 

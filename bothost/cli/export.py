@@ -26,11 +26,11 @@ def command(
     game: hands.GameName = None,
     player: hands.PlayerName = None,
     strategy: hands.StrategyName = None,
-    aborted: Annotated[bool, typer.Option(help="Hands that ended without a score, too.")] = False,
-    split: Annotated[str, typer.Option(help="Shares of train, val and test.")] = "0.8,0.1,0.1",
+    aborted: Annotated[bool, typer.Option(help="Include hands that ended without a score.")] = False,
+    split: Annotated[str, typer.Option(help="Shares of train, val and test, by hand.")] = "0.8,0.1,0.1",
     view_json: Annotated[bool, typer.Option(help="Decode views into a JSON column.")] = True,
     rllib: Annotated[bool, typer.Option("--rllib", help="Add RLlib's columns: obs, new_obs, rewards, …")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Add the frames that asked.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Add the frames that asked for the decision.")] = False,
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="Replace players' names; key: $BOTHOST_PSEUDONYM_KEY, else random.")
     ] = False,
@@ -38,7 +38,7 @@ def command(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Export the decisions of closed hands. Run the same command again to go on after an interruption."""
+    """Export the decisions of closed hands. Run the same command again to continue after an interruption."""
     from bothost import rules
     from bothost.export.job import export
     from bothost.export.options import ExportOptions, new_pseudonym_key

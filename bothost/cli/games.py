@@ -1,4 +1,4 @@
-"""``bothost games``: the hands in the log, and what the bots thought in them."""
+"""``bothost games``: the hands in the log, and the bots' reasons."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def list_(
     player: hands.PlayerName = None,
     strategy: hands.StrategyName = None,
     closed: Annotated[bool, typer.Option("--closed", help="Only hands that have ended.")] = False,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list.")] = 20,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """List hands, the newest first."""
+    """List hands, newest first."""
     from bothost.store import Store
     from bothost.store.reader import decision_counts, latest_hands
 
@@ -59,12 +59,12 @@ def list_(
 
 @app.command()
 def show(
-    game: Annotated[str, typer.Argument(help="Id of the game, or as much of its beginning as is unique.")],
+    game: Annotated[str, typer.Argument(help="Id of the hand, or a unique beginning of it.")],
     top: Annotated[int, typer.Option(min=1, help="How many actions to list per decision.")] = 5,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Show a hand: what happened, what our seat decided and why."""
+    """Show a hand: what happened, what our seat decided, and why."""
     from bothost import rules
     from bothost.cli.show_hand import render
     from bothost.store import Store
@@ -83,9 +83,9 @@ def show(
             found.append(hand)
             if len({hand.game.game_id for hand in found}) > 1:
                 names = ", ".join(hand.game.game_id.hex() for hand in found)
-                raise UsageError(f"several games begin with {game}: {names}, …", advice="Give more of the id.")
+                raise UsageError(f"several games start with {game}: {names}, …", advice="Give more of the id.")
         if not found:
-            raise UsageError(f"no game begins with {game}", advice="See: bothost games list")
+            raise UsageError(f"no game starts with {game}", advice="See: bothost games list")
         reports = [report(timeline, rules.game) for timeline in iter_timelines(store, iter(found))]
     if json:
         output.emit(reports, True)
@@ -100,8 +100,8 @@ def consent_(
         str | None, typer.Argument(help="The lobby's id of a player, or an account of ours; default: list all.")
     ] = None,
     lobby: Annotated[str | None, typer.Option(help="Lobby of the player; default: the only one configured.")] = None,
-    revoke: Annotated[bool, typer.Option("--revoke", help="The player does not agree, or not any more.")] = False,
-    reason: Annotated[str, typer.Option(help="How that is known, for the record.")] = "",
+    revoke: Annotated[bool, typer.Option("--revoke", help="The player does not agree, or no longer.")] = False,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
@@ -131,9 +131,9 @@ def consent_(
 
 @app.command()
 def forget(
-    player: Annotated[str, typer.Argument(help="Account, or id or name of anybody at the table.")],
+    player: Annotated[str, typer.Argument(help="Account, or id or name of a player at the table.")],
     exports: Annotated[list[Path] | None, typer.Option(help="Folder of an export; may be repeated.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise tell only what would be deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only show what would be deleted.")] = False,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:

@@ -18,7 +18,7 @@ Until = Annotated[str | None, typer.Option(help="Started before: a date, a time,
 Lobby = Annotated[list[str] | None, typer.Option(help="Lobby, by its name in the configuration; may be repeated.")]
 GameName = Annotated[list[str] | None, typer.Option("--game", help="Game; may be repeated.")]
 PlayerName = Annotated[
-    list[str] | None, typer.Option("--player", help="Account, or id or name of anybody at the table; may be repeated.")
+    list[str] | None, typer.Option("--player", help="Account, or id or name of a player at the table; may be repeated.")
 ]
 StrategyName = Annotated[
     list[str] | None, typer.Option("--strategy", help="Strategy that decided in the hand; may be repeated.")

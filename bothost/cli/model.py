@@ -31,7 +31,7 @@ def list_(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """List versions: of the registry, and those that come with the strategies' packages."""
+    """List versions of the registry and of the strategies' packages."""
     plugins = options.plugins(config)
     with opened(options.settings(config)) as registry:
         listed = _listed(registry, plugins, strategy)
@@ -52,7 +52,7 @@ def list_(
 
 @app.command()
 def show(address: Address, config: options.Config = None, json: options.Json = False) -> None:
-    """Show a version with its lineage, and what its strategy's aliases stood for."""
+    """Show a version with its lineage and the history of its aliases."""
     from bothost.plugins.weights import play_options
 
     plugins = options.plugins(config)
@@ -87,15 +87,15 @@ def promote(
     to: Annotated[str, typer.Option(help="champion, challenger, shadow, canary, level-1 …")] = "champion",
     share: Annotated[float, typer.Option(help="Share of new tables, for --to canary.")] = 0.1,
     force: Annotated[bool, typer.Option("--force", help="Promote without a match; the history says so.")] = False,
-    game: Annotated[str | None, typer.Option(help="Game of the match, where the strategy plays several.")] = None,
-    deals: Annotated[int, typer.Option(min=1, help="Deals of the match, at most.")] = 2000,
+    game: Annotated[str | None, typer.Option(help="Game of the match, if the strategy plays several.")] = None,
+    deals: Annotated[int, typer.Option(min=1, help="Most deals of the match.")] = 2000,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of the match.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the match.")] = 0,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Let an alias stand for a version. To be champion, it must beat the champion; running hosts follow in seconds."""
+    """Point an alias at a version. A new champion must beat the old one. Running hosts follow in seconds."""
     from bothost.retrain.gate import GateSettings
 
     match = GateSettings(deals=deals, alpha=alpha, seed=seed, workers=workers, game=game)
@@ -114,7 +114,7 @@ def rollback(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Undo the last promotion; once more undoes the one before."""
+    """Undo the last promotion; run it again to undo the one before."""
     plugins = options.plugins(config)
     cls, _ = _named(plugins, strategy)
     with opened(options.settings(config)) as registry:
@@ -129,11 +129,11 @@ def import_(
     folder: Annotated[Path, typer.Argument(help="Folder with manifest.json, as training writes: OUT/weights.")],
     of: Annotated[str, typer.Option(help="Version or alias of the folder's manifest.")] = "champion",
     version: Annotated[str | None, typer.Option(help="Name in the registry; default: r1, r2, …")] = None,
-    alias: Annotated[str, typer.Option(help='What shall stand for it; "" for nothing.')] = "challenger",
+    alias: Annotated[str, typer.Option(help='Alias for it; "" for none.')] = "challenger",
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Check a model that was made elsewhere, and register it."""
+    """Check a model from elsewhere and register it."""
     plugins = options.plugins(config)
     cls, _ = _named(plugins, strategy)
     root, entry, lineage = _entry(folder, of)

@@ -31,7 +31,7 @@ class Dialect(enum.StrEnum):
 def command(
     strategy: Annotated[str, typer.Argument(help="Address of the strategy: NAME or NAME:ALIAS.")],
     stdio: Annotated[bool, typer.Option("--stdio", help="Speak on stdin and stdout.")] = False,
-    dialect: Annotated[Dialect, typer.Option(help="What to speak.")] = Dialect.EXEC,
+    dialect: Annotated[Dialect, typer.Option(help="Protocol to speak.")] = Dialect.EXEC,
     game: Annotated[str | None, typer.Option(help="botzone: its name of the game; default: the match tells.")] = None,
     move_ms: Annotated[float, typer.Option(min=1.0, help="botzone: milliseconds for a decision.")] = 800.0,
     one_shot: Annotated[

@@ -21,14 +21,14 @@ from bothost.errors import UsageError
 def command(
     config_file: options.Config = None,
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="End with exit code 75 when a lobby cannot be reached at the start.")
+        bool, typer.Option("--fail-fast", help="End with exit code 75 if a lobby cannot be reached at the start.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Spread the accounts over so many processes.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Number of processes to spread the accounts over.")] = 1,
     worker: Annotated[str | None, typer.Option(hidden=True, help="K/N: be worker K of N.")] = None,
 ) -> None:
-    """Connect to the lobbies, take seats, play, log. The first Ctrl-C or SIGTERM drains, the second quits.
+    """Connect to the lobbies and play. The first Ctrl-C or SIGTERM finishes the open hands, the second quits.
 
-    SIGHUP takes up a changed configuration for new tables.
+    SIGHUP applies a changed configuration for new tables.
     """
     # Until the host listens to it: a reload that comes early must not end what is starting.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
