@@ -1,9 +1,9 @@
-"""The decisions of everybody at the logged tables who agreed to be imitated. Implements ``bothost.PlayerLog``.
+"""The decisions of all logged players who agreed to be imitated. Implements ``bothost.PlayerLog``.
 
-A hand's events, folded at one of our seats, end with the reveal of what was hidden; replaying the hand from there gives
-what each seat knew when it chose. What the host logged live at that seat is the check: the rebuilt views must be the
-logged ones, byte by byte, or the hand is left out and counted. At the seats of others there is no such check: where the
-lobby told any of our seats that a player was away, the moves of that hand are not taken for the player's.
+The events of a hand end with the reveal of what was hidden. Replaying the hand from there gives the view of each seat
+at each decision. At our own seat the rebuilt views must equal the logged ones, byte by byte; otherwise the hand is left
+out and counted. Other seats have no such check. If the lobby reported a player as away, the moves of that player in the
+hand are left out.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Players:
         return iter_timelines(self._store, hands)
 
     def game(self, name: str, rules: str) -> Game | None:
-        """None where nobody here knows the game."""
+        """The game, or None if no plugin knows it."""
         key = name, rules
         if key not in self._games:
             try:

@@ -1,11 +1,12 @@
-"""Logged decisions made again: by the model that made them, bit for bit, or by another, as a difference.
+"""Make logged decisions again: by the same model, bit for bit, or by another model, to compare them.
 
-The seat's view is rebuilt by folding its logged events, and compared with the logged bytes, its hash and its encoder
-blocks; then the strategy is made with the logged model and seed and asked every position of the hand in order, so that
-a player with a memory has the same one. Views, encodings and ONNX Runtime's outputs come out bit for bit on one type of
-CPU. A search comes out the same where it ran in one thread and was bounded by iterations, or its player knows how to do
-it again by its logged statistics (``Player.replay``); else one that was bounded by time thinks for as long as it is
-given here, and its differences are told as such.
+The view is rebuilt by folding the logged events of the seat. Its bytes, hash and encoder blocks are compared with the
+logged view. Then the strategy is made with the logged model and seed, and decides every position of the hand in order,
+so that a player with state has the same state.
+
+Views, encodings and outputs of ONNX Runtime are equal bit for bit on one type of CPU. A search is repeated exactly if
+it ran in one thread with a limit on iterations, or if its player can repeat it from its logged statistics
+(``Player.replay``). A search that was limited by time may differ, and the result says so.
 """
 
 from __future__ import annotations

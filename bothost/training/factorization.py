@@ -163,7 +163,7 @@ class FactorizationMachine:
         return self._native.parameters()
 
     def load(self, parameters: dict[str, FloatArray]) -> None:
-        """Take up parameters. Raises ValueError where a name or a size is wrong."""
+        """Load parameters. Raises ValueError for a wrong name or size."""
         for name, values in parameters.items():
             self._native.load(name, np.ascontiguousarray(values, np.float32).reshape(-1))
 

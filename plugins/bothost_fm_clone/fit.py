@@ -1,8 +1,8 @@
-"""The last layer: fitted to the crowd, then to the player, as close to the crowd as the player's games ask for.
+"""Fit the last layer to the crowd, then to the player.
 
-How close is an L2 penalty on the difference, chosen on hands of the player that are left out of the fit; then all hands
-are fitted with it. How sure of itself the crowd's layer may be is fitted too. Classes of one kind of move (bombs,
-pairs …) share a part of what is learnt.
+An L2 penalty keeps the player's layer close to the crowd's. It is chosen on held-out hands of the player; then all
+hands are fitted with it. The scale of the crowd's layer is fitted, too. Classes of one kind of move (bombs, pairs …) share a
+part of their weights.
 
 A crowd is there to foretell players that it has none of: its penalty is chosen on players who are left out.
 """

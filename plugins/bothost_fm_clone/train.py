@@ -44,8 +44,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     most: int = 60_000
     """Most decisions of the crowd for growing features. The last layer is fitted to all decisions."""
     afterstates: bool = True
-    """Whether the last layer sees what each class leads to, too; False: the position alone, as in the source, unless
-    what it goes on from does."""
+    """Whether the last layer also sees the afterstates of the classes. False: only the position, as in the source,
+    unless the model that it starts from sees them."""
     grow: GrowOptions = GrowOptions()
 
     def __post_init__(self) -> None:
@@ -68,10 +68,10 @@ class FmCloneTrainer(Trainer):
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """The champion goes on: its features grow on what everybody did who agreed, and its last layer stays close to
-        what it was; or, with players named, it comes close to them, with the features that it has.
+        """Retrain the champion on the decisions of all players who agreed: its features grow, and its last layer stays
+        close to the old one. With players named, its features stay, and its last layer is fitted to these players.
 
-        Games that this is not about are played as before.
+        Other games are played as before.
         """
         return self._learn(run, None if start is None or start.path is None else Path(start.path), report)
 
@@ -96,7 +96,7 @@ class FmCloneTrainer(Trainer):
         return _hand_gains(found, before or _blank(found.encoding), held_out)
 
     def _learn(self, run: TrainingRun, start: Path | None, report: ReportProgress) -> dict[str, Any]:
-        """``start``: the folder of the files of the model to go on from; None: from the package's, or from nothing."""
+        """``start``: the folder of the model to start from. None: the package's, or a blank one."""
         torch.set_num_threads(1)  # sums of several threads differ between runs
         options, log = self.options, run.log
         if log is None:
