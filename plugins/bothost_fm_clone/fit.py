@@ -1,10 +1,10 @@
 """Fit the last layer to the crowd, then to the player.
 
 An L2 penalty keeps the player's layer close to the crowd's. It is chosen on held-out hands of the player; then all
-hands are fitted with it. The scale of the crowd's layer is fitted, too. Classes of one kind of move (bombs, pairs …) share a
-part of their weights.
+hands are fitted with it. The scale of the crowd's layer is fitted, too. Classes of one kind of move (bombs,
+pairs …) share a part of their weights.
 
-A crowd is there to foretell players that it has none of: its penalty is chosen on players who are left out.
+A crowd must predict players that it does not contain, so its penalty is chosen on held-out players.
 """
 
 from __future__ import annotations
