@@ -8,6 +8,9 @@
 A version's files lie in ``weights/v1/`` when there is such a folder, else in ``weights/`` itself. One of them may be
 ``play.json``: options of play that belong to the version, ``{"playouts": 64}``. They are part of what it is, of its
 sha256 too, and hold wherever it plays, unless a route or a command gives others.
+
+``"retired"`` lists versions that the package no longer brings, with the last release or commit that did. Logs name
+them by their sha256; loading one fails with that place.
 """
 
 from __future__ import annotations
@@ -36,11 +39,23 @@ class Version(msgspec.Struct, frozen=True):
     encoder_version: int | None = None
 
 
+class RetiredVersion(msgspec.Struct, frozen=True):
+    """A version whose files the package no longer brings."""
+
+    files: dict[str, str]
+    last_in: str
+    """The last release or commit that has the files."""
+    encoder_version: int | None = None
+    instead: str = ""
+    """What plays most like it: ``level-5 with playouts = 0``."""
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """``weights/manifest.json``"""
 
     versions: dict[str, Version]
     aliases: dict[str, str] = {}
+    retired: dict[str, RetiredVersion] = {}
 
 
 def model_sha256(files: Mapping[str, str]) -> str:
@@ -78,13 +93,15 @@ def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Mod
 
     It is looked up in the folder ``where`` (default: that of the strategy's package).
 
-    Raises ModelError when a file is missing, changed, or outside the folder.
+    Raises ModelError when the version is retired, or a file is missing, changed, or outside the folder.
     """
     where = where or folder(strategy)
     known = manifest(strategy, where)
     if known is None:
         return None
     name = known.aliases.get(alias, alias)
+    if name in known.retired:
+        raise _retired_error(strategy, name, known.retired[name])
     version = known.versions.get(name)
     if where is None or version is None:
         if alias in known.aliases:
@@ -95,6 +112,28 @@ def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Mod
     root = where / name if (where / name).is_dir() else where
     verify(root, version.files)
     return Model(strategy.name, name, model_sha256(version.files), str(root), version.files, version.encoder_version)
+
+
+def of_sha256(strategy: type[Strategy], sha256: str) -> Model | None:
+    """The version of the strategy's package with this sha256, its files verified; None: the package never had it.
+
+    Raises ModelError as :func:`find` does.
+    """
+    known = manifest(strategy)
+    if known is None:
+        return None
+    every: dict[str, Version | RetiredVersion] = {**known.versions, **known.retired}
+    name = next((name for name, version in every.items() if model_sha256(version.files) == sha256), None)
+    return None if name is None else find(strategy, name)
+
+
+def _retired_error(strategy: type[Strategy], name: str, version: RetiredVersion) -> ModelError:
+    instead = f"; or use {strategy.name}:{version.instead}" if version.instead else ""
+    sha256 = model_sha256(version.files)
+    return ModelError(
+        f"{strategy.name}:{name} ({sha256[:12]}) is retired: this release does not bring its files",
+        advice=f"{version.last_in} has them: bothost model import {strategy.name} FOLDER --of {name}{instead}",
+    )
 
 
 def aliases(strategy: type[Strategy]) -> list[str]:

@@ -183,12 +183,8 @@ class Replayer:
     def _model(self, strategy: type[Strategy], sha256: str) -> Model:
         if self._registry is not None and (known := self._registry.of_sha256(sha256)) is not None:
             return self._registry.model(known)
-        packaged = weights.manifest(strategy)
-        for name, version in (packaged.versions if packaged is not None else {}).items():
-            if weights.model_sha256(version.files) == sha256:
-                found = weights.find(strategy, name)
-                if found is not None:
-                    return found
+        if (packaged := weights.of_sha256(strategy, sha256)) is not None:
+            return packaged
         raise ModelError(
             f"the model {sha256[:12]} of {strategy.name} is neither in the registry nor in the package",
             advice="import it: bothost model import, or ask another: --model NAME:VERSION",

@@ -107,6 +107,11 @@ def shipped(version: str = "champion") -> tuple[str, Path]:
     weights = Path(__file__).parent / "weights"
     known = msgspec.json.decode((weights / "manifest.json").read_bytes())
     name = known["aliases"].get(version, version)
+    if retired := known.get("retired", {}).get(name):
+        raise UsageError(
+            f"deep-mc:{name} is retired: this release does not bring its files",
+            advice=f"{retired['last_in']} has them; or use {retired['instead']}",
+        )
     if name not in known["versions"]:
         raise UsageError(
             f"deep-mc ships no version {version!r}",

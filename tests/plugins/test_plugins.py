@@ -245,6 +245,33 @@ def test_aliases_resolve_in_the_database_then_in_the_package(tmp_path: Path) -> 
     assert model is not None and model.version == "v1"
 
 
+def test_a_retired_version_says_where_it_is(tmp_path: Path) -> None:
+    retired = {"v1": {"files": {"one.onnx": sha(b"one")}, "last_in": "release 0.9", "instead": "v2"}}
+    manifest = {"aliases": {"old": "v1"}, "versions": {"v2": {"files": {"two.onnx": sha(b"two")}}}, "retired": retired}
+    package(tmp_path, "pensioned", manifest, two=b"two")
+    plugins = Plugins.load(tmp_path)
+    for alias in ("v1", "old"):
+        with pytest.raises(ModelError, match=f"good-pensioned:v1 .{sha(b'one')[:12]}. is retired") as caught:
+            plugins.resolve(f"good-pensioned:{alias}")
+        assert "release 0.9 has them" in caught.value.advice and "good-pensioned:v2" in caught.value.advice
+    strategy = plugins.strategies["good-pensioned"]
+    with pytest.raises(ModelError, match="is retired"):
+        weights.of_sha256(strategy, sha(b"one"))
+    found = weights.of_sha256(strategy, sha(b"two"))
+    assert found is not None and found.version == "v2"
+    assert weights.of_sha256(strategy, sha(b"three")) is None
+
+
+def test_packages_ship_the_versions_that_an_alias_names_and_no_others() -> None:
+    for name, strategy in Plugins.load().strategies.items():
+        known, where = weights.manifest(strategy), weights.folder(strategy)
+        if known is None or where is None:
+            continue
+        assert set(known.versions) == set(known.aliases.values()), name
+        assert not known.versions.keys() & known.retired.keys(), name
+        assert {path.name for path in where.iterdir() if path.is_dir()} == set(known.versions), name
+
+
 @pytest.mark.parametrize("name", ["../x.onnx", "/etc/passwd", "a/../../x", "c:\\x", "", "link"])
 def test_model_files_stay_inside_the_package_and_are_verified(tmp_path: Path, name: str) -> None:
     module = f"traversal{abs(hash(name))}"

@@ -85,6 +85,15 @@ def test_fallbacks_are_not_asked_and_a_model_that_is_gone_is_named(replayer, too
 
 
 @pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_decision_of_a_retired_model_names_the_commit_that_has_it(replayer, tools):
+    manifest = weights.manifest(PhasePpo)
+    version, retired = next(iter(manifest.retired.items()))
+    change(tools, model_sha256=weights.model_sha256(retired.files))
+    with pytest.raises(ModelError, match=f"phase-ppo:{version} .* is retired") as caught:
+        all_of(replayer, tools)
+    assert retired.last_in in caught.value.advice and "commit" in retired.last_in
+
+
 def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_settings, tmp_path, capsys):
     (tmp_path / "config.toml").write_text(f'[host]\ndata_dir = "."\n[store]\nurl = "{any_settings.url}"\n')
 
