@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,15 +20,28 @@ from bothost.plugins import weights
 from bothost.plugins.discover import Failure
 from bothost.strategy import Evaluator, Model, Strategy
 
-if TYPE_CHECKING:
-    from bothost.plugins.manager import Plugins
-
 AliasResolver = Callable[[str, str], Model | str | None]
 """(strategy, alias or version) → model of the registry, or the name of a version that comes with the strategy's
 package; None: the registry knows no such alias."""
 
 EXEC = "exec"
 CHAMPION = "champion"
+
+
+class StrategySource(Protocol):
+    """What addresses are resolved against. :class:`bothost.plugins.Plugins` is one."""
+
+    aliases: AliasResolver | None
+
+    @property
+    def strategies(self) -> Mapping[str, type[Strategy]]:
+        """Strategy classes by name."""
+        ...
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """Plugins that did not load."""
+        ...
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -57,7 +70,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def resolve(
-    plugins: Plugins, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
+    plugins: StrategySource, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
 ) -> Resolved:
     """Resolve an address and check the options against the strategy's schema; options that are not given are those
     that the model version brings. With the folder ``where``, the alias is one of the manifest that lies there, and of
@@ -80,7 +93,7 @@ def resolve(
     return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
 
 
-def evaluators_of(plugins: Plugins, strategy: type[Strategy], options: Any) -> dict[str, Resolved]:
+def evaluators_of(plugins: StrategySource, strategy: type[Strategy], options: Any) -> dict[str, Resolved]:
     """What the options name that hold addresses of evaluators. Raises ConfigError, with the option as its key."""
     out = {}
     for option in strategy.evaluators:
@@ -162,7 +175,7 @@ def _command(address: str, text: str) -> list[str]:
 
 
 def _version(
-    plugins: Plugins, strategy: type[Strategy], alias: str, where: Path | None
+    plugins: StrategySource, strategy: type[Strategy], alias: str, where: Path | None
 ) -> tuple[Model | None, str | None]:
     wanted = alias or CHAMPION
     level = alias if alias in strategy.levels else None
