@@ -120,73 +120,119 @@ def check(
     url: Annotated[str | None, typer.Option(help="URL of the lobby; default: the configured one.")] = None,
     account: Annotated[str | None, typer.Option(help="Account; default: the first configured one.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each answer.")] = 10.0,
+    kick: Annotated[bool, typer.Option("--kick", help="Log in although a host uses the account now.")] = False,
     config_file: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
-    """Connect, log in, list the tables and ping. The token comes from the configuration or $BOTHOST_<NAME>_TOKEN.
+    """Connect, log in, list the tables and ping, without playing.
+
+    Secrets come from the configuration, $BOTHOST_<NAME>_<ACCOUNT>_TOKEN or _PASSWORD, or $BOTHOST_<NAME>_TOKEN or
+    _PASSWORD. The check registers no account if the adapter can avoid it.
 
     Exit codes: 0 all works, 75 unreachable, 77 credentials refused.
     """
-    adapter = _adapter(name, url, account, config_file)
+    settings = _read(config_file)
+    adapter = _adapter(name, url, account, config_file, settings)
+    notes = _side_effects(adapter)
+    if settings is not None and not kick:
+        _refuse_if_used(settings, name, adapter.account.name)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     report = asyncio.run(_check(adapter, timeout))
     lines = [f"{step}: {'ok' if said is True else said}" for step, said in report.items()]
-    output.emit({"lobby": name, "url": adapter.account.url, **report}, as_json, "\n".join(lines))
+    output.emit({"lobby": name, "url": adapter.account.url, "notes": notes, **report}, as_json, "\n".join(lines))
 
 
-def _adapter(name: str, url: str | None, account: str | None, config_file: Any) -> LobbyAdapter:
+def _adapter(
+    name: str, url: str | None, account: str | None, config_file: Any, settings: config.Settings | None
+) -> LobbyAdapter:
     """An adapter for one account. Raises UsageError, ConfigError and PluginError."""
     from bothost.lobbies.base import Account
     from bothost.plugins.manager import require
 
-    settings = _read(config_file)
     plugins = options.plugins(config_file)
     lobby = next((x for x in settings.lobbies if x.name == name), None) if settings is not None else None
-    if lobby is None and name not in plugins.lobbies:
-        known = sorted([*(x.name for x in settings.lobbies), *plugins.lobbies] if settings else plugins.lobbies)
-        raise UsageError(f"there is neither a lobby nor an adapter {name!r}", advice=config.nearest(name, known))
     if lobby is None:
+        if name not in plugins.lobbies:
+            known = sorted([*(x.name for x in settings.lobbies), *plugins.lobbies] if settings else plugins.lobbies)
+            raise UsageError(f"there is neither a lobby nor an adapter {name!r}", advice=config.nearest(name, known))
+        adapter_class: type[LobbyAdapter] = plugins.lobbies[name]
         if url is None:
             raise UsageError("an adapter needs the URL of a lobby", advice="add --url ws://…")
-        variable = f"BOTHOST_{name.upper().replace('-', '_')}_TOKEN"
-        token = os.environ.get(variable, "")
-        if not token and plugins.lobbies[name].capabilities.needs_secret:
-            raise ConfigError("no token", key=variable, advice=f"set ${variable}; tokens never go on the command line")
-        made = Account(name=account or "check", url=url, token=token)
-        adapter_class = plugins.lobbies[name]
-        return adapter_class(made, adapter_class.Options())  # type: ignore[no-any-return]
+        user = account or "check"
+        secrets = {kind: _environment_secret(name, user, kind) for kind in ("token", "password")}
+        if not any(secrets.values()) and adapter_class.capabilities.needs_secret:
+            variable = config.variable(name, user, "token")
+            advice = f"set ${variable}, or …_PASSWORD; secrets never go on the command line"
+            raise ConfigError("no token", key=config.variable(name, "token"), advice=advice)
+        return adapter_class(Account(name=user, url=url, **secrets), _no_registration(adapter_class.Options()))
     mine = next((a for a in lobby.accounts if account in (None, a.name)), None)
     if mine is None:
         raise UsageError(f"lobby {name!r} has no such account", advice="see [[lobby.account]] in config.toml")
     adapter_class = require(plugins, plugins.lobbies, "adapter", lobby.adapter)
-    must_have = adapter_class.capabilities.needs_secret
-    made = Account(
-        name=mine.name,
-        url=url or lobby.url,
-        token=mine.token.reveal() if mine.token is not None and (must_have or mine.token.present) else "",
-        password=mine.password.reveal() if mine.password is not None and (must_have or mine.password.present) else "",
-    )
+    stated = {"token": mine.token, "password": mine.password}
+    present = {kind: secret.reveal() for kind, secret in stated.items() if secret is not None and secret.present}
+    if not present and adapter_class.capabilities.needs_secret and mine.token is not None:
+        mine.token.reveal()  # raises ConfigError, which names the variables
+    made = Account(name=mine.name, url=url or lobby.url, **present)
     try:
         chosen = msgspec.convert(lobby.options, adapter_class.Options)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error), key=f"lobby.{name}.options") from None
-    return adapter_class(made, chosen)  # type: ignore[no-any-return]
+    return adapter_class(made, _no_registration(chosen))
 
 
-async def _check(adapter: LobbyAdapter, patience_s: float) -> dict[str, Any]:
+def _environment_secret(lobby: str, account: str, kind: str) -> str:
+    names = (config.variable(lobby, account, kind), config.variable(lobby, kind))
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _no_registration(chosen: Any) -> Any:
+    """A check must not register an account that does not exist."""
+    return msgspec.structs.replace(chosen, register=False) if getattr(chosen, "register", False) is True else chosen
+
+
+def _side_effects(adapter: LobbyAdapter) -> list[str]:
+    """What the operator must know about logging in at this lobby."""
+    notes = []
+    if adapter.login_registers:
+        notes.append(f"this lobby registers an unknown name: {adapter.account.name!r} may be a new account")
+    if adapter.capabilities.connections_per_identity == 1:
+        notes.append("one connection per account: a host that uses this account elsewhere is disconnected")
+    return notes
+
+
+def _refuse_if_used(settings: config.Settings, lobby: str, account: str) -> None:
+    """Raises UsageError if a host on this database holds the account."""
+    from bothost.errors import StoreError
+    from bothost.store import Store
+    from bothost.store.leases import Leases
+
+    try:
+        with Store.open(settings.store) as store:
+            holder = Leases(store, "lobby check", 1.0).holder_of((lobby, account))
+    except StoreError:
+        return  # without a database no host runs here
+    if holder is not None:
+        advice = "stop that host, name another --account, or add --kick"
+        raise UsageError(f"the host {holder} uses account {account!r}; the check would disconnect it", advice=advice)
+
+
+async def _check(adapter: LobbyAdapter, timeout_s: float) -> dict[str, Any]:
     """What works, step by step. Raises AuthError and LobbyUnreachable."""
     from bothost import messages as m
     from bothost.testing.adapter_driver import AdapterDriver
 
     report: dict[str, Any] = {}
-    async with AdapterDriver(adapter, open_timeout_s=patience_s) as driver:
+    async with AdapterDriver(adapter, open_timeout_s=timeout_s) as driver:
         driver.do(m.Authenticate())
-        connected = await driver.expect(m.Connected, patience_s)
+        connected = await driver.expect(m.Connected, timeout_s)
         report["connect"] = report["log in"] = True
         report["player"] = connected.player
         for step, command, answer in (("list tables", m.ListTables(), m.Tables), ("ping", m.Ping(), m.Alive)):
             driver.do(command)
             try:
-                await driver.expect(answer, patience_s)
+                await driver.expect(answer, timeout_s)
                 report[step] = True
             except BothostError as error:
                 report[step] = str(error)

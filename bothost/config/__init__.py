@@ -8,7 +8,7 @@ Secret($BOTHOST_HOME_ADA_TOKEN)
 from bothost.config.check import Problem, describe, nearest, problems
 from bothost.config.lines import find_line, line_numbers
 from bothost.config.load import FILE_NAME, Loaded, config_hash, find, load, parse, plain, read, secrets
-from bothost.config.secret import REDACTED, Secret
+from bothost.config.secret import REDACTED, Secret, variable
 from bothost.config.settings import (
     AccountSettings,
     HostSettings,
@@ -54,4 +54,5 @@ __all__ = [
     "problems",
     "read",
     "secrets",
+    "variable",
 ]

@@ -18,7 +18,7 @@ from bothost.errors import ANY_FAILURE
 from bothost.host.latency import Latency
 from bothost.host.limits import Backoff, TokenBucket
 from bothost.host.websocket import OpenFailed, WebSocket
-from bothost.lobbies.base import LobbyAdapter
+from bothost.lobbies.base import LobbyAdapter, checked
 from bothost.messages import (
     Alive,
     Authenticate,
@@ -147,9 +147,9 @@ class Connection:
     def feed(self, item: Input) -> None:
         """Give the adapter an input and do what it wants."""
         try:
-            outputs = self.adapter.feed(item)
-        except ANY_FAILURE:
-            self._adapter_failed(item)
+            outputs = checked(self.adapter.feed(item))
+        except ANY_FAILURE as error:
+            self._adapter_failed(item, error)
             return
         now = time.monotonic()
         effects, event = self._effects, self._owner.event
@@ -162,9 +162,10 @@ class Connection:
                 handler(output)
             event(output, now)  # type: ignore[arg-type]
 
-    def _adapter_failed(self, item: Input) -> None:
+    def _adapter_failed(self, item: Input, error: BaseException) -> None:
         """A bug in the adapter costs this connection, not the host."""
-        _log.exception("adapter_failed", adapter=self.adapter.name, input=type(item).__name__)
+        cause = f"{type(error).__name__}: {error}"[:500]
+        _log.exception("adapter_failed", adapter=self.adapter.name, input=type(item).__name__, cause=cause)
         self._drop_sockets()
         if not self.ended and self._again is None:
             lost = Disconnected("the adapter failed")

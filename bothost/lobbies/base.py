@@ -10,16 +10,23 @@ Rules that every adapter keeps:
   only for a bug.
 - ``Connected(resumed=True)`` is followed by a ``Seated`` and a ``Snapshot`` for every table that still lives; nothing
   is decided at a table before its snapshot, and its clock, are fresh.
+- A ``Snapshot`` says how many events it has folded (``view["seq"]``); the numbers of a hand never decrease.
+
+:func:`checked` proves the types of what an adapter returns. The host calls it: a bug of an adapter ends the adapter's
+connection, not the host.
 """
 
 from __future__ import annotations
 
+import operator
+import types
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from bothost.messages import Input, Output
+from bothost.messages import Input, Output, Snapshot
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +78,10 @@ class LobbyAdapter(ABC):
     capabilities: ClassVar[Capabilities]
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``[lobby.options]`` in config.toml."""
+    login_registers: ClassVar[bool] = False
+    """Whether logging in with an unknown name makes an account, whatever the options say."""
+    fake: ClassVar[str] = ""
+    """``module:name`` of the :class:`bothost.testing.check_lobby.FakeLobby` that the conformance kit plays at."""
 
     def __init__(self, account: Account, options: Any) -> None:
         self.account = account
@@ -79,3 +90,70 @@ class LobbyAdapter(ABC):
     @abstractmethod
     def feed(self, item: Input) -> list[Output]:
         """Take one input or command; return effects and events in the order in which they must happen."""
+
+
+class AdapterFault(TypeError):
+    """An adapter returned something that is no list of effects and events."""
+
+
+def checked(outputs: object) -> list[Output]:
+    """What ``LobbyAdapter.feed`` returned, after a check of every type. Raises AdapterFault."""
+    if type(outputs) is not list:
+        raise AdapterFault(f"feed returned {type(outputs).__name__}, not a list of effects and events")
+    for output in outputs:
+        kind = type(output)
+        if kind not in _OUTPUTS:
+            raise AdapterFault(f"feed returned a list with {kind.__name__}, which is neither an effect nor an event")
+        values, fields = _OUTPUTS[kind]
+        for value, (name, allowed, member) in zip(values(output), fields, strict=True):
+            if type(value) not in allowed:
+                found = type(value).__name__
+                raise AdapterFault(f"{kind.__name__}.{name} is {found}, not {_names(allowed)}")
+            if member is not None and type(value) is tuple:
+                for item in value:
+                    if type(item) not in member:
+                        found = type(item).__name__
+                        raise AdapterFault(f"{kind.__name__}.{name} has a member {found}, not {_names(member)}")
+        if kind is Snapshot and (type(output.view.get("seq")) is not int or output.view["seq"] < 0):
+            raise AdapterFault("Snapshot.view has no key seq: the number of events of this hand that it has folded")
+    return outputs
+
+
+_Allowed = frozenset[type]
+
+
+def _fields(kind: type) -> tuple[Callable[[object], tuple[object, ...]], list[tuple[str, _Allowed, _Allowed | None]]]:
+    """A getter of all values; then name, allowed types, and those of a tuple's members, of each field."""
+    rows: list[tuple[str, _Allowed, _Allowed | None]] = []
+    for name, hint in get_type_hints(kind).items():
+        allowed = _allowed(hint)
+        tuples = [get_args(part) for part in (_parts(hint)) if get_origin(part) is tuple]
+        member = _allowed(tuples[0][0]) if tuples and tuples[0][1:] == (Ellipsis,) else None
+        rows.append((name, allowed, member))
+    if len(rows) < 2:  # attrgetter makes no tuple of one value
+        return (lambda output: tuple(getattr(output, name) for name, _, _ in rows)), rows
+    return operator.attrgetter(*(name for name, _, _ in rows)), rows
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _allowed(hint: Any) -> _Allowed:
+    found: set[type] = set()
+    for part in _parts(hint):
+        origin = get_origin(part)
+        if origin is Literal:
+            found |= {type(value) for value in get_args(part)}
+        elif part is float:
+            found |= {float, int}
+        else:
+            found.add(origin or part)
+    return frozenset(found)
+
+
+def _names(allowed: _Allowed) -> str:
+    return " or ".join(sorted(kind.__name__ for kind in allowed))
+
+
+_OUTPUTS: dict[type, Any] = {kind: _fields(kind) for kind in get_args(Output)}

@@ -83,6 +83,12 @@ class Leases:
                     others[key] = connection.execute(who).scalar() or "?"
         return LeaseRound(frozenset(kept), frozenset(taken), others)
 
+    def holder_of(self, key: AccountKey) -> str | None:
+        """Who holds a lease now; None if nobody does, or if it has expired."""
+        with self._store.begin() as connection:
+            held = sa.select(leases.c.holder).where(*_is(key), leases.c.expires_us > self._now)
+            return connection.execute(held).scalar()
+
     def release(self, keys: Iterable[AccountKey]) -> None:
         """Let go: another host may take them at once. The accounts must be disconnected by now."""
         with self._store.begin() as connection:

@@ -1,5 +1,6 @@
 """``bothost lobby``, run as a user runs it."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from bothost.config import StoreSettings
+from bothost.store import Store
+from bothost.store.leases import Leases
+from bothost.testing.fake_othello_platform import FakeOthelloPlatform
 
 TOKENS = "ada:planted-secret-1,bob:planted-secret-2"
 
@@ -85,7 +91,7 @@ def test_list_tells_every_adapter(tmp_path):
         (("serve", "--host", "203.0.113.7"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 78, "cannot listen"),
         (("check", "embeded", "--url", "ws://127.0.0.1:1/ws"), {}, 2, "embedded"),
         (("check", "embedded"), {}, 2, "--url"),
-        (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {}, 78, "BOTHOST_EMBEDDED_TOKEN"),
+        (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {}, 78, "BOTHOST_EMBEDDED_CHECK_TOKEN"),
         (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {"BOTHOST_EMBEDDED_TOKEN": "x"}, 75, "reached"),
         (("check", "embedded", "--url", "gopher://x"), {"BOTHOST_EMBEDDED_TOKEN": "x"}, 75, "gopher"),
     ],
@@ -107,3 +113,44 @@ def test_a_taken_port_is_named(tmp_path):
         failed = bothost("lobby", "serve", "--port", port, env={"BOTHOST_LOBBY_TOKENS": TOKENS}, cwd=tmp_path)
     assert failed.returncode == 78
     assert f"127.0.0.1:{port}" in failed.stderr
+
+
+def test_check_takes_the_account_s_own_variable(lobby, tmp_path):
+    env = {"BOTHOST_EMBEDDED_BOB_TOKEN": "planted-secret-2", "BOTHOST_EMBEDDED_TOKEN": "planted-secret-9"}
+    args = ("lobby", "check", "embedded", "--url", lobby["url"], "--account", "bob", "--json")
+    checked = bothost(*args, env=env, cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert json.loads(checked.stdout)["player"] == "bob"
+    assert "is disconnected" in checked.stderr, "one connection per account: say so"
+
+
+async def test_check_uses_the_password_and_registers_nobody(tmp_path):
+    async with FakeOthelloPlatform() as lobby:
+        lobby.add("ada", "planted-secret-1")
+        (tmp_path / "config.toml").write_text(
+            f'[[lobby]]\nname = "oth"\nadapter = "othello_platform"\nurl = "{lobby.url}"\n'
+            '[lobby.options]\nregister = true\n[[lobby.account]]\nname = "new"\n'
+        )
+        direct = ("othello_platform", "--url", lobby.url, "--account", "ada")
+        env = {"BOTHOST_OTHELLO_PLATFORM_ADA_PASSWORD": "planted-secret-1"}
+        checked = await asyncio.to_thread(bothost, "lobby", "check", *direct, env=env, cwd=tmp_path)
+        assert checked.returncode == 0, checked.stderr
+        env = {"BOTHOST_OTH_NEW_PASSWORD": "planted-secret-2"}
+        refused = await asyncio.to_thread(bothost, "lobby", "check", "oth", env=env, cwd=tmp_path)
+        assert refused.returncode == 77, refused.stderr
+    assert set(lobby.passwords) == {"ada"}
+    assert "planted-secret" not in checked.stdout + checked.stderr + refused.stderr
+
+
+def test_check_does_not_disconnect_a_running_host(lobby, tmp_path):
+    (tmp_path / "config.toml").write_text(
+        f'[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{lobby["url"]}"\n[[lobby.account]]\nname = "bob"\n'
+        f'[store]\nurl = "sqlite:///{tmp_path}/bothost.db"\n'
+    )
+    assert bothost("db", "upgrade", cwd=tmp_path).returncode == 0
+    with Store.open(StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")) as store:
+        Leases(store, "host-7", 60.0).round((), [("home", "bob")], take_over=False)
+    env = {"BOTHOST_HOME_TOKEN": "planted-secret-2"}
+    refused = bothost("lobby", "check", "home", env=env, cwd=tmp_path)
+    assert refused.returncode == 2 and "host-7 uses account 'bob'" in refused.stderr
+    assert bothost("lobby", "check", "home", "--kick", env=env, cwd=tmp_path).returncode == 0

@@ -357,7 +357,7 @@ class EmbeddedLobby(LobbyAdapter):
 
     def _snapshot(self, frame: wire.Snapshot, table: _Table, raw: str | bytes) -> list[m.Output]:
         table.hand, table.seq, table.lost, table.over = frame.hand, frame.seq, False, False
-        out: list[m.Output] = [m.Snapshot(frame.table, frame.hand, frame.seat, frame.view)]
+        out: list[m.Output] = [m.Snapshot(frame.table, frame.hand, frame.seat, {"seq": frame.seq, **frame.view})]
         if frame.ask is not None:
             out.append(_request(frame.table, table, frame.ask, raw))
         return out

@@ -39,6 +39,7 @@ class MailgycLobby(LobbyAdapter):
         plays_for_us=False,
         needs_secret=False,
     )
+    login_registers: ClassVar[bool] = True
     Options: ClassVar[type[msgspec.Struct]] = MailgycOptions
 
     options: MailgycOptions

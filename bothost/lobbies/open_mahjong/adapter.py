@@ -39,6 +39,7 @@ class OpenMahjong(LobbyAdapter):
         plays_for_us=True,
         needs_secret=False,  # guests need none
     )
+    login_registers: ClassVar[bool] = True
     Options: ClassVar[type[msgspec.Struct]] = OpenMahjongOptions
 
     options: OpenMahjongOptions
