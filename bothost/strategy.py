@@ -279,6 +279,8 @@ class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
     """The host's log, where ``Trainer.learns_from_log``."""
     players: tuple[str, ...] = ()
     """Whom to imitate, where the command line names anybody."""
+    evaluators: Mapping[str, Evaluator] = {}
+    """Option of ``Trainer.evaluators`` → the strategy that it names."""
 
 
 class ReportProgress(Protocol):
@@ -333,6 +335,8 @@ class Trainer(ABC):
     """Of the strategy."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
+    evaluators: ClassVar[tuple[str, ...]] = ()
+    """Options that hold the address of a strategy that values actions; "" for none."""
     learns_from_log: ClassVar[bool] = False
     """Whether what players did is read from the host's log (``TrainingRun.log``)."""
 

@@ -50,14 +50,15 @@ def command(
 
     Strategies that imitate players choose hands of the log by --player, --since, --until and --lobby.
     """
-    from bothost.plugins import check_options
+    from bothost.plugins import check_options, evaluators_of
     from bothost.strategy import TrainingRun
 
     extra = context.args
     if stage is not None and stage.startswith("--"):  # the first of the trainer's own options
         extra, stage = [stage, *extra], None
     texts = [*(option or []), *_own(extra)]
-    trainer = _trainer(options.plugins(config), name, stage)
+    plugins = options.plugins(config)
+    trainer = _trainer(plugins, name, stage)
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -67,6 +68,7 @@ def command(
     if chosen and not trainer.learns_from_log:
         raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0][0]}")
     settled = check_options(trainer, options.nested(texts))
+    evaluators = evaluators_of(plugins, trainer, settled)
     with (
         _log(trainer, query, config) as log,
         output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance,
@@ -79,6 +81,7 @@ def command(
             command=_line(name, stage, minutes, seed, chosen, texts),
             log=log,
             players=tuple(player or ()),
+            evaluators={option: found.make() for option, found in evaluators.items()},  # type: ignore[misc]
         )
         figures = trainer(settled).train(run, advance)
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))

@@ -18,7 +18,7 @@ from bothost.config import nearest, problems
 from bothost.errors import BothostError, ConfigError, ConfigErrors, ModelError, StrategyNotFound
 from bothost.plugins import weights
 from bothost.plugins.discover import Failure
-from bothost.strategy import Evaluator, Model, Strategy
+from bothost.strategy import Evaluator, Model, Strategy, Trainer
 
 AliasResolver = Callable[[str, str], Model | str | None]
 """(strategy, alias or version) → model of the registry, or the name of a version that comes with the strategy's
@@ -93,7 +93,7 @@ def resolve(
     return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
 
 
-def evaluators_of(plugins: StrategySource, strategy: type[Strategy], options: Any) -> dict[str, Resolved]:
+def evaluators_of(plugins: StrategySource, strategy: type[Strategy] | type[Trainer], options: Any) -> dict[str, Resolved]:
     """What the options name that hold addresses of evaluators. Raises ConfigError, with the option as its key."""
     out = {}
     for option in strategy.evaluators:

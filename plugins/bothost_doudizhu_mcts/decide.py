@@ -69,9 +69,10 @@ class DoudizhuMcts(Strategy):
     @classmethod
     def trainer(cls) -> Mapping[str, type[Trainer]]:
         from bothost_doudizhu_mcts.collect import Collector
+        from bothost_doudizhu_mcts.distil import Distiller
         from bothost_doudizhu_mcts.train import Fitter
 
-        return {"collect": Collector, "fit": Fitter}
+        return {"distil": Distiller, "collect": Collector, "fit": Fitter}
 
     def player(self, table: Table) -> DoudizhuMctsPlayer:
         return DoudizhuMctsPlayer(self, table)

@@ -91,3 +91,15 @@ def whole(inputs: Inputs) -> FloatArray:
     out = inputs.planes[inputs.owner]
     out[:, CANDIDATE] = inputs.moves[:, 0]
     return out
+
+
+ROLES = ("landlord", "next", "previous")
+"""Each has a network of its own: the landlord, the peasant after and the one before."""
+_COMPACT, _FIRST_ROLE = "compact", 9 * 54 + 3 * 20 + 15
+"""The block that tells the role of a seat, and its cell that is 1 for the landlord; the other roles follow."""
+
+
+def roles(views: Sequence[View]) -> npt.NDArray[np.int64]:
+    """Index into ``ROLES`` of the seat that each view is of."""
+    cells = np.stack([view.encode(_COMPACT)[_FIRST_ROLE : _FIRST_ROLE + len(ROLES)] for view in views])
+    return cells.argmax(axis=1)

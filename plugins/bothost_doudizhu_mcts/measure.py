@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bothost.rules import FloatArray
-from bothost_doudizhu_mcts.encode import Inputs
 from bothost_doudizhu_mcts.records import Records
-from bothost_doudizhu_mcts.samples import Samples, gather, weights
+from bothost_doudizhu_mcts.samples import Batch, Samples, gather, weights
 
 if TYPE_CHECKING:
-    from bothost_doudizhu_mcts.model import ValueNet
+    from bothost_doudizhu_mcts.model import Networks
 
 WELL_VISITED = 100
 """Visits from which on a record's own error is small: below 0.1 at one standard deviation."""
@@ -42,23 +41,21 @@ class HeldOut:
         every = np.concatenate(self.rows)
         self.constant = {"value": constant} | self._distances(np.full(len(every), constant, np.float32))
 
-    def measure(self, net: ValueNet) -> dict[str, float]:
+    def measure(self, net: Networks) -> dict[str, float]:
         """The figures of a network."""
         import torch
 
-        from bothost_doudizhu_mcts.model import tensors
-
         outputs = []
         with torch.no_grad():
-            for inputs in self._inputs():
-                outputs.append(net(*tensors(inputs)).numpy())
+            for batch in self._batches():
+                outputs.append(net(batch.inputs, batch.roles).numpy())
         values = np.concatenate(outputs)
         return self._distances(values) | {"best_move": self._best_moves(values)}
 
-    def _inputs(self) -> Iterator[Inputs]:
+    def _batches(self) -> Iterator[Batch]:
         for begin in range(0, len(self.positions), POSITIONS):
             part = slice(begin, begin + POSITIONS)
-            yield gather(self.found, self.positions[part].tolist(), self.rows[part], self.half_visits)[0]
+            yield gather(self.found, self.positions[part].tolist(), self.rows[part], self.half_visits)
 
     def _distances(self, values: FloatArray) -> dict[str, float]:
         every = np.concatenate(self.rows)

@@ -1,110 +1,149 @@
-"""The network: 15 x 15 x 29 → 4 convolutions, 3 poolings, 3 fully connected layers → the value of a candidate move.
+"""The networks: 15 × 15 × 29 → 4 convolutions, 3 poolings, fully connected layers → the value of a candidate move.
 
-The first convolution spans all 15 rows of a plane and three ranks, so that from there on there is one column per rank;
-the others run along the ranks, where chains lie. Biases of the convolutions differ from rank to rank: a pair of twos is
-no pair of threes.
+There is one network for each role. Each has three parts, which meet late::
 
-The planes of a position are the same for all its candidates but for one. A convolution is linear: what the first makes
-of the position and what it makes of the candidate's plane are computed apart and added, which gives the same numbers
-for a fraction of the time.
+    position (28 planes) → 4 convolutions along the ranks, 3 poolings → 160 numbers, once a position
+    candidate (1 plane)  → one linear layer                           → 160 numbers, once a move
+    hand − candidate     → a tower of one convolution                 → 160 numbers, once a move
+
+Their sum goes through the last layers. The first convolution spans all 15 rows of a plane and three ranks, so that from
+there on there is one column per rank. Its biases differ from rank to rank: a pair of twos is no pair of threes. Its
+outputs also reach the first connected layer without pooling, because pooling blurs which rank is which.
+
+What the hand is without the candidate decides how a plan goes on. A fixed layer computes it from the input planes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
 import onnx
 import torch
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bothost_doudizhu_mcts.encode import CANDIDATE, PLANES, SIDE, Inputs
+from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, Inputs
 
 CHANNELS = (64, 96, 96, 128)
-HIDDEN = (128, 64)
-WIDTHS = (SIDE, SIDE, 8, 4)
-"""Columns at each convolution; poolings (of two columns, rounded up) lie after the second, third and fourth."""
+TRUNK, JOINED, TOWER, HEAD = 256, 160, (48, 128), 64
+COUNTS = 4
+"""Rows of a plane that tell the count of each rank."""
+GRAPHS = {role: f"{role}.onnx" for role in ROLES}
+"""File of each role's network."""
 
 
-class ValueNet(nn.Module):
-    """Planes (P, 29, 15, 15), moves (M, 1, 15, 15) and their positions (M,) → values (M,).
+class RoleNet(nn.Module):
+    """Planes (P, 29, 15, 15), moves (M, 1, 15, 15) and their positions (M,) → values (M,) and values of positions (P,).
 
-    A value is that of the records: 2 P(win) - 1 of the side that moves. It is not held within [-1, 1].
+    A value is 2 P(win) − 1 of the side that moves. It is not held within [−1, 1].
     """
 
-    def __init__(self, channels: tuple[int, int, int, int] = CHANNELS, hidden: tuple[int, int] = HIDDEN) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kernels, self.biases = nn.ParameterList(), nn.ParameterList()
-        last, rows = PLANES, SIDE
-        for count, width in zip(channels, WIDTHS, strict=True):
-            kernel = nn.Parameter(torch.empty(count, last, rows, 3))
-            nn.init.kaiming_normal_(kernel, nonlinearity="relu")
-            self.kernels.append(kernel)
-            self.biases.append(nn.Parameter(torch.zeros(count, 1, width)))
-            last, rows = count, 1
-        # Planes are nearly empty: of 1,305 cells under a kernel some 90 are set.
+        first, second, third, fourth = CHANNELS
+        self.conv1 = nn.Conv1d(PLANES * SIDE, first, 3, padding=1, bias=False)
+        self.ranks = nn.Parameter(torch.zeros(first, SIDE))
+        self.conv2 = nn.Conv1d(first, second, 3, padding=1)
+        self.conv3 = nn.Conv1d(second, third, 3, padding=1)
+        self.conv4 = nn.Conv1d(third, fourth, 3, padding=1)
+        self.trunk = nn.Linear(first * SIDE + 2 * fourth, TRUNK)
+        self.position = nn.Linear(TRUNK, JOINED)
+        self.candidate = nn.Linear(SIDE * SIDE, JOINED, bias=False)
+        self.rest1 = nn.Conv1d(COUNTS, TOWER[0], 5, padding=2)
+        self.rest2 = nn.Linear(TOWER[0] * SIDE, TOWER[1])
+        self.rest3 = nn.Linear(TOWER[1], JOINED)
+        self.head1 = nn.Linear(JOINED, HEAD)
+        self.head2 = nn.Linear(HEAD, 1)
+        self.state1 = nn.Linear(TRUNK, HEAD)
+        self.state2 = nn.Linear(HEAD, 1)
+        self.register_buffer("counts", torch.arange(1.0, COUNTS + 1).reshape(1, COUNTS, 1), persistent=True)
+        # A position sets some 90 of the 1,305 cells under a kernel: the usual scale would be too small.
+        nn.init.kaiming_normal_(self.conv1.weight, nonlinearity="relu")
         with torch.no_grad():
-            self.kernels[0].mul_(3.0)
-        self.dense = nn.Sequential(
-            nn.Linear(2 * last, hidden[0]),
-            nn.ReLU(),
-            nn.Linear(hidden[0], hidden[1]),
-            nn.ReLU(),
-            nn.Linear(hidden[1], 1),
-        )
+            self.conv1.weight.mul_(3.0)
 
-    def forward(self, planes: Tensor, moves: Tensor, owner: Tensor) -> Tensor:
-        kernel = self.kernels[0]
-        position = functional.conv2d(planes, kernel, padding=(0, 1)) + self.biases[0]
-        candidate = functional.conv2d(moves, kernel[:, CANDIDATE : CANDIDATE + 1], padding=(0, 1))
-        out = functional.relu(position[owner] + candidate)
-        for kernel, bias in zip(list(self.kernels)[1:], list(self.biases)[1:], strict=True):
-            out = functional.relu(functional.conv2d(out, kernel, padding=(0, 1)) + bias)
-            out = functional.max_pool2d(out, (1, 2), ceil_mode=True)
-        values: Tensor = self.dense(out.flatten(1)).squeeze(1)
+    def forward(self, planes: Tensor, moves: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+        relu, pool = functional.relu, functional.max_pool1d
+        columns = relu(self.conv1(planes.flatten(1, 2)) + self.ranks)
+        out = pool(relu(self.conv2(columns)), 2, ceil_mode=True)
+        out = pool(relu(self.conv3(out)), 2, ceil_mode=True)
+        out = pool(relu(self.conv4(out)), 2, ceil_mode=True)
+        seen = relu(self.trunk(torch.cat([columns.flatten(1), out.flatten(1)], dim=1)))
+        rest = self.one_hot(planes[:, 0, :COUNTS])[owner] - self.one_hot(moves[:, 0, :COUNTS])
+        left = relu(self.rest1(relu(1.0 - (rest - self.counts).abs()))).flatten(1)
+        joined = self.position(seen)[owner] + self.candidate(moves.flatten(1)) + self.rest3(relu(self.rest2(left)))
+        values = self.head2(relu(self.head1(relu(joined)))).squeeze(1)
+        states = self.state2(relu(self.state1(seen))).squeeze(1)
+        return values, states
+
+    def one_hot(self, rows: Tensor) -> Tensor:
+        """One-hot counts (N, 4, 15) → counts (N, 1, 15)."""
+        return (rows * self.counts).sum(1, keepdim=True)
+
+
+class Networks(nn.Module):
+    """A network for each role."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of = nn.ModuleDict({role: RoleNet() for role in ROLES})
+
+    def forward(self, inputs: Inputs, roles: npt.NDArray[np.int64]) -> Tensor:
+        """Values (M,) of all candidates; ``roles`` (P,): index into ``ROLES`` of each position."""
+        planes, moves, owner = tensors(inputs)
+        of_move = torch.from_numpy(roles)[owner]
+        values = torch.empty(len(moves))
+        for number, role in enumerate(ROLES):
+            rows = torch.from_numpy(np.flatnonzero(roles == number))
+            if not len(rows):
+                continue
+            place = torch.zeros(len(roles), dtype=torch.int64)
+            place[rows] = torch.arange(len(rows))
+            own = of_move == number
+            values[own] = self.of[role](planes[rows], moves[own], place[owner[own]])[0]
         return values
+
+    def share(self) -> None:
+        """Give every role the parameters of the first."""
+        first = self.of[ROLES[0]].state_dict()
+        for role in ROLES[1:]:
+            self.of[role].load_state_dict(first)
 
 
 def tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs as the network takes them."""
-    planes = torch.from_numpy(inputs.planes).to(memory_format=torch.channels_last)
-    return planes, torch.from_numpy(inputs.moves), torch.from_numpy(inputs.owner)
+    """Inputs as a network takes them."""
+    return torch.from_numpy(inputs.planes), torch.from_numpy(inputs.moves), torch.from_numpy(inputs.owner)
 
 
-def graph(net: ValueNet) -> onnx.ModelProto:
-    """The network for ONNX Runtime; its initializers, which have no data yet, bear the names of the parameters."""
-    node = helper.make_node
-    pads = [0, 1, 0, 1]
-    nodes = [
-        node("Conv", ["planes", "kernels.0"], ["shared"], pads=pads),
-        node("Add", ["shared", "biases.0"], ["position"]),
-        node("Slice", ["kernels.0", "first", "end", "axis"], ["candidate_kernel"]),
-        node("Conv", ["moves", "candidate_kernel"], ["candidate"], pads=pads),
-        node("Gather", ["position", "owner"], ["of_candidate"], axis=0),
-        node("Add", ["of_candidate", "candidate"], ["sum.0"]),
-        node("Relu", ["sum.0"], ["out.0"]),
-    ]
-    for i in range(1, len(CHANNELS)):
-        nodes += [
-            node("Conv", [f"out.{i - 1}", f"kernels.{i}"], [f"conv.{i}"], pads=pads),
-            node("Add", [f"conv.{i}", f"biases.{i}"], [f"sum.{i}"]),
-            node("Relu", [f"sum.{i}"], [f"relu.{i}"]),
-            node("MaxPool", [f"relu.{i}"], [f"out.{i}"], kernel_shape=[1, 2], strides=[1, 2], ceil_mode=1),
-        ]
-    nodes += [
-        node("Flatten", ["out.3"], ["flat"]),
-        node("Gemm", ["flat", "dense.0.weight", "dense.0.bias"], ["a"], transB=1),
-        node("Relu", ["a"], ["b"]),
-        node("Gemm", ["b", "dense.2.weight", "dense.2.bias"], ["c"], transB=1),
-        node("Relu", ["c"], ["d"]),
-        node("Gemm", ["d", "dense.4.weight", "dense.4.bias"], ["column"], transB=1),
-        node("Squeeze", ["column", "axis"], ["values"]),
-    ]
+def graphs(nets: Networks) -> dict[str, onnx.ModelProto]:
+    """The networks for ONNX Runtime, by file name. Initializers without data bear the names of the parameters."""
+    return {file: _graph(role) for role, file in GRAPHS.items()}
+
+
+def _graph(role: str) -> onnx.ModelProto:
+    def of(name: str) -> str:
+        return f"of.{role}.{name}"
+
+    def conv(x: str, name: str, out: str, width: int, bias: bool = True) -> onnx.NodeProto:
+        inputs = [x, of(f"{name}.weight"), *([of(f"{name}.bias")] if bias else [])]
+        return helper.make_node("Conv", inputs, [out], pads=[width // 2, width // 2])
+
+    def dense(x: str, name: str, out: str, bias: bool = True) -> onnx.NodeProto:
+        inputs = [x, of(f"{name}.weight"), *([of(f"{name}.bias")] if bias else [])]
+        return helper.make_node("Gemm", inputs, [out], transB=1)
+
+    nodes = [*_trunk_nodes(of, conv, dense), *_move_nodes(of, conv, dense)]
+    net = RoleNet()
     parameters = [
-        TensorProto(name=name, dims=list(parameter.shape), data_type=TensorProto.FLOAT)
-        for name, parameter in net.named_parameters()
+        TensorProto(name=of(name), dims=list(value.shape), data_type=TensorProto.FLOAT)
+        for name, value in net.state_dict().items()
     ]
-    for name, number in (("first", CANDIDATE), ("end", CANDIDATE + 1), ("axis", 1)):
-        parameters.append(helper.make_tensor(name, TensorProto.INT64, [1], [number]))
+    integers = {"shape_columns": [0, PLANES * SIDE, SIDE], "zero": [0], "one": [1], "count_rows": [COUNTS]}
+    parameters += [helper.make_tensor(n, TensorProto.INT64, [len(v)], v) for n, v in integers.items()]
+    parameters.append(helper.make_tensor("unit", TensorProto.FLOAT, [], [1.0]))
 
     def tensor(name: str, kind: int, *shape: int | str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, kind, shape)
@@ -114,6 +153,64 @@ def graph(net: ValueNet) -> onnx.ModelProto:
         tensor("moves", TensorProto.FLOAT, "candidates", 1, SIDE, SIDE),
         tensor("owner", TensorProto.INT64, "candidates"),
     ]
-    outputs = [tensor("values", TensorProto.FLOAT, "candidates")]
-    built = helper.make_graph(nodes, "doudizhu-mcts", inputs, outputs, parameters)
-    return helper.make_model(built, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    outputs = [tensor("values", TensorProto.FLOAT, "candidates"), tensor("states", TensorProto.FLOAT, "positions")]
+    made = helper.make_graph(nodes, f"doudizhu-mcts {role}", inputs, outputs, parameters)
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def _trunk_nodes(of, conv, dense) -> Iterator[onnx.NodeProto]:  # type: ignore[no-untyped-def]
+    """What is computed once a position."""
+    node = helper.make_node
+    yield node("Reshape", ["planes", "shape_columns"], ["rows"])
+    yield conv("rows", "conv1", "conv1", 3, bias=False)
+    yield node("Add", ["conv1", of("ranks")], ["ranked"])
+    yield node("Relu", ["ranked"], ["columns"])
+    last = "columns"
+    for number in (2, 3, 4):
+        yield conv(last, f"conv{number}", f"conv{number}", 3)
+        yield node("Relu", [f"conv{number}"], [f"relu{number}"])
+        yield node("MaxPool", [f"relu{number}"], [f"pool{number}"], kernel_shape=[2], strides=[2], ceil_mode=1)
+        last = f"pool{number}"
+    yield node("Flatten", ["columns"], ["columns_flat"])
+    yield node("Flatten", [last], ["pooled_flat"])
+    yield node("Concat", ["columns_flat", "pooled_flat"], ["joined_planes"], axis=1)
+    yield dense("joined_planes", "trunk", "trunk")
+    yield node("Relu", ["trunk"], ["seen"])
+    yield dense("seen", "position", "position")
+    yield dense("seen", "state1", "state1")
+    yield node("Relu", ["state1"], ["state1_relu"])
+    yield dense("state1_relu", "state2", "state2")
+    yield node("Squeeze", ["state2", "one"], ["states"])
+
+
+def _move_nodes(of, conv, dense) -> Iterator[onnx.NodeProto]:  # type: ignore[no-untyped-def]
+    """What is computed once a candidate."""
+    node = helper.make_node
+    for name, planes in (("hand", "planes"), ("card", "moves")):
+        yield node("Slice", [planes, "zero", "one", "one"], [f"{name}_plane"])
+        yield node("Squeeze", [f"{name}_plane", "one"], [f"{name}_rows"])
+        yield node("Slice", [f"{name}_rows", "zero", "count_rows", "one"], [f"{name}_hot"])
+        yield node("Mul", [f"{name}_hot", of("counts")], [f"{name}_weighed"])
+        yield node("ReduceSum", [f"{name}_weighed", "one"], [f"{name}_counts"], keepdims=1)
+    yield node("Gather", ["hand_counts", "owner"], ["hand_of_move"], axis=0)
+    yield node("Sub", ["hand_of_move", "card_counts"], ["rest"])
+    yield node("Sub", ["rest", of("counts")], ["distance"])
+    yield node("Abs", ["distance"], ["distance_abs"])
+    yield node("Sub", ["unit", "distance_abs"], ["near"])
+    yield node("Relu", ["near"], ["rest_hot"])
+    yield conv("rest_hot", "rest1", "rest1", 5)
+    yield node("Relu", ["rest1"], ["rest1_relu"])
+    yield node("Flatten", ["rest1_relu"], ["rest_flat"])
+    yield dense("rest_flat", "rest2", "rest2")
+    yield node("Relu", ["rest2"], ["rest2_relu"])
+    yield dense("rest2_relu", "rest3", "rest3")
+    yield node("Flatten", ["moves"], ["moves_flat"])
+    yield dense("moves_flat", "candidate", "candidate", bias=False)
+    yield node("Gather", ["position", "owner"], ["position_of_move"], axis=0)
+    yield node("Add", ["position_of_move", "candidate"], ["with_candidate"])
+    yield node("Add", ["with_candidate", "rest3"], ["joined"])
+    yield node("Relu", ["joined"], ["joined_relu"])
+    yield dense("joined_relu", "head1", "head1")
+    yield node("Relu", ["head1"], ["head1_relu"])
+    yield dense("head1_relu", "head2", "head2")
+    yield node("Squeeze", ["head2", "one"], ["values"])

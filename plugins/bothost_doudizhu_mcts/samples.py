@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from bothost.errors import UsageError
 from bothost.rules import FloatArray
-from bothost_doudizhu_mcts.encode import Inputs, encode
+from bothost_doudizhu_mcts.encode import Inputs, encode, roles
 from bothost_doudizhu_mcts.records import Records
 
 
@@ -40,8 +42,8 @@ class Samples:
         """Of an epoch."""
         self._order: tuple[int, npt.NDArray[np.int64]] = (-1, self.learnt)
 
-    def batch(self, step: int) -> tuple[Inputs, FloatArray, FloatArray]:
-        """Inputs of step number ``step``, with the values and the weights of their candidates."""
+    def batch(self, step: int) -> Batch:
+        """What step number ``step`` learns from."""
         epoch, place = divmod(step, self.steps)
         if self._order[0] != epoch:
             self._order = (epoch, np.random.default_rng([self.seed, 0, epoch]).permutation(self.learnt))
@@ -57,10 +59,21 @@ class Samples:
         return np.sort(rng.choice(np.arange(begin, end), self.candidates, replace=False))
 
 
-def gather(
-    found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float
-) -> tuple[Inputs, FloatArray, FloatArray]:
-    """Inputs, values and weights of some records (``rows``) of some positions."""
-    inputs = encode([found.view(position) for position in positions], [found.actions[part] for part in rows])
+class Batch(NamedTuple):
+    """Records of some positions."""
+
+    inputs: Inputs
+    roles: npt.NDArray[np.int64]
+    """(positions,)"""
+    values: FloatArray
+    """(candidates,)"""
+    weights: FloatArray
+    """(candidates,)"""
+
+
+def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float) -> Batch:
+    """Some records (``rows``) of some positions."""
+    views = [found.view(position) for position in positions]
+    inputs = encode(views, [found.actions[part] for part in rows])
     every = np.concatenate(rows)
-    return inputs, found.values[every], weights(found.visits[every], half_visits)
+    return Batch(inputs, roles(views), found.values[every], weights(found.visits[every], half_visits))

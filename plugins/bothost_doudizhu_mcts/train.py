@@ -18,17 +18,16 @@ from torch import Tensor
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import FloatArray
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
-from bothost_doudizhu_mcts.encode import VERSION, Inputs
+from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.measure import HeldOut
-from bothost_doudizhu_mcts.model import ValueNet, graph, tensors
-from bothost_doudizhu_mcts.samples import Samples
+from bothost_doudizhu_mcts.model import Networks, graphs
+from bothost_doudizhu_mcts.samples import Batch, Samples
 
 PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move")
 
@@ -102,7 +101,7 @@ def _train(
     """``start``: parameters to begin with."""
     torch.set_num_threads(1)
     torch.manual_seed(run.seed)
-    net = ValueNet()
+    net = Networks()
     if start is not None:
         checkpoint.load_model(start, net)
     optimizer = torch.optim.AdamW(
@@ -120,7 +119,7 @@ def _train(
 def _fit(
     options: Options,
     run: TrainingRun,
-    net: ValueNet,
+    net: Networks,
     optimizer: torch.optim.Optimizer,
     progress: Progress,
     samples: Samples,
@@ -133,10 +132,10 @@ def _fit(
         while (part := _part_done(progress, options, run, samples)) < 1.0:
             for group in optimizer.param_groups:
                 group["lr"] = options.learning_rate * (1.0 - part)
-            inputs, values, weights = samples.batch(progress.iteration)
-            losses.append(_step(net, optimizer, inputs, values, weights, options))
+            batch = samples.batch(progress.iteration)
+            losses.append(_step(net, optimizer, batch, options))
             progress.iteration += 1
-            progress.samples += len(values)
+            progress.samples += len(batch.values)
             progress.seconds = before + time.monotonic() - started
             over = _part_done(progress, options, run, samples) >= 1.0
             if over or progress.iteration % options.checkpoint_every == 0:
@@ -150,18 +149,16 @@ def _fit(
 
 
 def _step(
-    net: ValueNet,
+    net: Networks,
     optimizer: torch.optim.Optimizer,
-    inputs: Inputs,
-    values: FloatArray,
-    weights: FloatArray,
+    batch: Batch,
     options: Options,
 ) -> float:
     """One step; returns the L1 of the values."""
-    planes, moves, owner = tensors(inputs)
     with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
-        out = net(planes, moves, owner)
-    error, weight = out.float() - torch.from_numpy(values), torch.from_numpy(weights)
+        out = net(batch.inputs, batch.roles)
+    error, weight = out.float() - torch.from_numpy(batch.values), torch.from_numpy(batch.weights)
+    owner = torch.from_numpy(batch.inputs.owner)
     l1 = weighted_l1(error, weight)
     loss = l1 + options.differences * weighted_l1(error - mean_of_position(error, weight, owner), weight)
     optimizer.zero_grad()
@@ -198,12 +195,12 @@ def _tell(
 
 
 def publish(
-    run: TrainingRun, net: ValueNet, progress: Progress, held_out: HeldOut, found: records.Records
+    run: TrainingRun, net: Networks, progress: Progress, held_out: HeldOut, found: records.Records
 ) -> dict[str, Any]:
     """Write the version into ``out/weights`` with how it was made, and return the figures."""
     curve = read(run.out / "metrics.jsonl")
     final: Mapping[str, float] = curve[-1]
-    versions = {"v1": write_version(run.out / "weights" / "v1", net, graph(net), VERSION)}
+    versions = {"v1": write_version(run.out / "weights" / "v1", net, graphs(net), VERSION)}
     rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
     figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
     figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}

@@ -1,0 +1,361 @@
+"""The first stage of training: the networks learn a teacher's values of candidate moves.
+
+The teacher, a strategy that can value actions, plays hands against itself; some moves are random, and some seats are
+played by the rule player, so that the networks see more than good play. Of each position they learn the teacher's
+best moves and some random ones. No position is used twice.
+
+What chunk i holds is a function of (seed, i) and the teacher. A process of its own makes the chunks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from bothost import Evaluator, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
+from bothost.rules import FloatArray, State, View, doudizhu, game
+from bothost.training import checkpoint
+from bothost.training.checkpoint import Progress
+from bothost.training.loop import anneal, begun_or_resumed
+from bothost.training.metrics import Metrics, plot, read
+from bothost.training.publish import lineage_of, write_manifest, write_version
+from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs, encode, roles
+from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
+
+AHEAD = 3
+"""Chunks that are made before they are needed."""
+HELD_OUT_SEED = 2**32
+"""Chunks of held-out deals have this seed, which no training has."""
+PLOTTED = ("l1", "l1_train", "regret", "best_move")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the distillation."""
+
+    teacher: str = "deep-mc"
+    """Address of the strategy whose values are learnt."""
+    hands: int = 256
+    """Hands that are played at once for a chunk."""
+    chunk: int = 8192
+    """Positions of a chunk."""
+    batch: int = 256
+    """Positions of a step."""
+    best: int = 4
+    """Candidates of a position: so many that the teacher values most, and …"""
+    others: int = 4
+    """… so many others, drawn evenly."""
+    random_moves: float = 0.07
+    """Share of the moves that are drawn from all legal ones."""
+    rule_seats: float = 0.15
+    """Share of the seats that the rule player plays."""
+    shared: float = 0.25
+    """Part of the training in which all roles share one network. It learns from three times as many positions."""
+    differences: float = 2.0
+    """Weight of the L1 of the differences between a position's candidates. Play needs these."""
+    states: float = 0.25
+    """Weight of the L1 of the positions' own values, which are those of the teacher's best move."""
+    learning_rate: float = 1e-3
+    """At the start; it falls linearly to 0 at the end."""
+    measured: int = 8192
+    """Held-out positions that are measured by."""
+    checkpoint_every: int = 1000
+    """Steps between two checkpoints, each with a measurement."""
+
+    def __post_init__(self) -> None:
+        counts = (self.hands, self.chunk, self.batch, self.best, self.measured, self.checkpoint_every)
+        if min(counts) < 1 or self.others < 0 or self.chunk % self.batch:
+            raise ValueError("counts must be positive, and chunk a multiple of batch")
+        if not all(0.0 <= share <= 1.0 for share in (self.random_moves, self.rule_seats, self.shared)):
+            raise ValueError("random_moves, rule_seats and shared are shares")
+
+
+class Chunk(NamedTuple):
+    """Positions with some of their moves and the teacher's values."""
+
+    planes: npt.NDArray[np.uint8]
+    """(n, …): bits of ``Inputs.planes``."""
+    moves: npt.NDArray[np.uint8]
+    """(m, 29): bits of ``Inputs.moves``."""
+    counts: npt.NDArray[np.int64]
+    """(n,): moves of each position."""
+    values: FloatArray
+    """(m,)"""
+    best: FloatArray
+    """(n,): the highest value of all legal moves."""
+    roles: npt.NDArray[np.int64]
+    """(n,)"""
+
+
+class Source:
+    """Plays hands by the teacher and gathers positions."""
+
+    def __init__(self, teacher: Evaluator, options: Options, seed: int) -> None:
+        self.teacher, self.options, self.seed = teacher, options, seed
+        self.game = game("doudizhu", preset="rlcard")
+
+    def chunk(self, number: int, positions: int, *, every_move: bool = False) -> Chunk:
+        """Chunk ``number``; ``every_move``: with all legal moves of each position."""
+        rng = np.random.default_rng([self.seed, number])
+        hands = [self._deal(rng) for _ in range(self.options.hands)]
+        views: list[View] = []
+        legal: list[npt.NDArray[np.int32]] = []
+        values: list[FloatArray] = []
+        while len(views) < positions:
+            asked = [hand.state.view(hand.state.to_act[0]) for hand in hands]
+            moves = [view.legal() for view in asked]
+            choices = [i for i, actions in enumerate(moves) if len(actions) > 1]
+            found = self.teacher.action_values([asked[i] for i in choices], [moves[i] for i in choices])
+            valued = dict(zip(choices, found, strict=True))
+            for i in choices:
+                views.append(asked[i])
+                legal.append(moves[i])
+                values.append(np.asarray(valued[i], np.float32))
+            for i, hand in enumerate(hands):
+                hand.state.apply(asked[i].seat, self._move(hand, asked[i], moves[i], valued.get(i), rng))
+                if hand.state.terminal:
+                    hands[i] = self._deal(rng)
+        order = rng.permutation(len(views))[:positions]
+        chosen = [[column[i] for i in order] for column in (views, legal, values)]
+        return self._packed(*chosen, rng, every_move)
+
+    def _deal(self, rng: np.random.Generator) -> _Hand:
+        seats = rng.random(self.game.num_seats) < self.options.rule_seats
+        return _Hand(self.game.new_state(int(rng.integers(2**63))), seats)
+
+    def _move(
+        self, hand: _Hand, view: View, legal: npt.NDArray[np.int32], values: FloatArray | None, rng: np.random.Generator
+    ) -> int:
+        if values is None:
+            return int(legal[0])
+        if rng.random() < self.options.random_moves:
+            return int(rng.choice(legal))
+        return doudizhu.rule_choice(view)[0] if hand.rule[view.seat] else int(legal[values.argmax()])
+
+    def _packed(
+        self,
+        views: list[View],
+        legal: list[npt.NDArray[np.int32]],
+        values: list[FloatArray],
+        rng: np.random.Generator,
+        every_move: bool,
+    ) -> Chunk:
+        rows = [np.arange(len(v)) if every_move else self._some(v, rng) for v in values]
+        inputs = encode(views, [actions[part] for actions, part in zip(legal, rows, strict=True)])
+        return Chunk(
+            np.packbits(inputs.planes.astype(np.bool_).reshape(len(views), -1), axis=1),
+            np.packbits(inputs.moves.astype(np.bool_).reshape(len(inputs.moves), -1), axis=1),
+            np.array([len(part) for part in rows]),
+            np.concatenate([v[part] for v, part in zip(values, rows, strict=True)]),
+            np.array([v.max() for v in values], np.float32),
+            roles(views),
+        )
+
+    def _some(self, values: FloatArray, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """The best moves and some others."""
+        order = np.argsort(-values, kind="stable")
+        best, rest = order[: self.options.best], order[self.options.best :]
+        return np.concatenate([best, rng.permutation(rest)[: self.options.others]])
+
+
+class _Hand(NamedTuple):
+    state: State
+    rule: npt.NDArray[np.bool_]
+    """Seats that the rule player plays."""
+
+
+_source: Source | None = None
+
+
+def _begin(kind: type[Evaluator], settings: Any, model: Any, options: Options, seed: int) -> None:
+    global _source
+    _source = Source(kind(settings, model), options, seed)
+
+
+def _chunk(number: int) -> Chunk:
+    assert _source is not None
+    return _source.chunk(number, _source.options.chunk)
+
+
+def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
+    """Chunk after chunk, from number ``first`` on, made in a process of its own."""
+    made_from = (type(teacher), teacher.options, teacher.model, options, seed)
+    with ProcessPoolExecutor(1, get_context("spawn"), _begin, made_from) as pool:
+        waiting: deque[Future[Chunk]] = deque()
+        number = first
+        try:
+            while True:
+                while len(waiting) < AHEAD:
+                    waiting.append(pool.submit(_chunk, number))
+                    number += 1
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+class Part(NamedTuple):
+    """The positions of one role in a batch."""
+
+    inputs: Inputs
+    values: Tensor
+    best: Tensor
+
+
+def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool) -> dict[str, Part]:
+    """Some positions of a chunk by role; ``shared``: all under the first."""
+    ends = np.cumsum(chunk.counts)
+    found = {}
+    for number, role in enumerate(ROLES[:1] if shared else ROLES):
+        own = rows if shared else rows[chunk.roles[rows] == number]
+        if not len(own):
+            continue
+        moves = np.concatenate([np.arange(ends[i] - chunk.counts[i], ends[i]) for i in own])
+        planes = np.unpackbits(chunk.planes[own], axis=1, count=PLANES * SIDE * SIDE).astype(np.float32)
+        plane = np.unpackbits(chunk.moves[moves], axis=1, count=SIDE * SIDE).astype(np.float32)
+        inputs = Inputs(
+            planes.reshape(-1, PLANES, SIDE, SIDE),
+            plane.reshape(-1, 1, SIDE, SIDE),
+            np.repeat(np.arange(len(own)), chunk.counts[own]),
+        )
+        found[role] = Part(inputs, torch.from_numpy(chunk.values[moves]), torch.from_numpy(chunk.best[own]))
+    return found
+
+
+def loss(net: RoleNet, part: Part, options: Options) -> tuple[Tensor, Tensor]:
+    """The loss of a part, and the L1 of its values."""
+    planes, moves, owner = tensors(part.inputs)
+    values, states = net(planes, moves, owner)
+    error = values - part.values
+    counts = torch.bincount(owner).float()
+    centred = error - (torch.zeros(len(counts)).index_add(0, owner, error) / counts)[owner]
+    l1 = error.abs().mean()
+    return l1 + options.differences * centred.abs().mean() + options.states * (states - part.best).abs().mean(), l1
+
+
+class Distiller(Trainer):
+    """``bothost train doudizhu-mcts distil``."""
+
+    name = "doudizhu-mcts"
+    Options: ClassVar[type[msgspec.Struct]] = Options
+    evaluators: ClassVar[tuple[str, ...]] = ("teacher",)
+
+    def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+        options: Options = self.options
+        if run.minutes is None:
+            raise UsageError("this training has no end", advice="give --minutes M")
+        teacher = run.evaluators["teacher"]
+        torch.set_num_threads(1)
+        torch.manual_seed(run.seed)
+        nets = Networks()
+        optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
+        progress = begun_or_resumed(run, VERSION, nets, optimizer)
+        progress.options = msgspec.to_builtins(options)
+        held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
+        self._fit(run, teacher, nets, optimizer, progress, held_out, report)
+        return publish(run, nets, progress, teacher)
+
+    def _fit(
+        self,
+        run: TrainingRun,
+        teacher: Evaluator,
+        nets: Networks,
+        optimizer: torch.optim.Optimizer,
+        progress: Progress,
+        held_out: Chunk,
+        report: ReportProgress,
+    ) -> None:
+        options: Options = self.options
+        assert run.minutes is not None
+        per_chunk = options.chunk // options.batch
+        every = max(per_chunk, options.checkpoint_every // per_chunk * per_chunk)
+        before, started, end = progress.seconds, time.monotonic(), 60 * run.minutes
+        losses: list[float] = []
+        with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
+            for chunk in chunks(teacher, options, run.seed, progress.iteration // per_chunk):
+                order = np.random.default_rng([run.seed, 1, progress.iteration]).permutation(len(chunk.counts))
+                for rows in np.split(order, per_chunk):
+                    part_done = min(1.0, progress.seconds / end)
+                    anneal(optimizer, options.learning_rate, part_done)
+                    shared = part_done < options.shared
+                    losses.append(_step(nets, optimizer, parts(chunk, rows, shared=shared), options))
+                    progress.iteration += 1
+                    progress.samples += len(rows)
+                    progress.seconds = before + time.monotonic() - started
+                if shared:
+                    nets.share()
+                if progress.iteration % every and progress.seconds < end:
+                    continue
+                figures = measure(nets, held_out) | {"l1_train": float(np.mean(losses))}
+                losses.clear()
+                metrics.write(progress.iteration, {"samples": progress.samples, **figures})
+                checkpoint.save(run.out, progress, nets, optimizer)
+                note = f"{progress.samples:,} positions, L1 {figures['l1']:.4f}, regret {figures['regret']:.4f}"
+                report(int(progress.seconds), note, int(end))
+                if progress.seconds >= end:
+                    break
+        plot(read(metrics.path), PLOTTED, run.out / "training.png")
+
+
+def _step(nets: Networks, optimizer: torch.optim.Optimizer, found: dict[str, Part], options: Options) -> float:
+    """One step; returns the L1 of the values."""
+    total = sum(len(part.best) for part in found.values())
+    optimizer.zero_grad(set_to_none=True)
+    l1 = 0.0
+    for role, part in found.items():
+        net = nets.of[role]
+        assert isinstance(net, RoleNet)
+        of_part, distance = loss(net, part, options)
+        (of_part * (len(part.best) / total)).backward()  # type: ignore[no-untyped-call]
+        l1 += float(distance.detach()) * len(part.best) / total
+    torch.nn.utils.clip_grad_norm_(nets.parameters(), 1.0)
+    optimizer.step()
+    return l1
+
+
+def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
+    """Over held-out positions with all their moves: ``l1``; ``regret``, what the teacher loses by playing the networks'
+    best move; ``best_move``, how often that is the teacher's."""
+    error = regret = 0.0
+    agreed = moves = 0
+    with torch.no_grad():
+        for rows in np.array_split(np.arange(len(chunk.counts)), -(-len(chunk.counts) // batch)):
+            for role, part in parts(chunk, rows, shared=False).items():
+                values = nets.of[role](*tensors(part.inputs))[0]
+                error += float((values - part.values).abs().sum())
+                moves += len(values)
+                ends = np.cumsum(np.bincount(part.inputs.owner))[:-1]
+                for own, taught in zip(
+                    np.split(values.numpy(), ends), np.split(part.values.numpy(), ends), strict=True
+                ):
+                    lost = float(taught.max() - taught[own.argmax()])
+                    regret += lost
+                    agreed += lost == 0.0
+    positions = len(chunk.counts)
+    return {"l1": error / moves, "regret": regret / positions, "best_move": agreed / positions}
+
+
+def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
+    """Write the version into ``out/weights`` with how it was made, and return the figures."""
+    final = read(run.out / "metrics.jsonl")[-1]
+    versions = {"v1": write_version(run.out / "weights" / "v1", nets, graphs(nets), VERSION)}
+    taught = teacher.name if teacher.model is None else f"{teacher.name}:{teacher.model.version} {teacher.model.sha256}"
+    figures = {
+        "steps": progress.iteration,
+        "positions": progress.samples,
+        "minutes": round(progress.seconds / 60, 2),
+        **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
+    }
+    told = {**figures, "teacher": taught, "value": "2 P(win) - 1 of the side that moves"}
+    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
+    return {"out": str(run.out), **figures}
