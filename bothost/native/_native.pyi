@@ -184,7 +184,7 @@ class Search:
     def feed(self, values: npt.NDArray[np.float32]) -> None:
         """Values in [-1, 1] of every legal action of every leaf, in order, for the seat that acts there.
 
-        Shape (sum of the leaves' numbers of legal actions,). Raises ValueError on another length.
+        Shape (sum of the leaves' numbers of actions,). Raises ValueError on another length.
         """
 
     def advance(self, root: View, actions: ActionArray) -> None:
@@ -201,7 +201,7 @@ class Search:
 
     @property
     def leaves(self) -> list[tuple[View, ActionArray]]:
-        """The leaves that wait, each with its legal actions."""
+        """The leaves that wait, each with the actions that are asked about."""
 
     @property
     def root_actions(self) -> list[tuple[int, int, float]]:

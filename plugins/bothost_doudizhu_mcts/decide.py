@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Strategy, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
-from bothost_doudizhu_mcts.evaluated import search_on
+from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
+from bothost_doudizhu_mcts.network import Network
 from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
-
-if TYPE_CHECKING:
-    from bothost_doudizhu_mcts.network import Network
 
 SLICE = 250
 """Iterations between two looks at whether the choice can still change."""
@@ -55,8 +53,6 @@ class DoudizhuMcts(Strategy):
         if self.options.cnn == "off":
             return None
         if model is not None:
-            from bothost_doudizhu_mcts.network import Network
-
             return Network(model)
         if self.options.cnn == "only":
             raise ModelError("cnn = only, and there is no network", advice="leave the option out, or train one")
@@ -86,8 +82,8 @@ class Thought(msgspec.Struct):
     seed: int
     told: int
     """Length of the history at its root."""
-    evaluator: Evaluator | None
-    """Who values its leaves; None: playouts do."""
+    evaluator: LeafValues | None
+    """What values its leaves; None: playouts do."""
     action: int | None = None
     """What was played at its root."""
 
@@ -134,17 +130,15 @@ class DoudizhuMctsPlayer(Player):
             return _by_network(legal, network, network.values(view, legal))
         watch = self._watch(ms)
         thought, reused = self._think_of(view, known)
-        if network is not None and self.options.utility == "win":
-            thought.search.set_root_priors(network.values(view, legal))
         if logged is None:
             self._run(thought, watch)
         else:
             _run_again(thought, watch, logged)
         decision = _decision(view, legal, thought, watch)
-        if thought.evaluator is not None:
+        if isinstance(thought.evaluator, Evaluator):
             told = {**told, "evaluator": _named(thought.evaluator)}
-        if network is not None:
-            decision.model_sha256, decision.encoder_version = network.sha256, network.version
+        elif isinstance(thought.evaluator, Network):
+            decision.model_sha256, decision.encoder_version = thought.evaluator.model.sha256, Network.version
         thought.action = decision.action
         decision.stats = {**(decision.stats or {}), "reused_visits": reused, **told}
         if self.options.ponder and logged is None and watch.done > 0:
@@ -170,7 +164,7 @@ class DoudizhuMctsPlayer(Player):
     def _think_of(self, view: View, known: dict[str, Any]) -> tuple[Thought, int]:
         """The search with its root at this view, and how many visits it brings along."""
         native = cast(NativeView, view)
-        evaluator = self.evaluator if self.options.evaluates(view.phase) else None
+        evaluator = (self.evaluator or self.network) if self.options.evaluates(view.phase) else None
         options = self.options.of_search(view.game, view.phase, evaluated=evaluator is not None)
         history: Sequence[tuple[int, str]] = known["history"]
         old = self.thought
@@ -244,7 +238,7 @@ def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Dec
         values=values.tolist(),
         value=float(values[best]),
         stats={"reason": "the network's best", "iterations": 0},
-        model_sha256=network.sha256,
+        model_sha256=network.model.sha256,
         encoder_version=network.version,
     )
 

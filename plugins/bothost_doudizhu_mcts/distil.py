@@ -24,7 +24,7 @@ from torch import Tensor
 
 from bothost import Evaluator, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import FloatArray, State, View, doudizhu, game
+from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import anneal, begun_or_resumed
@@ -109,7 +109,7 @@ class Source:
         rng = np.random.default_rng([self.seed, number])
         hands = [self._deal(rng) for _ in range(self.options.hands)]
         views: list[View] = []
-        legal: list[npt.NDArray[np.int32]] = []
+        legal: list[ActionArray] = []
         values: list[FloatArray] = []
         while len(views) < positions:
             asked = [hand.state.view(hand.state.to_act[0]) for hand in hands]
@@ -126,15 +126,14 @@ class Source:
                 if hand.state.terminal:
                     hands[i] = self._deal(rng)
         order = rng.permutation(len(views))[:positions]
-        chosen = [[column[i] for i in order] for column in (views, legal, values)]
-        return self._packed(*chosen, rng, every_move)
+        return self._packed([(views[i], legal[i], values[i]) for i in order], rng, every_move)
 
     def _deal(self, rng: np.random.Generator) -> _Hand:
         seats = rng.random(self.game.num_seats) < self.options.rule_seats
         return _Hand(self.game.new_state(int(rng.integers(2**63))), seats)
 
     def _move(
-        self, hand: _Hand, view: View, legal: npt.NDArray[np.int32], values: FloatArray | None, rng: np.random.Generator
+        self, hand: _Hand, view: View, legal: ActionArray, values: FloatArray | None, rng: np.random.Generator
     ) -> int:
         if values is None:
             return int(legal[0])
@@ -143,13 +142,9 @@ class Source:
         return doudizhu.rule_choice(view)[0] if hand.rule[view.seat] else int(legal[values.argmax()])
 
     def _packed(
-        self,
-        views: list[View],
-        legal: list[npt.NDArray[np.int32]],
-        values: list[FloatArray],
-        rng: np.random.Generator,
-        every_move: bool,
+        self, positions: list[tuple[View, ActionArray, FloatArray]], rng: np.random.Generator, every_move: bool
     ) -> Chunk:
+        views, legal, values = zip(*positions, strict=True)
         rows = [np.arange(len(v)) if every_move else self._some(v, rng) for v in values]
         inputs = encode(views, [actions[part] for actions, part in zip(legal, rows, strict=True)])
         return Chunk(
@@ -335,9 +330,8 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
                 error += float((values - part.values).abs().sum())
                 moves += len(values)
                 ends = np.cumsum(np.bincount(part.inputs.owner))[:-1]
-                for own, taught in zip(
-                    np.split(values.numpy(), ends), np.split(part.values.numpy(), ends), strict=True
-                ):
+                pairs = zip(np.split(values.numpy(), ends), np.split(part.values.numpy(), ends), strict=True)
+                for own, taught in pairs:
                     lost = float(taught.max() - taught[own.argmax()])
                     regret += lost
                     agreed += lost == 0.0

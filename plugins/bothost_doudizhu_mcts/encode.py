@@ -102,4 +102,5 @@ _COMPACT, _FIRST_ROLE = "compact", 9 * 54 + 3 * 20 + 15
 def roles(views: Sequence[View]) -> npt.NDArray[np.int64]:
     """Index into ``ROLES`` of the seat that each view is of."""
     cells = np.stack([view.encode(_COMPACT)[_FIRST_ROLE : _FIRST_ROLE + len(ROLES)] for view in views])
-    return cells.argmax(axis=1)
+    found: npt.NDArray[np.int64] = cells.argmax(axis=1)
+    return found

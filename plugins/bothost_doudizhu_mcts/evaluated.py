@@ -1,17 +1,25 @@
-"""Running a search whose leaves another strategy values."""
+"""Running a search whose leaves the network, or another strategy, values."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from bothost import Evaluator
-from bothost.rules import Search
+from bothost.rules import ActionArray, FloatArray, Search, View
 
 
-def search_on(search: Search, evaluator: Evaluator | None, *, iterations: int, ms: float = math.inf) -> None:
+class LeafValues(Protocol):
+    """What can value leaves: the network, or a strategy that is an ``Evaluator``."""
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
+        """See :meth:`bothost.Evaluator.action_values`."""
+
+
+def search_on(search: Search, evaluator: LeafValues | None, *, iterations: int, ms: float = math.inf) -> None:
     """So many iterations more, or until no further batch of leaves would be valued in time.
 
     Equal limits of iterations make equal batches, and so equal searches, whether or not the time ended them.

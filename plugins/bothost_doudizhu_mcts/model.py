@@ -15,7 +15,7 @@ What the hand is without the candidate decides how a plan goes on. A fixed layer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, Inputs
+from bothost_doudizhu_mcts.network import GRAPHS
 
 CHANNELS = (64, 96, 96, 128)
 TRUNK, JOINED, TOWER, HEAD = 256, 160, (48, 128), 64
 COUNTS = 4
 """Rows of a plane that tell the count of each rank."""
-GRAPHS = {role: f"{role}.onnx" for role in ROLES}
-"""File of each role's network."""
 
 
 class RoleNet(nn.Module):
@@ -59,7 +58,7 @@ class RoleNet(nn.Module):
         self.head2 = nn.Linear(HEAD, 1)
         self.state1 = nn.Linear(TRUNK, HEAD)
         self.state2 = nn.Linear(HEAD, 1)
-        self.register_buffer("counts", torch.arange(1.0, COUNTS + 1).reshape(1, COUNTS, 1), persistent=True)
+        self.counts = nn.Buffer(torch.arange(1.0, COUNTS + 1).reshape(1, COUNTS, 1))
         # A position sets some 90 of the 1,305 cells under a kernel: the usual scale would be too small.
         nn.init.kaiming_normal_(self.conv1.weight, nonlinearity="relu")
         with torch.no_grad():
@@ -81,7 +80,8 @@ class RoleNet(nn.Module):
 
     def one_hot(self, rows: Tensor) -> Tensor:
         """One-hot counts (N, 4, 15) → counts (N, 1, 15)."""
-        return (rows * self.counts).sum(1, keepdim=True)
+        counted: Tensor = (rows * self.counts).sum(1, keepdim=True)
+        return counted
 
 
 class Networks(nn.Module):
@@ -123,6 +123,12 @@ def graphs(nets: Networks) -> dict[str, onnx.ModelProto]:
     return {file: _graph(role) for role, file in GRAPHS.items()}
 
 
+Name = Callable[[str], str]
+"""Parameter of a network → its name among those of all roles."""
+Layer = Callable[..., onnx.NodeProto]
+"""(input, layer, output, …) → its node."""
+
+
 def _graph(role: str) -> onnx.ModelProto:
     def of(name: str) -> str:
         return f"of.{role}.{name}"
@@ -158,7 +164,7 @@ def _graph(role: str) -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def _trunk_nodes(of, conv, dense) -> Iterator[onnx.NodeProto]:  # type: ignore[no-untyped-def]
+def _trunk_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     """What is computed once a position."""
     node = helper.make_node
     yield node("Reshape", ["planes", "shape_columns"], ["rows"])
@@ -183,7 +189,7 @@ def _trunk_nodes(of, conv, dense) -> Iterator[onnx.NodeProto]:  # type: ignore[n
     yield node("Squeeze", ["state2", "one"], ["states"])
 
 
-def _move_nodes(of, conv, dense) -> Iterator[onnx.NodeProto]:  # type: ignore[no-untyped-def]
+def _move_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     """What is computed once a candidate."""
     node = helper.make_node
     for name, planes in (("hand", "planes"), ("card", "moves")):

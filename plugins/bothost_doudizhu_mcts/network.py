@@ -1,32 +1,49 @@
-"""The network in play: values of all legal moves of a position."""
+"""The networks in play: values of moves, for the tree's priors and its leaves."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from bothost import Model
 from bothost.inference import Session
 from bothost.rules import ActionArray, FloatArray, View
-from bothost_doudizhu_mcts.encode import VERSION, encode
+from bothost_doudizhu_mcts.encode import ROLES, VERSION, encode, roles
+
+GRAPHS = {role: f"{role}.onnx" for role in ROLES}
+"""File of each role's network."""
+ONE_FOR_ALL = "model.onnx"
+"""The graph of models that have one network for all roles, as they were made before."""
 
 
 class Network:
     """Values of moves: 2 P(win) - 1 of the side that moves."""
 
-    def __init__(self, model: Model) -> None:
-        """Raises ModelError where the model cannot be used."""
-        self.session = Session(model, encoder_version=VERSION)
-
-    @property
-    def sha256(self) -> str:
-        return self.session.model.sha256
-
     version = VERSION
     """Of the encoder."""
 
+    def __init__(self, model: Model) -> None:
+        """Raises ModelError where the model cannot be used."""
+        files = [ONE_FOR_ALL] * len(ROLES) if ONE_FOR_ALL in model.files else list(GRAPHS.values())
+        sessions = {file: Session(model, encoder_version=VERSION, file=file) for file in dict.fromkeys(files)}
+        self.model = model
+        self.sessions = [sessions[file] for file in files]
+        """Of each role."""
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
+        """Values of the given moves of each view, float32 within [-1, 1]; one inference for each role."""
+        of = roles(views)
+        found: list[FloatArray] = [np.empty(0, np.float32)] * len(views)
+        for role in np.unique(of):
+            rows = np.flatnonzero(of == role).tolist()
+            inputs = encode([views[i] for i in rows], [legal[i] for i in rows])
+            values = self.sessions[role].run(planes=inputs.planes, moves=inputs.moves, owner=inputs.owner)[0]
+            ends = np.cumsum([len(legal[i]) for i in rows])[:-1]
+            for i, own in zip(rows, np.split(np.clip(values, -1.0, 1.0).astype(np.float32), ends), strict=True):
+                found[i] = own
+        return found
+
     def values(self, view: View, legal: ActionArray) -> FloatArray:
         """Shape (len(legal),), float32, within [-1, 1]."""
-        inputs: dict[str, Any] = encode([view], [legal])._asdict()
-        return np.clip(self.session.run(**inputs)[0], -1.0, 1.0).astype(np.float32)
+        return self.action_values([view], [legal])[0]

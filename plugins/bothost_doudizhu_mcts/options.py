@@ -29,12 +29,16 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     A third of the time at most; without a clock, three for every ten iterations."""
     widening: float = 1.0
     """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
-    cnn: Literal["on", "off", "only"] = "off"
-    """Whether the network's values of the legal moves begin the tree (where there is a network), or are all there is:
-    then a move takes a millisecond or two. Bids are searched for in any case. Off: the search alone was no weaker."""
-    evaluator: str = "deep-mc"
-    """Address of a strategy that values the search's own choices, as in "deep-mc" or "deep-mc:level-2"; "": none. Not
-    asked about bids, nor where the network or ``points`` guide the search, nor with several ``threads``."""
+    cnn: Literal["on", "off", "only"] = "on"
+    """What the network does. On: its values of moves are the tree's priors and leaf values. Only: its best move is
+    played without a search, in a millisecond. Off: the leaves are playouts. Bids are always searched with playouts."""
+    evaluator: str = ""
+    """Address of a strategy that values the leaves in place of the network, as in "deep-mc"; "": none. Neither is asked
+    with the utility ``points`` or with several ``threads``."""
+    leaf_moves: int = 20
+    """Most moves of a leaf that are valued: those that the rule player likes best; 0: all."""
+    leaf_batch: int = 16
+    """Leaves of one inference."""
     mixing: float = 0.0
     """Part of a position's value that a playout gives, where the evaluator gives the rest."""
     prior_visits: float = 20.0
@@ -65,12 +69,14 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("prior_visits must be within 0 and 1,000,000")
         if not 0.0 <= self.mixing <= 1.0:
             raise ValueError("mixing must be within 0 and 1")
+        if not 0 <= self.leaf_moves <= 100_000 or not 1 <= self.leaf_batch <= 4096:
+            raise ValueError("leaf_moves must be within 0 and 100,000, leaf_batch within 1 and 4,096")
         if not 1 <= self.threads <= 64:
             raise ValueError("threads must be within 1 and 64")
 
     def evaluates(self, phase: str) -> bool:
-        """Whether an evaluator is asked in a decision of this phase."""
-        return phase == "play" and self.cnn == "off" and self.utility == "win" and self.threads == 1
+        """Whether leaves are valued, by the network or an evaluator, in a decision of this phase."""
+        return phase == "play" and self.utility == "win" and self.threads == 1
 
     def of_search(self, game: Game, phase: str, *, evaluated: bool = False) -> dict[str, Any]:
         """Options of :func:`bothost.rules.search` for a decision of this phase; ``evaluated``: by an evaluator."""
@@ -78,6 +84,8 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {
             "leaf": "evaluator" if evaluated else "rollout",
             "mixing": self.mixing,
+            "leaf_moves": self.leaf_moves,
+            "leaf_batch": self.leaf_batch,
             "exploration": self.exploration,
             "playout": self.playout,
             "playout_noise": self.noise,

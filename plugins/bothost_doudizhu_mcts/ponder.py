@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from bothost import Evaluator
 from bothost.rules import Search
-from bothost_doudizhu_mcts.evaluated import search_on
+from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
 
 SLICE_MS = 4.0
 """Longest that a decision waits for pondering to end."""
@@ -20,7 +19,7 @@ class Pondering:
     The search is the thread's alone from the beginning to ``stop``.
     """
 
-    def __init__(self, search: Search, evaluator: Evaluator | None) -> None:
+    def __init__(self, search: Search, evaluator: LeafValues | None) -> None:
         self._search, self._evaluator = search, evaluator
         self._begin = search.iterations
         self._stop = threading.Event()

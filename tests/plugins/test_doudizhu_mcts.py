@@ -268,12 +268,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """A network that has learnt nothing."""
     import torch
 
-    from bothost_doudizhu_mcts.model import ValueNet, graph
+    from bothost_doudizhu_mcts.model import Networks, graphs
 
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("weights")
-    net = ValueNet()
-    files = write_version(folder, net, graph(net), 1).files
+    net = Networks()
+    files = write_version(folder, net, graphs(net), 1).files
     return Model("doudizhu-mcts", "v1", model_sha256(files), str(folder), files, 1)
 
 

@@ -7,18 +7,21 @@ import onnxruntime
 import pytest
 import safetensors.torch
 import torch
-from torch.nn import functional
 
-from bothost import TrainingRun, cli
+from bothost import Evaluator, TrainingRun, cli
 from bothost.errors import UsageError
 from bothost.plugins.weights import verify
-from bothost.rules import game, search
+from bothost.rules import doudizhu, game, search
+from bothost.strategy import NoOptions
 from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import play_hand
-from bothost_doudizhu_mcts.encode import encode, encode_leaves, supports, whole
-from bothost_doudizhu_mcts.model import ValueNet, graph, tensors
+from bothost_doudizhu_mcts.distil import Distiller, Source, measure
+from bothost_doudizhu_mcts.distil import Options as DistilOptions
+from bothost_doudizhu_mcts.encode import ROLES, encode, encode_leaves, roles, supports, whole
+from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
+from bothost_doudizhu_mcts.network import GRAPHS
 from bothost_doudizhu_mcts.samples import Samples
 from bothost_doudizhu_mcts.train import Fitter, Options
 
@@ -102,28 +105,99 @@ def test_leaves_of_a_search_are_encoded_as_views_are():
         found.feed(np.zeros(len(wanted.moves), np.float32))
 
 
-def test_the_shared_convolution_is_one_over_all_planes():
-    net, views = ValueNet(), positions(1)
-    inputs = encode(views, [view.legal() for view in views])
-    with torch.no_grad():
-        out = functional.conv2d(torch.from_numpy(whole(inputs)), net.kernels[0], padding=(0, 1)) + net.biases[0]
-        out = functional.relu(out)
-        for kernel, bias in zip(list(net.kernels)[1:], list(net.biases)[1:], strict=True):
-            out = functional.relu(functional.conv2d(out, kernel, padding=(0, 1)) + bias)
-            out = functional.max_pool2d(out, (1, 2), ceil_mode=True)
-        expected = net.dense(out.flatten(1))[:, 0]
-        torch.testing.assert_close(net(*tensors(inputs)), expected, atol=1e-5, rtol=1e-4)
+def test_the_tower_sees_the_hand_without_the_candidate():
+    """A fixed layer computes it from the planes: one-hot counts of what is left."""
+    view = position("3335 7778 pass")
+    action = GAME.parse("BR")
+    planes, moves, _ = map(torch.from_numpy, encode([view], [np.array([action], np.int32)]))
+    net = RoleNet()
+    left = net.one_hot(planes[:, 0, :4]) - net.one_hot(moves[:, 0, :4])
+    cards = "34444222255566"  # the landlord's hand and bottom, without 3335 and without both jokers
+    assert left[0, 0].tolist() == [cards.count(rank) for rank in RANKS]
+
+
+def test_the_role_of_a_view_chooses_its_network():
+    views = positions(2)
+    assert [ROLES[role] for role in roles(views)] == [
+        ("landlord", "next", "previous")[(view.seat - view.to_json()["landlord"]) % 3] for view in views
+    ]
 
 
 def test_live_play_computes_what_was_trained(tmp_path):
-    net, views = ValueNet(), positions(1)
-    for bias in net.biases:
-        torch.nn.init.normal_(bias)
-    write_version(tmp_path, net, graph(net), 1)
+    """Of each role, in ONNX Runtime as in torch."""
+    torch.manual_seed(0)
+    nets, views = Networks(), positions(1)
+    for parameter in nets.parameters():
+        if parameter.dim() < 3:
+            torch.nn.init.normal_(parameter, std=0.05)
+    write_version(tmp_path, nets, graphs(nets), 1)
     inputs = encode(views, [view.legal() for view in views])
-    (got,) = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, inputs._asdict())
+    for role in ROLES:
+        session = onnxruntime.InferenceSession(tmp_path / GRAPHS[role])
+        values, states = session.run(None, inputs._asdict())
+        with torch.no_grad():
+            wanted, wanted_states = nets.of[role](*tensors(inputs))
+        np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)
+        np.testing.assert_allclose(states, wanted_states.numpy(), atol=1e-4)
+        assert np.ptp(values) > 0.01
+
+
+def test_all_roles_in_one_forward_are_those_of_each():
+    torch.manual_seed(0)
+    nets, views = Networks(), positions(2)
+    legal = [view.legal() for view in views]
     with torch.no_grad():
-        np.testing.assert_allclose(got, net(*tensors(inputs)).numpy(), atol=1e-4)
+        together = nets(encode(views, legal), roles(views))
+        ends = np.cumsum([len(actions) for actions in legal])[:-1]
+        for view, actions, role, got in zip(views, legal, roles(views), np.split(together.numpy(), ends), strict=True):
+            alone = nets.of[ROLES[role]](*tensors(encode([view], [actions])))[0].numpy()
+            np.testing.assert_allclose(got, alone, atol=1e-5)
+
+
+class RuleValues(Evaluator):
+    """Values the rule player's choice most."""
+
+    name, version, games = "rule-values", "1", ("doudizhu",)
+
+    def action_values(self, views, legal):
+        return [
+            np.where(actions == doudizhu.rule_choice(view)[0], 0.5, -0.5).astype(np.float32)
+            for view, actions in zip(views, legal, strict=True)
+        ]
+
+    def player(self, table):
+        raise AssertionError("a teacher does not sit at tables here")
+
+
+SMALL = {"hands": 8, "chunk": 64, "batch": 32, "measured": 48, "checkpoint_every": 2}
+
+
+def test_chunks_hold_the_teachers_values_of_its_best_and_other_moves():
+    source = Source(RuleValues(NoOptions()), DistilOptions(**SMALL), seed=3)
+    chunk, again = source.chunk(5, 64), source.chunk(5, 64)
+    for one, other in zip(chunk, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    ends = np.cumsum(chunk.counts)[:-1]
+    assert len(chunk.counts) == 64 and chunk.counts.min() >= 2 and chunk.counts.max() <= 8
+    assert all(values[0] == 0.5 and (values[1:] == -0.5).all() for values in np.split(chunk.values, ends))
+    assert not np.array_equal(chunk.planes, source.chunk(6, 64).planes)
+
+
+def distil(out, minutes, *, resume=False):
+    run = TrainingRun(out=out, seed=1, minutes=minutes, resume=resume, evaluators={"teacher": RuleValues(NoOptions())})
+    return Distiller(DistilOptions(**SMALL)).train(run, lambda *args: None)
+
+
+def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_path):
+    """The regret of a network that knows nothing is near 1 here, as all moves but one are worth 1 less."""
+    first = distil(tmp_path / "out", 0.1)
+    second = distil(tmp_path / "out", 0.2, resume=True)
+    assert second["positions"] > first["positions"] > 0
+    assert second["regret"] < 0.7
+    nets = Networks()
+    nets.load_state_dict(weights_of(tmp_path / "out"))
+    held_out = Source(RuleValues(NoOptions()), DistilOptions(**SMALL), seed=77).chunk(0, 48, every_move=True)
+    assert measure(nets, held_out)["regret"] < measure(Networks(), held_out)["regret"]
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +238,7 @@ def test_both_stages_from_the_command_line(tmp_path, capsys):
     assert cli.main([*words, "collect", "--records", "300", "--iterations", "8", "--out", str(out)]) == 0
     options = ["--records", str(out), "--epochs", "0.2", "--held_out=0.5", "--measured", "20"]
     assert cli.main([*words, "fit", *options, "--out", str(fitted), "--json"]) == 0
-    assert (fitted / "weights" / "v1" / "model.onnx").is_file()
+    assert (fitted / "weights" / "v1" / "landlord.onnx").is_file()
     assert '"l1"' in capsys.readouterr().out
 
 

@@ -52,6 +52,8 @@ search::Options options_of(const Json& json) {
       options.prior_visits = value.number(key);
     } else if (key == "mixing") {
       options.mixing = value.number(key);
+    } else if (key == "leaf_moves") {
+      options.leaf_moves = static_cast<int>(value.integer(key, 0, 1 << 20));
     } else if (key == "leaf_batch") {
       options.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
     } else if (key == "threads") {

@@ -56,6 +56,9 @@ struct Options {
   double mixing = 0.0;
   /// Leaves that wait for the evaluator at once; each is kept from being chosen again by a virtual loss.
   int leaf_batch = 8;
+  /// Most actions of a leaf that the evaluator values: those that the game's policy likes best. The others
+  /// count as the worst of them. 0: all. The root's are all valued.
+  int leaf_moves = 0;
   /// Trees grown side by side from different seeds, one thread each, their root statistics added up. Rollouts
   /// only.
   int threads = 1;

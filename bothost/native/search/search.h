@@ -21,8 +21,8 @@ class Search {
   Search(const View& root, int num_seats, const Options& options) : options_(options), root_(root) {
     check(root);
     if (!(options.exploration >= 0) || !(options.points_scale > 0) || !(options.prior_visits >= 0) ||
-        options.leaf_batch < 1 || options.leaf_batch > 4096 || options.threads < 1 || options.threads > 256 ||
-        options.max_nodes < 1)
+        options.leaf_batch < 1 || options.leaf_batch > 4096 || options.leaf_moves < 0 ||
+        options.threads < 1 || options.threads > 256 || options.max_nodes < 1)
       throw InvalidInput("a search option is out of range");
     if (options.leaf == Leaf::evaluator && options.threads != 1)
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
@@ -46,10 +46,11 @@ class Search {
 
   const std::vector<PendingLeaf<G>>& leaves() const { return leaves_; }
 
-  /// Values of every legal action of every leaf, in order, as utilities of the seat that acts there.
+  /// Values of every action that a leaf asks about, leaf after leaf, as utilities of the seat that acts
+  /// there.
   void feed(std::span<const float> values) {
     std::size_t wanted = 0;
-    for (const auto& leaf : leaves_) wanted += leaf.legal.size();
+    for (const auto& leaf : leaves_) wanted += leaf.asked.size();
     if (values.size() != wanted)
       throw InvalidInput("feed() needs " + std::to_string(wanted) + " values, not " +
                          std::to_string(values.size()));

@@ -35,7 +35,7 @@ class SearchOf final : public AnySearch {
     return std::make_unique<erased::ViewOf<G>>(std::static_pointer_cast<const erased::GameOf<G>>(game_),
                                                search_.leaves().at(index).view);
   }
-  const ActionList& leaf_legal(std::size_t index) const override { return search_.leaves().at(index).legal; }
+  const ActionList& leaf_legal(std::size_t index) const override { return search_.leaves().at(index).asked; }
 
   void encode(int block, float* out) const override {
     for (const auto& leaf : search_.leaves()) {
@@ -45,8 +45,8 @@ class SearchOf final : public AnySearch {
   }
   void encode_actions(int block, float* out) const override {
     for (const auto& leaf : search_.leaves()) {
-      G::encode_actions(leaf.view, block, leaf.legal, out);
-      out += floats(block) * leaf.legal.size();
+      G::encode_actions(leaf.view, block, leaf.asked, out);
+      out += floats(block) * leaf.asked.size();
     }
   }
 

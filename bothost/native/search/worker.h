@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -24,12 +25,14 @@
 
 namespace bothost::search {
 
-/// A position that waits for the evaluator: values are wanted for every action of `legal`, for the seat of
+/// A position that waits for the evaluator: values are wanted for every action of `asked`, for the seat of
 /// `view`.
 template <class G>
 struct PendingLeaf {
   typename G::View view;
-  ActionList legal;
+  ActionList asked;
+  /// Legal actions that the game's policy likes less: see Options::leaf_moves.
+  ActionList left_out;
   /// Where the values belong; kNoNode where they are a value of the leaf alone.
   NodeId node;
 };
@@ -167,11 +170,16 @@ class Worker {
     std::vector<double> bests;
     std::size_t at = 0;
     for (const auto& leaf : leaves) {
-      const auto own = values.subspan(at, leaf.legal.size());
+      const auto own = values.subspan(at, leaf.asked.size());
       at += own.size();
       bests.push_back(-1.0);
       for (const float value : own) bests.back() = std::max(bests.back(), clamped(value));
-      if (leaf.node != kNoNode) set_priors(leaf.node, leaf.legal, own);
+      if (leaf.node == kNoNode) continue;
+      set_priors(leaf.node, leaf.asked, own);
+      if (!leaf.left_out.empty()) {
+        const std::vector<float> worst(leaf.left_out.size(), *std::min_element(own.begin(), own.end()));
+        set_priors(leaf.node, leaf.left_out, worst);
+      }
     }
     for (const auto& awaiting : awaiting_) {
       const double best = bests[awaiting.leaf];
@@ -221,8 +229,10 @@ class Worker {
       leaf = static_cast<std::size_t>(
           std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.node == node; }) -
           out.begin());
-    if (leaf == out.size())
-      out.push_back({path_.empty() ? root_ : state.view(seat), legal_, same ? node : kNoNode});
+    if (leaf == out.size()) {
+      out.push_back({path_.empty() ? root_ : state.view(seat), legal_, {}, same ? node : kNoNode});
+      if (!path_.empty()) leave_out(out.back(), state, seat);
+    }
     const auto at_leaf = sides(state);
     const int side = side_of<G>(state, seat);
     std::vector<double> played(at_leaf.size());
@@ -231,6 +241,25 @@ class Worker {
       played = utilities(state);
     }
     awaiting_.push_back({leaf, path_, at_leaf, side, std::move(played)});
+  }
+
+  /// Ask only about the actions of a leaf that the game's policy likes best.
+  void leave_out([[maybe_unused]] PendingLeaf<G>& leaf, [[maybe_unused]] const State& state,
+                 [[maybe_unused]] Seat seat) {
+    if constexpr (HasPreferences<G>) {
+      const auto most = static_cast<std::size_t>(options_.leaf_moves);
+      if (most == 0 || leaf.asked.size() <= most) return;
+      preferences_.resize(leaf.asked.size());
+      G::preferences(state, seat, leaf.asked, preferences_);
+      auto ranked = preferences_;
+      std::nth_element(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(most) - 1, ranked.end(),
+                       std::greater<>());
+      const float least = ranked[most - 1];
+      ActionList kept;
+      for (std::size_t i = 0; i < leaf.asked.size(); ++i)
+        (preferences_[i] >= least && kept.size() < most ? kept : leaf.left_out).push_back(leaf.asked[i]);
+      leaf.asked = std::move(kept);
+    }
   }
 
   /// Index of the edge by which the descent goes on; the node's edges were matched.
