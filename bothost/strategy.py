@@ -302,6 +302,8 @@ class LoggedStep(msgspec.Struct, frozen=True):
     own: bool
     """Whether the strategy decided; False for a fallback, of which nobody knows the probability."""
     model_sha256: str | None
+    values: FloatArray | None = None
+    """The strategy's values of ``legal``, float32."""
 
 
 class Trajectory(msgspec.Struct, frozen=True):

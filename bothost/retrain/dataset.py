@@ -28,7 +28,7 @@ from bothost.strategy import LoggedStep, Trajectory
 BATCH_ROWS = 4096
 COLUMNS = (
     "game_id", "seat", "game", "rules", "split", "scores", "role", "rejected",
-    "view", "legal", "action", "policy", "stats", "fallback", "strategy", "model_sha256",
+    "view", "legal", "action", "policy", "action_values", "stats", "fallback", "strategy", "model_sha256",
 )  # fmt: skip
 
 Progress = Callable[[int, int], None]
@@ -122,6 +122,7 @@ class Dataset:
             legal=rows.legal[row],
             action=rows.actions[row],
             policy=rows.policies[row] if rows.has_policy[row] else None,
+            values=rows.values[row] if rows.has_values[row] else None,
             stats=_json(rows.stats[row]),
             own=rows.fallbacks[row] is None and rows.strategies[row] == self.strategy,
             model_sha256=rows.models[row],
@@ -159,7 +160,9 @@ class _Rows:
         self.stats, self.models = _list(batch, "stats"), _list(batch, "model_sha256")
         self.fallbacks, self.strategies = _list(batch, "fallback"), _list(batch, "strategy")
         self.legal, self.policies = _Lists(batch["legal"], np.int32), _Lists(batch["policy"], np.float32)
+        self.values = _Lists(batch["action_values"], np.float32)
         self.has_policy = batch["policy"].is_valid().to_pylist()
+        self.has_values = batch["action_values"].is_valid().to_pylist()
 
     def hands(self) -> Iterator[tuple[_Hand, int, int]]:
         """The hands in this batch, each with its range of rows. A hand may continue in the next batch."""

@@ -128,8 +128,9 @@ def search(root: View, seed: int = 0, **options: Any) -> Search:
     (visits that an evaluator's value counts for), ``mixing`` (part of an evaluated leaf's value that a playout gives),
     ``leaf_batch`` (iterations that wait for values at once), ``leaf_moves`` (most actions of a leaf that are valued,
     those that the policy likes best; the others count as the worst of them; 0: all), ``threads`` (trees side by side,
-    playouts only), ``max_nodes``. Deterministic under a seed with a limit of iterations. Raises ValueError for a seat that is not asked
-    or an option out of range, UsageError for a game that is not native.
+    playouts only), ``max_nodes``. Deterministic under a seed with a limit of iterations.
+
+    Raises ValueError for a seat that is not asked or an option out of range, UsageError for a game that is not native.
 
     Sources: Kocsis and Szepesvari, "Bandit based Monte-Carlo planning" (2006); Cowling, Powley, Whitehouse,
     "Information set Monte Carlo tree search" (2012).

@@ -196,7 +196,7 @@ class DoudizhuMctsPlayer(Player):
         while not watch.over():
             before = tree.iterations
             slice_of = int(min(SLICE, watch.iterations - watch.done))
-            search_on(tree, thought.evaluator, iterations=slice_of, ms=watch.left_ms())
+            search_on(tree, thought.evaluator, iterations=slice_of, ms=watch.left_ms(), batch=self.options.leaf_batch)
             watch.done += tree.iterations - before
             if tree.iterations - before < slice_of:  # no further batch of leaves would be valued in time
                 break

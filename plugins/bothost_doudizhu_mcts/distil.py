@@ -27,7 +27,7 @@ from bothost.errors import UsageError
 from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import anneal, begun_or_resumed
+from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs, encode, roles
@@ -45,6 +45,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     teacher: str = "deep-mc"
     """Address of the strategy whose values are learnt."""
+    positions: int | None = None
+    """Positions to learn from in all; None: until the time is over."""
     hands: int = 256
     """Hands that are played at once for a chunk."""
     chunk: int = 8192
@@ -247,8 +249,8 @@ class Distiller(Trainer):
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
-        if run.minutes is None:
-            raise UsageError("this training has no end", advice="give --minutes M")
+        if run.minutes is None and options.positions is None:
+            raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
         teacher = run.evaluators["teacher"]
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
@@ -271,17 +273,16 @@ class Distiller(Trainer):
         report: ReportProgress,
     ) -> None:
         options: Options = self.options
-        assert run.minutes is not None
         per_chunk = options.chunk // options.batch
         every = max(per_chunk, options.checkpoint_every // per_chunk * per_chunk)
-        before, started, end = progress.seconds, time.monotonic(), 60 * run.minutes
+        before, started = progress.seconds, time.monotonic()
         losses: list[float] = []
         with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
             for chunk in chunks(teacher, options, run.seed, progress.iteration // per_chunk):
                 order = np.random.default_rng([run.seed, 1, progress.iteration]).permutation(len(chunk.counts))
                 for rows in np.split(order, per_chunk):
-                    part_done = min(1.0, progress.seconds / end)
-                    anneal(optimizer, options.learning_rate, part_done)
+                    part_done = self._part_done(run, progress)
+                    set_learning_rate(optimizer, options.learning_rate * (1.0 - part_done))
                     shared = part_done < options.shared
                     losses.append(_step(nets, optimizer, parts(chunk, rows, shared=shared), options))
                     progress.iteration += 1
@@ -289,17 +290,24 @@ class Distiller(Trainer):
                     progress.seconds = before + time.monotonic() - started
                 if shared:
                     nets.share()
-                if progress.iteration % every and progress.seconds < end:
+                over = self._part_done(run, progress) >= 1.0
+                if progress.iteration % every and not over:
                     continue
                 figures = measure(nets, held_out) | {"l1_train": float(np.mean(losses))}
                 losses.clear()
                 metrics.write(progress.iteration, {"samples": progress.samples, **figures})
                 checkpoint.save(run.out, progress, nets, optimizer)
                 note = f"{progress.samples:,} positions, L1 {figures['l1']:.4f}, regret {figures['regret']:.4f}"
-                report(int(progress.seconds), note, int(end))
-                if progress.seconds >= end:
+                report(int(100 * self._part_done(run, progress)), note, 100)
+                if over:
                     break
         plot(read(metrics.path), PLOTTED, run.out / "training.png")
+
+    def _part_done(self, run: TrainingRun, progress: Progress) -> float:
+        """How much of the training is over, by time or by positions, at most 1."""
+        by_time = progress.seconds / (60 * run.minutes) if run.minutes else 0.0
+        by_positions = progress.samples / self.options.positions if self.options.positions else 0.0
+        return min(1.0, max(by_time, by_positions))
 
 
 def _step(nets: Networks, optimizer: torch.optim.Optimizer, found: dict[str, Part], options: Options) -> float:

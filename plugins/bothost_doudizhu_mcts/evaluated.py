@@ -19,9 +19,12 @@ class LeafValues(Protocol):
         """See :meth:`bothost.Evaluator.action_values`."""
 
 
-def search_on(search: Search, evaluator: LeafValues | None, *, iterations: int, ms: float = math.inf) -> None:
+def search_on(
+    search: Search, evaluator: LeafValues | None, *, iterations: int, ms: float = math.inf, batch: int = 1
+) -> None:
     """So many iterations more, or until no further batch of leaves would be valued in time.
 
+    ``batch``: most leaves of one inference. The first inference, of the root alone, tells how long a batch may take.
     Equal limits of iterations make equal batches, and so equal searches, whether or not the time ended them.
     """
     end = search.iterations + iterations
@@ -33,7 +36,7 @@ def search_on(search: Search, evaluator: LeafValues | None, *, iterations: int, 
         began = time.perf_counter()
         views, legal = zip(*search.leaves, strict=True)
         search.feed(np.concatenate(evaluator.action_values(views, legal), dtype=np.float32))
-        slowest = max(slowest, time.perf_counter() - began)
+        slowest = max(slowest, (time.perf_counter() - began) * batch / len(views))
 
 
 def _left_ms(until: float) -> float | None:

@@ -1,7 +1,7 @@
-"""Records of logged hands: the move that was played, valued by how the hand ended for the side that played it.
+"""Records of logged hands.
 
-One playout, so to say: a return is the least biased value that there is, and the noisiest. The network that learns from
-many of them starts from one that learnt from searches (``bothost retrain`` goes on from the champion).
+Where the decision was searched, its records are what the search found: visits and values of the moves. Elsewhere there
+is one record: the move that was played, with the hand's result as its value. A result is unbiased, and noisy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bothost import LoggedGames
+from bothost import LoggedGames, LoggedStep
 from bothost.errors import UsageError
 from bothost.rules import Game
 from bothost_doudizhu_mcts import records
@@ -43,6 +43,16 @@ def write(games: LoggedGames, folder: Path) -> Path:
     return folder
 
 
+def searched(step: LoggedStep) -> list[tuple[int, int, float]]:
+    """(action, visits, value) of what a search of this strategy looked at; empty where there was none."""
+    if not step.own or step.policy is None or step.values is None:
+        return []
+    visits = int(step.stats.get("iterations") or 0) + int(step.stats.get("reused_visits") or 0)
+    counts = np.rint(step.policy * visits).astype(int).tolist()
+    found = zip(step.legal.tolist(), counts, step.values.tolist(), strict=True)
+    return [(action, count, value) for action, count, value in found if count > 0]
+
+
 def _batches(games: LoggedGames) -> Iterator[tuple[Game, records.Batch]]:
     """Whole hands, those of the same rules together."""
     waiting: dict[str, tuple[Game, records.Batch]] = {}
@@ -55,7 +65,8 @@ def _batches(games: LoggedGames) -> Iterator[tuple[Game, records.Batch]]:
             value = float(np.sign(hand.scores[hand.seat]))
             for step in hand.steps:
                 if step.view.phase == "play":
-                    batch.add(hand.game_id, hand.seat, step.view.to_bytes(), [(step.action, 1, value)])
+                    moves = searched(step) or [(step.action, 1, value)]
+                    batch.add(hand.game_id, hand.seat, step.view.to_bytes(), moves)
             if len(batch) >= FILE_RECORDS:
                 yield waiting.pop(rules)
     yield from (pair for pair in waiting.values() if len(pair[1]))

@@ -69,6 +69,8 @@ class Batch(NamedTuple):
     """(candidates,)"""
     weights: FloatArray
     """(candidates,)"""
+    outcomes: npt.NDArray[np.bool_]
+    """(candidates,): whether the value is how one hand ended, +1 or -1."""
 
 
 def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float) -> Batch:
@@ -76,4 +78,5 @@ def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64
     views = [found.view(position) for position in positions]
     inputs = encode(views, [found.actions[part] for part in rows])
     every = np.concatenate(rows)
-    return Batch(inputs, roles(views), found.values[every], weights(found.visits[every], half_visits))
+    visits = found.visits[every]
+    return Batch(inputs, roles(views), found.values[every], weights(visits, half_visits), visits == 1)

@@ -158,9 +158,12 @@ def _step(
     with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         out = net(batch.inputs, batch.roles)
     error, weight = out.float() - torch.from_numpy(batch.values), torch.from_numpy(batch.weights)
-    owner = torch.from_numpy(batch.inputs.owner)
-    l1 = weighted_l1(error, weight)
-    loss = l1 + options.differences * weighted_l1(error - mean_of_position(error, weight, owner), weight)
+    owner, outcomes = torch.from_numpy(batch.inputs.owner), torch.from_numpy(batch.outcomes)
+    l1 = weighted_mean(error.abs(), weight)
+    # The L1 of outcomes is least at their median, which is 1 or -1; the square is least at their mean.
+    distance = torch.where(outcomes, error.square(), error.abs())
+    centred = (error - mean_of_position(error, weight, owner)).abs()
+    loss = weighted_mean(distance, weight) + options.differences * weighted_mean(centred, weight)
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -168,9 +171,9 @@ def _step(
     return float(l1.detach())
 
 
-def weighted_l1(error: Tensor, weight: Tensor) -> Tensor:
-    """Weighted mean of the absolute errors."""
-    return (weight * error.abs()).sum() / weight.sum()
+def weighted_mean(distance: Tensor, weight: Tensor) -> Tensor:
+    """Of all records."""
+    return (weight * distance).sum() / weight.sum()
 
 
 def mean_of_position(error: Tensor, weight: Tensor, owner: Tensor) -> Tensor:

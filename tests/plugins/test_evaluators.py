@@ -163,10 +163,11 @@ def test_a_host_takes_up_what_the_evaluators_alias_comes_to_stand_for() -> None:
     registry = Plugins.load(aliases=lambda name, alias: stands.get((name, alias)))
     plans = Plans(Router([], registry.strategies.__contains__), registry, quarantine_after=3, quarantine_s=60.0)
     plans.fresh_s = 0.0
-    first = plans.load("doudizhu-mcts", {})
-    assert plans.load("doudizhu-mcts", {}) is first
+    by = {"evaluator": "deep-mc"}
+    first = plans.load("doudizhu-mcts", by)
+    assert plans.load("doudizhu-mcts", by) is first
     stands["deep-mc", "champion"] = other
-    assert plans.load("doudizhu-mcts", {}).resolved.pinned != first.resolved.pinned
+    assert plans.load("doudizhu-mcts", by).resolved.pinned != first.resolved.pinned
 
 
 @pytest.mark.parametrize(

@@ -76,22 +76,36 @@ def test_another_search_does_not_come_out(tools):
     assert sum(not item.exact for item in found) > len(found) / 4
 
 
-def test_the_network_learns_from_returns_and_becomes_the_challenger(tools, hands, tmp_path):
+def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(tools, hands, tmp_path):
     result = retrain(tools, asked(fresh=True), tmp_path / "job", SILENT)
     made = tools.registry.version("doudizhu-mcts", result["version"])
     assert made.lineage["dataset"]["rows"] == result["rows"] > 0
     assert tools.plugins.resolve("doudizhu-mcts:challenger").model.sha256 == result["sha256"]
     player = tools.plugins.resolve("doudizhu-mcts:challenger", {"cnn": "only"}).make()
-    assert player.network.sha256 == result["sha256"]
+    assert player.network.model.sha256 == result["sha256"]
 
     found = records.load(tmp_path / "job" / "records")
     manifest = json.loads((tmp_path / "job/dataset/meta/info.json").read_text())
-    assert 0 < len(found.actions) <= manifest["rows"] - manifest["splits"].get("test", 0)
+    assert 0 < len(found) <= manifest["rows"] - manifest["splits"].get("test", 0)
+    logged = {(row.game_id.hex(), row.view): row for rows in hands for row in rows if isinstance(row, DecisionRecord)}
     scores = {rows[0].game_id.hex(): (rows[0].seat, json.loads(rows[-1].scores)) for rows in hands}
+    searched = 0
     for position, deal in enumerate(found.deals):
         seat, score = scores[deal]
-        assert found.view(position).seat == seat and found.visits[position] == 1
-        assert found.values[position] == np.sign(score[seat])
+        part = slice(found.offsets[position], found.offsets[position + 1])
+        row = logged[deal, found.views[position]]
+        stats = json.loads(row.stats)
+        assert found.view(position).seat == seat
+        if stats["iterations"] == 0:  # what was not searched learns from the result
+            assert found.visits[part].tolist() == [1] and found.values[part] == np.sign(score[seat])
+            continue
+        searched += 1
+        legal, values = np.frombuffer(row.legal, "<i4"), np.frombuffer(row.action_values, "<f4")
+        assert found.visits[part].sum() == stats["iterations"] + stats["reused_visits"]
+        of_action = dict(zip(legal.tolist(), values.tolist(), strict=True))
+        got = dict(zip(found.actions[part].tolist(), found.values[part].tolist(), strict=True))
+        assert got == {action: of_action[action] for action in got} and row.action in got
+    assert searched > 20
 
 
 def test_it_goes_on_from_the_champion(tools, tmp_path):
@@ -108,7 +122,7 @@ def test_it_goes_on_from_the_champion(tools, tmp_path):
         for made in (first, second)
     )
     view = next(v for v in _play_views(tools) if len(v.legal()) > 1)
-    assert one.sha256 != other.sha256
+    assert one.model.sha256 != other.model.sha256
     assert np.allclose(one.values(view, view.legal()), other.values(view, view.legal()), atol=1e-4)
 
 
