@@ -91,12 +91,12 @@ class DoudizhuReproduction(Reproduction):
 
     def _contestants(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The rows of the table: name and options."""
-        yield "search by an evaluator's values", {}
-        yield "search alone, rule playouts", {"evaluator": ""}
-        yield "search alone, random playouts", {"evaluator": "", "playout": "random", "others": "tree", "belief": 0}
         if self.options.models:
-            yield "network alone", {"cnn": "only"}
             yield "network and search", {"cnn": "on"}
+            yield "network alone", {"cnn": "only"}
+        yield "search alone, rule playouts", {"cnn": "off"}
+        yield "search alone, random playouts", {"cnn": "off", "playout": "random", "others": "tree", "belief": 0}
+        yield "search by deep-mc's values", {"cnn": "off", "evaluator": "deep-mc"}
 
     def _against_opponent(
         self, run: ReproductionRun, deals: int, report: ReportProgress

@@ -7,6 +7,7 @@ the same deadline, in turns with the search.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from statistics import median
@@ -15,14 +16,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bothost import Budget, Table
 from bothost.inference import Session
 from bothost.plugins import Plugins
-from bothost.rules import View, game, search
+from bothost.rules import View, doudizhu, game, search
 
 RUNS = 5
 SECONDS = 0.4
 """Processor seconds of a run."""
 STRATEGY = "doudizhu-mcts"
+LANDLORD = "landlord.onnx"
+"""Graph of its network for the landlord."""
+ITERATIONS = 300
+HANDS = 6
 RULE = {"playout": "rule", "others": "policy", "widening": 1.0}
 """Options of the search as the strategy plays it, but for the deals' weights, which do not count by iteration."""
 
@@ -36,7 +42,9 @@ def command(
     ``rollouts_per_s`` random playouts from the first lead, tree included, and ``nodes_per_s`` of that tree;
     ``rule_rollouts_per_s`` the same by the rule player. ``overrun_ms_p99`` how long after its deadline a search by the
     rule player returns, with deals weighted, and ``timer_overrun_ms_p99`` the bare timer; a median each. ``cnn_ms_1``
-    and ``cnn_ms_8``: the strategy's network on 1 and 8 candidate moves of as many positions; null without a network.
+    and ``cnn_ms_8``: the strategy's network on 1 and 8 candidate moves of as many positions. ``decision_cpu_ms``: CPU
+    time of a decision of 300 iterations with the network at the leaves, the mean of ``decisions``;
+    ``evaluations_a_decision``: the positions that it valued. Null without a network.
     """
     view = game("doudizhu").new_state(1).view(0)
     rollouts, nodes = rates(view)
@@ -93,13 +101,50 @@ def _late(work: Callable[[], object], ms: float) -> float:
 
 
 def network() -> dict[str, float | None]:
-    """Milliseconds of one inference of the shipped network, the median of many."""
-    model = Plugins.load().resolve(STRATEGY).model
-    if model is None:
-        return {"cnn_ms_1": None, "cnn_ms_8": None}
+    """Milliseconds of one inference of the shipped network, the median of many, and what decisions cost."""
+    resolved = Plugins.load().resolve(STRATEGY, {"iterations": ITERATIONS})
+    model = resolved.model
+    if model is None or LANDLORD not in model.files:
+        names = ("cnn_ms_1", "cnn_ms_8", "decision_cpu_ms", "evaluations_a_decision", "decisions")
+        return dict.fromkeys(names)
     assert model.encoder_version is not None
-    session = Session(model, encoder_version=model.encoder_version)
-    return {f"cnn_ms_{count}": inference_ms(session, count) for count in (1, 8)}
+    session = Session(model, encoder_version=model.encoder_version, file=LANDLORD)
+    times = {f"cnn_ms_{count}": inference_ms(session, count) for count in (1, 8)}
+    return {**times, **decisions(resolved.make())}
+
+
+def decisions(strategy: Any) -> dict[str, float | None]:
+    """CPU time and evaluated positions of decisions with several legal moves, in hands that it plays against itself."""
+    valued, values = 0, strategy.network.action_values
+
+    def counted(views: Any, legal: Any) -> Any:
+        nonlocal valued
+        valued += len(views)
+        return values(views, legal)
+
+    strategy.network.action_values = counted
+    rules, spent, made = game("doudizhu"), 0.0, 0
+    for seed in range(HANDS):
+        state = rules.new_state(seed)
+        table = Table(lobby="bench", table=str(seed), game=rules, seat=0, seed=seed)
+        player = strategy.player(table)
+        while not state.terminal:
+            view = state.view(state.to_act[0])
+            legal = view.legal()
+            if view.seat != 0 or len(legal) == 1:
+                state.apply(view.seat, doudizhu.rule_choice(view)[0])
+                continue
+            began = time.process_time()
+            decision = player.decide(view, legal, Budget(math.inf))
+            spent += time.process_time() - began
+            made += bool(decision.stats["iterations"])
+            state.apply(0, decision.action)
+        player.close()
+    return {
+        "decision_cpu_ms": float(f"{spent * 1000.0 / made:.3g}"),
+        "evaluations_a_decision": float(f"{valued / made:.3g}"),
+        "decisions": made,
+    }
 
 
 def inference_ms(session: Session, count: int) -> float:
