@@ -93,7 +93,9 @@ def resolve(
     return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
 
 
-def evaluators_of(plugins: StrategySource, strategy: type[Strategy] | type[Trainer], options: Any) -> dict[str, Resolved]:
+def evaluators_of(
+    plugins: StrategySource, strategy: type[Strategy] | type[Trainer], options: Any
+) -> dict[str, Resolved]:
     """What the options name that hold addresses of evaluators. Raises ConfigError, with the option as its key."""
     out = {}
     for option in strategy.evaluators:
