@@ -235,7 +235,9 @@ def mahjong_useful_many(
 def mahjong_fan_many(
     standing: npt.NDArray[np.uint8], melds: npt.NDArray[np.uint8], wins: npt.NDArray[np.uint8]
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]: ...
-def mahjong_rule_choice(view: View, simple: bool = False, discerning: bool = False) -> tuple[int, str, float]: ...
+def mahjong_rule_choice(
+    view: View, simple: bool = False, acceptance_weighted: bool = False
+) -> tuple[int, str, float]: ...
 
 _Prospect = tuple[float, float, int, int, int, list[int], list[int], list[int]]
 

@@ -112,10 +112,10 @@ class Prospect(NamedTuple):
     """Sum over all hands that win of chance times payment, in points of score; 0: none is in reach."""
     chance: float
     """Sum of their chances."""
-    lacks: int
-    """Of the hand that is worth most: the tiles it lacks."""
+    tiles_needed: int
+    """Missing tiles of the most valuable target hand."""
     points: int
-    """Its points, with those of a concealed hand or a drawn tile where it needs them."""
+    """Its points, including those of a concealed hand or a drawn tile where it needs them."""
     shape: int
     """Its index into :data:`SHAPES`."""
     fans: list[int]
@@ -130,11 +130,11 @@ class LookAhead(NamedTuple):
     """The tree of the next own draws and discards."""
 
     now: Prospect
-    """Of the hand as it is, 14 tiles or 13."""
+    """Without a discard, for a hand of 14 tiles or 13."""
     after: dict[int, Prospect]
-    """By the tile that is discarded, for every kind in the hand."""
+    """By the discarded tile, for every kind in the hand."""
     targets: int
-    """Hands that complete the leaves of the tree, those that do not reach the minimum among them."""
+    """Number of target hands, including those below the minimum of points."""
 
     @property
     def recommended(self) -> int | None:
@@ -146,9 +146,9 @@ class LookAhead(NamedTuple):
 def look_ahead(view: View, depth: int = 3) -> LookAhead:
     """What the viewing seat can win over its next ``depth`` draws (0 to 7), after each discard and without one.
 
-    A leaf of the tree is a hand that wins; it is reached where all tiles that it lacks come. The chance of that takes
-    tiles for independent: one of which u of U unseen tiles are left comes within n draws with probability
-    1 − exp(−n·u·r / U), where r counts the discards of others that can be claimed beside the own draw.
+    A leaf of the tree is a winning hand. It is reached if all its missing tiles come. The chance treats tiles as
+    independent: if u of U unseen tiles are of a kind, it comes within n draws with probability
+    1 − exp(−n·u·r / U). r counts the own draw and the discards of others that can be claimed.
 
     Raises ValueError for another depth, TypeError for a view of another game.
     """
@@ -157,25 +157,25 @@ def look_ahead(view: View, depth: int = 3) -> LookAhead:
 
 
 def dangers(view: View) -> npt.NDArray[np.float64]:
-    """Points (34,) that the viewing seat is expected to lose because a discard of the kind wins for somebody."""
+    """Points (34,) that the viewing seat is expected to lose because an opponent wins by this discard."""
     return _native.mahjong_dangers(_own(view))
 
 
 def rule_choice(view: View, *, simple: bool = False) -> tuple[int, str, float]:
     """The rule player's (action, reason, worth of the hand after it on its own scale) for a view that is asked.
 
-    It plans: it looks ahead to the hands that win, and sets against them what a discard may cost; about 0.1 ms in the
-    median. ``simple``: the player that measures its hand against families of hands instead, and does not defend.
-    Raises ValueError where nothing is asked, TypeError for a view of another game.
+    It looks ahead to the winning hands and subtracts what a discard may cost; about 0.1 ms in the median. ``simple``:
+    the player that compares its hand with families of hands instead, and does not defend. Raises ValueError if
+    nothing is asked, TypeError for a view of another game.
     """
     return _native.mahjong_rule_choice(_own(view), simple)
 
 
-def discerning_choice(view: View) -> tuple[int, str, float]:
-    """As :func:`rule_choice`, of the player who plans with the discerning look-ahead, which is the stronger.
+def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
+    """As :func:`rule_choice`, by the stronger player, which plans with the acceptance-weighted look-ahead.
 
-    It estimates by what lies open how readily the copies of each kind come. The worths of hands that win and lack
-    several tiles are pooled by their norm of order 3/2: a few good ones are worth more than many poor ones of one sum.
+    It estimates from the visible tiles how often each kind comes. The worths of winning hands that need several tiles
+    are combined by their norm of order 3/2: a few good ones are worth more than many poor ones with the same sum.
     """
     return _native.mahjong_rule_choice(_own(view), False, True)
 

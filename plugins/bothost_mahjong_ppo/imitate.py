@@ -15,7 +15,7 @@ from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import observed
 
 Teacher = Literal["rule", "discerning"]
-TEACHERS = {"rule": mahjong.rule_choice, "discerning": mahjong.discerning_choice}
+TEACHERS = {"rule": mahjong.rule_choice, "discerning": mahjong.acceptance_weighted_choice}
 """Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (``discerning``)."""
 MINIBATCH = 64
 PASSES = 3

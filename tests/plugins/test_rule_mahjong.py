@@ -30,7 +30,7 @@ def test_it_beats_random_play(kind: type[Strategy]) -> None:
 
 @pytest.mark.parametrize("preset", rules.presets("mahjong"))
 @pytest.mark.parametrize(
-    "choose", [mahjong.rule_choice, partial(mahjong.rule_choice, simple=True), mahjong.discerning_choice]
+    "choose", [mahjong.rule_choice, partial(mahjong.rule_choice, simple=True), mahjong.acceptance_weighted_choice]
 )
 def test_four_of_them_finish_most_hands_and_take_every_win(
     preset: str, choose: Callable[[View], tuple[int, str, float]]
@@ -67,12 +67,12 @@ def test_a_view_of_another_game_is_refused() -> None:
     with pytest.raises(TypeError, match="mahjong"):
         mahjong.rule_choice(rules.game("othello").new_state(1).view(0))
     with pytest.raises(TypeError, match="mahjong"):
-        mahjong.discerning_choice(rules.game("othello").new_state(1).view(0))
+        mahjong.acceptance_weighted_choice(rules.game("othello").new_state(1).view(0))
     state = rules.game("mahjong").new_state(1)
     with pytest.raises(ValueError, match="not asked"):
         mahjong.rule_choice(state.view(1))
     with pytest.raises(ValueError, match="not asked"):
-        mahjong.discerning_choice(state.view(1))
+        mahjong.acceptance_weighted_choice(state.view(1))
 
 
 def test_what_a_lobby_refused_is_not_said_again() -> None:

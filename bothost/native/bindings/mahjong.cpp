@@ -65,8 +65,8 @@ const View& view_of(const AnyView& view) {
   return own->native();
 }
 
-nb::tuple rule_choice(const AnyView& view, bool simple, bool discerning) {
-  const auto appraisal = discerning ? Appraisal::discerning : Appraisal::plain;
+nb::tuple rule_choice(const AnyView& view, bool simple, bool acceptance_weighted) {
+  const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
   const auto choice = simple ? choose_simply(view_of(view)) : choose(view_of(view), appraisal);
   return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
 }
@@ -81,8 +81,8 @@ nb::tuple as_tuple(const Prospect& p) {
   nb::list shapes;
   for (std::size_t s = 0; s < kShapes; ++s)
     if (p.shapes[s]) shapes.append(s);
-  return nb::make_tuple(p.worth, p.chance, p.lacks, p.points, static_cast<int>(p.shape), fan_indices(p.fans),
-                        shapes, fan_indices(p.all_fans));
+  return nb::make_tuple(p.worth, p.chance, p.tiles_needed, p.points, static_cast<int>(p.shape),
+                        fan_indices(p.fans), shapes, fan_indices(p.all_fans));
 }
 
 nb::tuple look_ahead_of(const AnyView& any, int depth) {
@@ -188,7 +188,7 @@ void bind_mahjong(nb::module_& m) {
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
   m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false,
-        nb::arg("discerning") = false);
+        nb::arg("acceptance_weighted") = false);
 
   m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
 

@@ -109,9 +109,9 @@ def test_look_ahead_planes_say_what_look_ahead_says(depth: int) -> None:
     assert planes.shape == (48, 4, 34)
     assert rows(planes[0]) == [{mahjong.TILES[ahead.recommended]}, set(), set(), set()]
     in_reach = {tile: p for tile, p in ahead.after.items() if p.worth > 0}
-    by_lack = [{mahjong.TILES[t] for t, p in in_reach.items() if min(p.lacks, 3) == n} for n in (1, 2, 3)]
+    by_lack = [{mahjong.TILES[t] for t, p in in_reach.items() if min(p.tiles_needed, 3) == n} for n in (1, 2, 3)]
     assert rows(planes[1]) == [{mahjong.TILES[t] for t in in_reach}, *by_lack]
-    assert full(planes[2:4]) == [best.shape, 4 + min(best.lacks, 3)]
+    assert full(planes[2:4]) == [best.shape, 4 + min(best.tiles_needed, 3)]
     assert full(planes[4:25]) == best.fans
     assert full(planes[25:27]) == best.shapes
     assert full(planes[27:48]) == best.all_fans
@@ -137,27 +137,27 @@ def test_prospects_of_actions() -> None:
         view.encode_actions("prospect", np.array([GAME.parse("play:W9")], np.int32))
 
 
-def test_the_discerning_look_ahead_knows_what_others_keep() -> None:
+def test_the_acceptance_weighted_look_ahead_knows_what_others_keep() -> None:
     """Late in a hand the last wind, of which two lie open, comes more readily than the last five of a suit."""
     discards = [["W9"] * 3, ["F4", "T1", "T9", "W5", "J2"], ["B1", "B9", "F4", "W5"], ["F1", "F2", "F3", "J1", "J2"]]
     hand = "T1 T2 T3 T4 T5 T6 T7 T8 T9 B2 B2 B2 F4 W5"
     known = {"hand": hand.split(), "wall_left": [6, 6, 6, 6], "discards": discards}
     view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, **known})
     waits = np.array([GAME.parse("play:W5"), GAME.parse("play:F4")], np.int32)  # for the wind, for the five
-    plain, discerning = (np.expm1(6 * view.encode_actions(name, waits)[:, 0]) for name in ("prospect", "appraisal"))
-    assert discerning[0] / discerning[1] > 1.2 * plain[0] / plain[1]
+    plain, weighted = (np.expm1(6 * view.encode_actions(name, waits)[:, 0]) for name in ("prospect", "appraisal"))
+    assert weighted[0] / weighted[1] > 1.2 * plain[0] / plain[1]
 
 
-def test_the_discerning_look_ahead_pools_the_hands_that_lack_several_tiles() -> None:
+def test_the_acceptance_weighted_look_ahead_pools_the_hands_that_lack_several_tiles() -> None:
     """Many hands are two and three tiles away: together they are worth less than their sum, but no less than the chance
     of each and what danger there is says of the discards."""
     hand = "W1 W2 W3 W4 W6 T4 T5 T6 T7 B6 B7 B8 F1 J1"
     view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, "hand": hand.split()})
     legal = view.legal()
-    plain, discerning = (view.encode_actions(name, legal) for name in ("prospect", "appraisal"))
-    assert (discerning[:, 0] <= plain[:, 0]).all() and (discerning[:, 0] < plain[:, 0]).any()
-    assert ((discerning[:, 0] > 0) == (plain[:, 0] > 0)).all(), "the same hands are in reach"
-    np.testing.assert_array_equal(discerning[:, 16], plain[:, 16])
+    plain, weighted = (view.encode_actions(name, legal) for name in ("prospect", "appraisal"))
+    assert (weighted[:, 0] <= plain[:, 0]).all() and (weighted[:, 0] < plain[:, 0]).any()
+    assert ((weighted[:, 0] > 0) == (plain[:, 0] > 0)).all(), "the same hands are in reach"
+    np.testing.assert_array_equal(weighted[:, 16], plain[:, 16])
 
 
 def test_prospects_of_a_win_and_of_claims() -> None:
@@ -208,6 +208,6 @@ def test_encoders_and_decisions_do_not_depend_on_what_is_hidden(seed: int) -> No
             legal = view.legal()
             assert np.array_equal(view.encode_actions(name, legal), same.encode_actions(name, legal)), name
     assert mahjong.rule_choice(view) == mahjong.rule_choice(same)
-    assert mahjong.discerning_choice(view) == mahjong.discerning_choice(same)
+    assert mahjong.acceptance_weighted_choice(view) == mahjong.acceptance_weighted_choice(same)
     with pytest.raises(ValueError, match="hidden"):
         view.encode("hidden")

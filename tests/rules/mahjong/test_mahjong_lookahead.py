@@ -46,7 +46,7 @@ def test_a_hand_that_waits_discards_its_loose_tile() -> None:
     assert ahead.recommended == INDEX["J1"]
     assert [tile for tile, prospect in ahead.after.items() if prospect.worth > 0] == [INDEX["J1"]]
     best = ahead.after[INDEX["J1"]]
-    assert (best.lacks, mahjong.SHAPES[best.shape]) == (1, "standard")
+    assert (best.tiles_needed, mahjong.SHAPES[best.shape]) == (1, "standard")
     assert fans_of(best) == {"mixed-straight", "fully-concealed-hand", "edge-wait"}
     assert best.points == 13
     assert best.shapes == [0]
@@ -88,7 +88,7 @@ def test_a_hand_without_any_fan_wins_from_a_discard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hand", "shape", "fan", "lacks"),
+    ("hand", "shape", "fan", "tiles_needed"),
     [
         ("W1 W1 W4 W4 T3 T3 T8 T8 B2 B2 B9 B9 F1 F2", "seven_pairs", "seven-pairs", 1),
         ("W1 W9 T1 T9 B1 B9 F1 F2 F3 F4 J1 J2 J2 W5", "thirteen_orphans", "thirteen-orphans", 1),
@@ -99,14 +99,14 @@ def test_a_hand_without_any_fan_wins_from_a_discard() -> None:
         ("W1 W2 W3 T4 T5 T6 F2 F2 F2 J1 J1 B7 B7 W9", "standard", "all-types", 1),
     ],
 )
-def test_shapes_and_fans_on_positions_written_by_hand(hand: str, shape: str, fan: str, lacks: int) -> None:
-    ahead = mahjong.look_ahead(turn(hand), depth=lacks)
+def test_shapes_and_fans_on_positions_written_by_hand(hand: str, shape: str, fan: str, tiles_needed: int) -> None:
+    ahead = mahjong.look_ahead(turn(hand), depth=tiles_needed)
     assert ahead.recommended is not None
     best = ahead.after[ahead.recommended]
-    assert best.lacks == lacks
+    assert best.tiles_needed == tiles_needed
     assert fan in {mahjong.FANS[f].name for f in best.all_fans}
     assert mahjong.SHAPES.index(shape) in best.shapes
-    nearer = mahjong.look_ahead(turn(hand), depth=lacks - 1)
+    nearer = mahjong.look_ahead(turn(hand), depth=tiles_needed - 1)
     assert mahjong.FANS.index(next(f for f in mahjong.FANS if f.name == fan)) not in nearer.now.all_fans
 
 

@@ -3,7 +3,7 @@
 
 namespace bothost::mahjong {
 
-/// How hands are weighed: as the rule player does, or as its better does (lookahead.h).
-enum class Appraisal : std::uint8_t { plain, discerning };
+/// How the look-ahead values hands: as the rule player does, or weighted by acceptance (lookahead.h).
+enum class Appraisal : std::uint8_t { plain, acceptance_weighted };
 
 }  // namespace bothost::mahjong

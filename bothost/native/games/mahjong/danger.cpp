@@ -6,7 +6,7 @@
 namespace bothost::mahjong {
 namespace {
 
-/// What a discard that wins costs beyond what somebody's win costs in any case.
+/// What a winning discard costs more than an opponent's win costs anyway.
 constexpr double kCost = 16;
 
 /// Chance that a seat waits, by its melds (0..4) and discards.
@@ -16,7 +16,7 @@ double waiting(const Table& table, int seat, int discards) {
   return std::min(0.8, slope * std::max(0, discards - 2 + table.num_melds[at(seat)]));
 }
 
-/// The suit of all melds of a seat, of which there are at least two; -1 where there is none.
+/// The one suit of a seat's two or more melds; -1 if there is no such suit.
 int flush_suit(const Table& table, int seat) {
   int suit = -1, melds = 0;
   for (const auto& m : table.melds_of(seat)) {
@@ -28,7 +28,7 @@ int flush_suit(const Table& table, int seat) {
   return melds >= 2 ? suit : -1;
 }
 
-/// How likely a waiting hand waits for a kind, by what is out of sight.
+/// Chance that a waiting hand waits for a kind, from the unseen tiles.
 double wanted(const Counts& unseen, int t) {
   const double own = unseen[at(t)] / 3.0;
   if (!is_number(t)) return 0.045 * std::min(1.0, own);

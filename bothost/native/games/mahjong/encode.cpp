@@ -204,7 +204,7 @@ const std::vector<Block>& encoder_blocks() {
        {kProspectFloats},
        1,
        action,
-       "As prospect, by the discerning look-ahead: tiles come as their supply has it, and worths are "
+       "As prospect, by the acceptance-weighted look-ahead: kinds come at their own rates, and worths are "
        "pooled."},
       {"hidden",
        {kSeats + 1, 4, kKinds},
@@ -238,7 +238,7 @@ void encode_view(const View& view, int block, float* out) {
 
 void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
   if (block == kProspect) return encode_prospects(view, Appraisal::plain, actions, out);
-  if (block == kAppraisal) return encode_prospects(view, Appraisal::discerning, actions, out);
+  if (block == kAppraisal) return encode_prospects(view, Appraisal::acceptance_weighted, actions, out);
   std::fill_n(out, actions.size() * kActionFloats, 0.0f);
   for (const auto action : actions) {
     const auto [move, tile] = parts(action);

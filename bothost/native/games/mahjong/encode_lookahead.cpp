@@ -18,7 +18,7 @@ void fill(float* row) { std::fill_n(row, kKinds, 1.0f); }
 
 void encode_hand(const Prospect& p, float* out) {
   fill(row_of(out, kBestHand, static_cast<int>(p.shape)));
-  fill(row_of(out, kBestHand, static_cast<int>(kShapes) + std::clamp(p.lacks, 1, 3) - 1));
+  fill(row_of(out, kBestHand, static_cast<int>(kShapes) + std::clamp(p.tiles_needed, 1, 3) - 1));
   for (std::size_t s = 0; s < kShapes; ++s)
     if (p.shapes[s]) fill(row_of(out, kShapesInReach, static_cast<int>(s)));
   p.fans.each([&](std::size_t f) { fill(row_of(out, kBestFans, static_cast<int>(f))); });
@@ -35,7 +35,7 @@ void encode_prospect(const Option& o, const Option& best, float* out) {
   out[1] = ratio(p.worth, best.prospect.worth);
   out[2] = static_cast<float>(std::min(1.0, p.chance));
   if (p.worth > 0) {
-    out[3 + std::min(p.lacks, 6)] = 1.0f;
+    out[3 + std::min(p.tiles_needed, 6)] = 1.0f;
     out[10] = static_cast<float>(std::min(p.points, 48) / 24.0);
     out[11 + static_cast<int>(p.shape)] = 1.0f;
   }
@@ -59,7 +59,7 @@ void encode_look_ahead(const View& view, int depth, float* out) {
     const auto& p = ahead.after[at(t)];
     if (p.worth <= 0) continue;
     row_of(out, kInReach, 0)[t] = 1.0f;
-    row_of(out, kInReach, std::clamp(p.lacks, 1, 3))[t] = 1.0f;
+    row_of(out, kInReach, std::clamp(p.tiles_needed, 1, 3))[t] = 1.0f;
   }
   const auto best = std::max_element(ahead.after.begin(), ahead.after.end(),
                                      [](const Prospect& a, const Prospect& b) { return a.worth < b.worth; });

@@ -8,14 +8,14 @@
 namespace bothost::mahjong {
 namespace {
 
-/// How a missing tile may come: from the wall alone; from the seat before as well, as a chow; from all
-/// others, as a pung or to win.
+/// Where a missing tile may come from: the wall only; also the previous seat, for a chow; also all others,
+/// for a pung or to win.
 enum Source : std::size_t { own, chow, any };
-/// Discards of others that can be claimed, for each own draw: they are rarer than draws, since others want
-/// the tile too, and see what we claim.
+/// Discards of others that can be claimed, for each own draw. They are rarer than draws: others want the tile
+/// too, and see what we claim.
 constexpr std::array<double, 3> kClaims = {0.0, 0.4, 1.5};
 
-/// Self-drawn wins are paid by all.
+/// All others pay a self-drawn win.
 double payment(double points, bool self_drawn_only) {
   return self_drawn_only ? 3 * (8 + points) : 24 + 1.5 * points;
 }
@@ -29,9 +29,9 @@ class Evaluation final : public TargetVisitor {
     win_.prevalent_wind = outlook.prevalent_wind;
   }
 
-  /// Once all targets are visited: pools what was credited.
+  /// Call after all targets are visited: combines the credited worths.
   void pool() {
-    if (!outlook_.supply) return;
+    if (!outlook_.draw_rates) return;
     const auto norm = [](Prospect& p, double ready) {
       const double root = std::cbrt(p.worth + powered(ready));
       p.worth = root * root;
@@ -41,12 +41,12 @@ class Evaluation final : public TargetVisitor {
   }
 
   void visit(const Target& target) override {
-    if (target.lacks == 0) return;
+    if (target.tiles_needed == 0) return;
     ++out_.targets;
     switch (target.shape) {
       case Shape::standard:
       case Shape::knitted_straight:
-        target.lacks == 1 ? last_tile(target) : sets(target);
+        target.tiles_needed == 1 ? last_tile(target) : sets(target);
         return;
       default:
         special(target);
@@ -54,7 +54,7 @@ class Evaluation final : public TargetVisitor {
   }
 
  private:
-  /// To the power of the norm by which worths are pooled.
+  /// A worth raised to the order of the norm.
   static double powered(double worth) { return worth * std::sqrt(worth); }
 
   void set_chances() {
@@ -63,7 +63,7 @@ class Evaluation final : public TargetVisitor {
     const double turns = outlook_.turns / std::max(1, sum);
     for (std::size_t s = 0; s < chance_.size(); ++s) {
       auto& chances = chance_[s];
-      if (!outlook_.supply) {
+      if (!outlook_.draw_rates) {
         for (std::size_t u = 0; u < chances[0].size(); ++u) {
           const double rate = static_cast<double>(u) * (1 + kClaims[s]) / std::max(1, sum);
           chances[0][u] = 1 - std::exp(-outlook_.turns * rate);
@@ -71,9 +71,10 @@ class Evaluation final : public TargetVisitor {
         std::fill(chances.begin() + 1, chances.end(), chances[0]);
         continue;
       }
-      const auto& by_others = s == chow ? outlook_.supply->discarded_before : outlook_.supply->discarded;
+      const auto& by_others =
+          s == chow ? outlook_.draw_rates->discarded_before : outlook_.draw_rates->discarded;
       for (std::size_t t = 0; t < kKinds; ++t) {
-        const double missed = std::exp(-turns * (outlook_.supply->drawn[t] + kClaims[s] * by_others[t]));
+        const double missed = std::exp(-turns * (outlook_.draw_rates->drawn[t] + kClaims[s] * by_others[t]));
         double none = 1;
         for (auto& chance : chances[t]) {
           chance = 1 - none;
@@ -83,21 +84,21 @@ class Evaluation final : public TargetVisitor {
     }
   }
 
-  /// Which of several ways to finish a target is worth most.
+  /// The most valuable of several ways to finish a target.
   struct Leaf {
     double chance = 0, worth = 0;
     int points = 0;
     FanSet fans;
-    /// Drawn or from a discard.
+    /// By a draw or from a discard.
     FanSet any_fans;
   };
 
-  /// One tile wins: its very fans, drawn and from a discard, by the best reading.
+  /// One tile wins: its exact fans by the best reading, drawn and from a discard.
   void last_tile(const Target& target) {
     const Tile tile = target.missing[0].tile;
     std::size_t spare = 0;
     while (spare < kKinds && holding_.standing[spare] <= target.standing[spare]) ++spare;
-    if (std::exchange(met_[tile][spare], true)) return;  // read in another way
+    if (std::exchange(met_[tile][spare], true)) return;  // another reading of the same hand
     Leaf leaf;
     const double drawn = chance_[own][tile][outlook_.unseen[tile]];
     for (const bool self_drawn : {false, true}) {
@@ -117,11 +118,11 @@ class Evaluation final : public TargetVisitor {
     credit(target, leaf);
   }
 
-  /// Several tiles are missing: open, with claims, or closed, with the last tile claimed at most.
+  /// Several tiles are missing: open, with claims, or closed, where only the last tile may be claimed.
   void sets(const Target& target) {
-    const auto& last = target.missing[static_cast<std::size_t>(target.lacks - 1)];
+    const auto& last = target.missing[static_cast<std::size_t>(target.tiles_needed - 1)];
     Reading reading = target.reading;
-    // The calculation itself takes the pung that a discard completes out of the concealed ones.
+    // The fan calculation does not count a pung as concealed if a discard completes it.
     if (last.part < kPairPart) reading.sets[last.part].concealed = true;
     win_.win_tile = last.tile;
     win_.self_drawn = false;
@@ -149,13 +150,13 @@ class Evaluation final : public TargetVisitor {
   }
 
   struct Chances {
-    /// With all claims; with claims but for the last tile; with a claim of the last tile alone; without
+    /// With all claims; with claims except of the last tile; with a claim of the last tile only; without
     /// claims.
     double claiming, claiming_to_draw, closed, drawn;
   };
 
   Chances chances(const Target& target) const {
-    std::array<std::uint8_t, kKinds> coming{};  // copies already counted on
+    std::array<std::uint8_t, kKinds> coming{};  // copies already counted
     std::array<int, 6> of_part{};
     for (const auto& m : target.missing_tiles()) ++of_part[m.part];
     double drawn = 1, claiming = 1, best_last = 1, best_last_claim = 1, best_loss = 0;
@@ -177,7 +178,7 @@ class Evaluation final : public TargetVisitor {
     return {claiming * best_last_claim, claiming * best_loss, drawn * best_last, drawn};
   }
 
-  /// Seven pairs, thirteen orphans, honours and knitted tiles: all but the last tile must be drawn.
+  /// Seven pairs, thirteen orphans, honours and knitted tiles: only the last tile may be claimed.
   void special(const Target& target) {
     Leaf leaf;
     const auto rates = chances(target);
@@ -194,7 +195,7 @@ class Evaluation final : public TargetVisitor {
     credit(target, leaf);
   }
 
-  /// To the hand as it is, and to every discard that the target can do without.
+  /// Credits the hand, and every discard that the target does not use.
   void credit(const Target& target, const Leaf& leaf) {
     if (leaf.worth <= 0) return;
     add(out_.now, ready_now_, target, leaf);
@@ -202,12 +203,12 @@ class Evaluation final : public TargetVisitor {
       if (holding_.standing[t] > target.standing[t]) add(out_.after[t], ready_after_[t], target, leaf);
   }
 
-  /// `ready`: gathers the worth of targets that lack one tile, which do not share it, where worths are
-  /// pooled.
+  /// `ready`: the summed worth of targets that need one tile. They do not share it, so their worths are
+  /// summed even where others are combined by their norm.
   void add(Prospect& p, double& ready, const Target& target, const Leaf& leaf) const {
-    if (!outlook_.supply)
+    if (!outlook_.draw_rates)
       p.worth += leaf.worth;
-    else if (target.lacks == 1)
+    else if (target.tiles_needed == 1)
       ready += leaf.worth;
     else
       p.worth += powered(leaf.worth);
@@ -216,7 +217,7 @@ class Evaluation final : public TargetVisitor {
     if (fans_) p.all_fans.insert(leaf.any_fans);
     if (leaf.worth <= p.best_worth) return;
     p.best_worth = leaf.worth;
-    p.lacks = target.lacks;
+    p.tiles_needed = target.tiles_needed;
     p.points = leaf.points;
     p.shape = target.shape;
     p.fans = leaf.fans;
@@ -231,7 +232,7 @@ class Evaluation final : public TargetVisitor {
   double ready_now_ = 0;
   std::array<double, kKinds> ready_after_{};
   WinContext win_;
-  /// Wins met, by the last tile and the tile to spare, the last for none.
+  /// Wins found, by the last tile and the spare tile; the last index means no spare tile.
   std::array<std::array<bool, kKinds + 1>, kKinds> met_{};
 };
 
@@ -246,7 +247,7 @@ LookAhead look_ahead(const Holding& holding, const Outlook& outlook, int depth, 
     else
       held[m.tile] = static_cast<std::uint8_t>(held[m.tile] + (m.kind == Meld::kong ? 4 : 3));
   }
-  // A view that was told untruths may hold a fifth copy or wait for one: nothing lies ahead of it.
+  // A view of false events may hold a fifth copy or wait for one. It has no targets.
   if (*std::max_element(held.begin(), held.end()) > 4) return out;
   Outlook possible = outlook;
   for (std::size_t t = 0; t < kKinds; ++t)

@@ -8,7 +8,7 @@ namespace bothost::mahjong {
 namespace {
 
 constexpr int kDeepest = 7;
-/// Share of the own draws left that a hand is worth planning for: others win, too.
+/// Share of the remaining own draws to plan for: an opponent may win first.
 constexpr double kLasting = 0.35;
 
 Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
@@ -36,7 +36,7 @@ Outlook outlook_of(const View& view, Appraisal appraisal) {
   o.seat_wind = static_cast<std::uint8_t>(view.seat());
   o.prevalent_wind = view.table().wind;
   o.minimum = view.rules().minimum;
-  if (appraisal == Appraisal::discerning) o.supply = supply(view, left / takers);
+  if (appraisal == Appraisal::acceptance_weighted) o.draw_rates = draw_rates(view, left / takers);
   return o;
 }
 
@@ -85,7 +85,7 @@ Option Planner::win() const {
   o.action = kHu;
   const auto fans = win_fans(view_.rules(), view_.table(), view_.seat(), view_.hand(), view_.drawn());
   if (!fans || fans->points < outlook_.minimum) {
-    o.prospect.worth = -30;  // a false win, where the rules let it be declared
+    o.prospect.worth = -30;  // a false win, if the rules allow to declare one
     return o;
   }
   const bool self_drawn = view_.table().phase == Phase::turn;

@@ -1,4 +1,4 @@
-// Weighing what a seat may do by what the hand can win after it (lookahead.h) and what a discard may cost
+// Values a seat's actions by what the hand can win afterwards (lookahead.h) and what a discard may cost
 // (danger.h).
 #pragma once
 #include <optional>
@@ -15,7 +15,7 @@ namespace bothost::mahjong {
 Outlook outlook_of(const View& view, Appraisal appraisal = Appraisal::plain);
 Holding holding_of(const View& view);
 
-/// An action with what it leads to; after a claim that must discard, by the discard that is best then.
+/// An action and what it leads to. After a claim that requires a discard, the best discard counts.
 struct Option {
   Action action = kPass;
   Prospect prospect;
@@ -26,12 +26,12 @@ struct Option {
 
 class Planner {
  public:
-  /// The view may be one that is not asked.
+  /// The view's seat need not be asked.
   explicit Planner(const View& view, Appraisal appraisal = Appraisal::plain);
 
   /// One option for each of `actions`, which must be legal. A win is worth what it pays.
   std::vector<Option> options(std::span<const Action> actions);
-  /// What the hand as it is can win.
+  /// What the hand can win without a discard.
   const Prospect& now() const { return ahead_.now; }
 
  private:

@@ -7,8 +7,8 @@
 namespace bothost::mahjong {
 namespace {
 
-/// What the hand must be worth after an action, in parts of its worth without: claims show it and settle a
-/// set.
+/// Least worth of the hand after a claim, as a multiple of its worth without. A claim shows a set and fixes
+/// it.
 double price(Move move) {
   switch (move) {
     case Move::chi:

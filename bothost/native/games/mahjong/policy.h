@@ -1,14 +1,14 @@
 // The rule players.
 //
-// `choose` plans for the minimum: it looks ahead to all hands that win (lookahead.h), keeps what is worth
-// most, claims where the hand is worth more with the claim than without, and sets against that what each
-// discard may cost (danger.h). It takes every win. With the discerning appraisal it is the stronger player,
-// whom `mahjong-ppo` imitates; `rule-mahjong` is the plain one.
+// `choose` plans for the minimum of eight points. It looks ahead to all winning hands (lookahead.h) and keeps
+// the most valuable tiles. It claims where the hand is worth more with the claim. It subtracts what each
+// discard may cost (danger.h). It takes every win. The acceptance-weighted player is the stronger one, and
+// `mahjong-ppo` imitates it; `rule-mahjong` is the plain one.
 //
-// `choose_simply` measures the hand against families of hands ("routes") that score by themselves or nearly
-// so (all pungs, a flush, three chows in step, ...). The worth of the standing tiles is summed over the
-// routes: points of the win, shrunk by a factor for each missing tile, grown by the unseen copies of the
-// tiles that help; where the hand waits, the fans of each tile are calculated. It does not defend.
+// `choose_simply` compares the hand with families of hands ("routes") that score by themselves or nearly so
+// (all pungs, a flush, three chows in step, ...). A route is worth the points of the win, less a factor for
+// each missing tile, more with each unseen copy of a useful tile. The worth of the hand is the sum over the
+// routes. If the hand waits, the fans of each waiting tile are calculated. This player does not defend.
 #pragma once
 #include <string_view>
 
@@ -19,8 +19,8 @@ namespace bothost::mahjong {
 
 struct Choice {
   Action action;
-  /// Of `choose` the dearest fan of the hand that it aims at, or "safe"; of `choose_simply` the route that
-  /// counts most; or "win".
+  /// `choose`: the highest fan of the target hand, or "safe". `choose_simply`: the most valuable route.
+  /// Either: "win".
   std::string_view reason;
   /// Worth of the hand after the action, on the policy's own scale.
   double worth;

@@ -39,37 +39,37 @@ class Search {
   struct SetCandidate {
     std::size_t index;
     Meld set;
-    int lacks;
+    int tiles_needed;
   };
   struct PairCandidate {
     std::size_t tile;
-    int lacks;
+    int tiles_needed;
   };
 
-  /// Sets and pairs that can still come about, those that lack least first.
+  /// Sets and pairs that are still possible, fewest missing tiles first.
   void collect() {
-    const auto by_lack = [](const auto& a, const auto& b) { return a.lacks < b.lacks; };
+    const auto fewest_needed = [](const auto& a, const auto& b) { return a.tiles_needed < b.tiles_needed; };
     for (std::size_t s = 0; s < kSets; ++s) {
-      const int before = target_.lacks;
+      const int before = target_.tiles_needed;
       const Meld set = set_at(s);
-      if (take_set(set, 0) && target_.lacks <= depth_) sets_.push_back({s, set, target_.lacks});
+      if (take_set(set, 0) && target_.tiles_needed <= depth_) sets_.push_back({s, set, target_.tiles_needed});
       drop_set(set, before);
     }
-    std::stable_sort(sets_.begin(), sets_.end(), by_lack);
+    std::stable_sort(sets_.begin(), sets_.end(), fewest_needed);
     for (std::size_t t = 0; t < kKinds; ++t) {
-      const int lacks = std::max(0, 2 - hand_[t]);
-      if (lacks <= unseen_[t] && lacks <= depth_) pairs_.push_back({t, lacks});
+      const int tiles_needed = std::max(0, 2 - hand_[t]);
+      if (tiles_needed <= unseen_[t] && tiles_needed <= depth_) pairs_.push_back({t, tiles_needed});
     }
-    std::stable_sort(pairs_.begin(), pairs_.end(), by_lack);
+    std::stable_sort(pairs_.begin(), pairs_.end(), fewest_needed);
   }
 
-  /// One more tile for the target; false where there is none left to come. What was taken is dropped in any
-  /// case.
+  /// Takes one more tile for the target; false if no copy is left. The caller drops what was taken either
+  /// way.
   bool take(int t, std::uint8_t part) {
     auto& n = target_.standing[static_cast<std::size_t>(t)];
     const int held = hand_[static_cast<std::size_t>(t)];
     if (++n <= held) return true;
-    target_.missing[static_cast<std::size_t>(target_.lacks++)] = {static_cast<Tile>(t), part};
+    target_.missing[static_cast<std::size_t>(target_.tiles_needed++)] = {static_cast<Tile>(t), part};
     return n - held <= unseen_[static_cast<std::size_t>(t)];
   }
   void drop(int t, int copies) {
@@ -81,12 +81,12 @@ class Search {
     for (int i = 0; i < 3; ++i) holds &= take(set.kind == Meld::chow ? set.tile - 1 + i : set.tile, part);
     return holds;
   }
-  void drop_set(const Meld& set, int lacked) {
+  void drop_set(const Meld& set, int needed_before) {
     if (set.kind == Meld::chow)
       for (int i = -1; i <= 1; ++i) drop(set.tile + i, 1);
     else
       drop(set.tile, 3);
-    target_.lacks = lacked;
+    target_.tiles_needed = needed_before;
   }
 
   void standard() {
@@ -100,20 +100,20 @@ class Search {
 
   void add_sets(std::size_t first, int slots, const Following& following) {
     if (slots == 0) return add_pair(following);
-    const int least_pair = pairs_.empty() ? depth_ + 1 : pairs_.front().lacks;
+    const int least_pair = pairs_.empty() ? depth_ + 1 : pairs_.front().tiles_needed;
     for (std::size_t i = first; i < sets_.size(); ++i) {
-      const auto& [index, plain, lacks] = sets_[i];
-      // What a set lacks alone is the least that it lacks beside others, and those after it lack no less.
-      const int before = target_.lacks;
-      if (before + lacks * slots + least_pair > depth_) return;
+      const auto& [index, plain, tiles_needed] = sets_[i];
+      // Beside other sets a set needs at least as many tiles as alone, and later sets need no fewer.
+      const int before = target_.tiles_needed;
+      if (before + tiles_needed * slots + least_pair > depth_) return;
       auto next = patterns_.with(following, index);
       Meld set = plain;
       auto& size = target_.reading.size;
       const bool comes = next.all().any() && take_set_checked(set, static_cast<std::uint8_t>(size));
       if (comes) {
-        if (target_.lacks > kAnyHand) next.free[0].erase(Patterns::kAny);
-        if (target_.lacks + lacks * (slots - 1) + least_pair <= depth_ && next.all().any()) {
-          set.concealed = target_.lacks == before;
+        if (target_.tiles_needed > kAnyHand) next.free[0].erase(Patterns::kAny);
+        if (target_.tiles_needed + tiles_needed * (slots - 1) + least_pair <= depth_ && next.all().any()) {
+          set.concealed = target_.tiles_needed == before;
           target_.reading.sets[size++] = set;
           add_sets(i, slots - 1, next);
           --size;
@@ -124,7 +124,7 @@ class Search {
   }
 
   bool take_set_checked(const Meld& set, std::uint8_t part) {
-    const int before = target_.lacks;
+    const int before = target_.tiles_needed;
     if (take_set(set, part)) return true;
     drop_set(set, before);
     return false;
@@ -132,20 +132,20 @@ class Search {
 
   void add_pair(const Following& following) {
     const auto patterns = following.all();
-    for (const auto& [t, lacks] : pairs_) {
-      const int before = target_.lacks;
-      if (before + lacks > depth_) return;
+    for (const auto& [t, tiles_needed] : pairs_) {
+      const int before = target_.tiles_needed;
+      if (before + tiles_needed > depth_) return;
       auto allowed = patterns & patterns_.pair(static_cast<int>(t));
       if (!allowed.any()) continue;
       const int tile = static_cast<int>(t);
       const bool first = take(tile, kPairPart), second = take(tile, kPairPart);
-      if (target_.lacks > kAnyHand) allowed.erase(Patterns::kAny);
-      if (first && second && target_.lacks <= depth_ && allowed.any()) {
+      if (target_.tiles_needed > kAnyHand) allowed.erase(Patterns::kAny);
+      if (first && second && target_.tiles_needed <= depth_ && allowed.any()) {
         target_.reading.pair = static_cast<Tile>(t);
         visitor_.visit(target_);
       }
       drop(tile, 2);
-      target_.lacks = before;
+      target_.tiles_needed = before;
     }
   }
 
@@ -156,14 +156,14 @@ class Search {
       target_.reading.knitted = perm;
       bool holds = true;
       for (auto m = perm; m; m &= m - 1) holds &= take(std::countr_zero(m), kSinglePart);
-      if (holds && target_.lacks <= depth_) {
+      if (holds && target_.tiles_needed <= depth_) {
         if (melds_.empty())
           add_last_set();
         else
           add_pair(everything);
       }
       for (auto m = perm; m; m &= m - 1) drop(std::countr_zero(m), 1);
-      target_.lacks = 0;
+      target_.tiles_needed = 0;
     }
     target_.reading.knitted = 0;
   }
@@ -171,11 +171,11 @@ class Search {
   void add_last_set() {
     auto any = patterns_.start();
     for (const auto& candidate : sets_) {
-      const int before = target_.lacks;
-      if (before + candidate.lacks > depth_) return;
+      const int before = target_.tiles_needed;
+      if (before + candidate.tiles_needed > depth_) return;
       Meld set = candidate.set;
       if (!take_set_checked(set, 0)) continue;
-      set.concealed = target_.lacks == before;
+      set.concealed = target_.tiles_needed == before;
       target_.reading.sets[0] = set;
       target_.reading.size = 1;
       add_pair(any);
@@ -184,19 +184,19 @@ class Search {
     }
   }
 
-  /// Visits the target of the tiles `kinds`, `copies` of each, beside what was taken already.
+  /// Visits the target of the tiles `kinds`, `copies` of each, together with what was taken already.
   void whole(Shape shape, TileMask kinds, int copies) {
     target_.shape = shape;
-    const int before = target_.lacks;
+    const int before = target_.tiles_needed;
     bool holds = true;
     for (auto m = kinds; m; m &= m - 1)
       for (int i = 0; i < copies; ++i) holds &= take(std::countr_zero(m), kSinglePart);
-    if (holds && target_.lacks <= depth_) visitor_.visit(target_);
+    if (holds && target_.tiles_needed <= depth_) visitor_.visit(target_);
     for (auto m = kinds; m; m &= m - 1) drop(std::countr_zero(m), copies);
-    target_.lacks = before;
+    target_.tiles_needed = before;
   }
 
-  /// Four of a kind are two pairs: they are taken first, and count as pairs that are there.
+  /// Four of a kind are two pairs. They come first, as pairs that the hand has.
   void seven_pairs() {
     const TileMask two = kinds_with(hand_, 2), four = kinds_with(hand_, 4);
     const int wanted = 7 - bit_count(two) - bit_count(four);
@@ -212,14 +212,14 @@ class Search {
   void orphans() {
     const TileMask one = kinds_with(hand_, 1) & kOrphanMask;
     const TileMask twice = kinds_with(hand_, 2) & kOrphanMask;
-    const int lacks = 13 - bit_count(one) + (twice == 0);
-    if (lacks > depth_) return;
+    const int tiles_needed = 13 - bit_count(one) + (twice == 0);
+    if (tiles_needed > depth_) return;
     for (auto m = twice ? twice : kOrphanMask; m; m &= m - 1) {
       const TileMask pair = m & -m;
       take(std::countr_zero(pair), kSinglePart);
       whole(Shape::thirteen_orphans, kOrphanMask, 1);
       drop(std::countr_zero(pair), 1);
-      target_.lacks = 0;
+      target_.tiles_needed = 0;
     }
   }
   void honours_and_knitted() {

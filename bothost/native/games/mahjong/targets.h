@@ -1,9 +1,9 @@
-// Targets: the winning hands that a hand can still become, by the tiles that it lacks of them.
+// Targets: the winning hands that a hand can still become, and the tiles that each of them needs.
 //
-// A hand of four sets and a pair is found set by set, fewest missing tiles first, and given up as soon as
-// more tiles are missing than may be. Far from winning the hands without a prospect of eight points are by
-// far the most: so every target beyond `kAnyHand` missing tiles must follow a pattern (three chows in step, a
-// flush, all pungs, ...) that scores by itself or nearly so. The special hands are counted up directly.
+// Four sets and a pair are found set by set, fewest missing tiles first. A branch ends once too many tiles
+// are missing. Far from winning, most hands cannot reach eight points. So a target with more than `kAnyHand`
+// missing tiles must follow a pattern (three chows in step, a flush, all pungs, ...) that scores by itself or
+// nearly so. The special hands are enumerated directly.
 #pragma once
 #include <array>
 #include <span>
@@ -23,26 +23,28 @@ enum class Shape : std::uint8_t {
 };
 inline constexpr std::size_t kShapes = 5;
 
-/// A tile that a target lacks, and the part of the target that it belongs to.
+/// A tile that a target needs, and the part of the target that it belongs to.
 struct Missing {
   Tile tile;
-  /// Index of the set; kPairPart; kSinglePart for tiles that no claim can bring before the last one.
+  /// Index of the set, kPairPart, or kSinglePart: a tile that a claim can bring only if it is the last one.
   std::uint8_t part;
 };
 inline constexpr std::uint8_t kPairPart = 4, kSinglePart = 5;
 
 struct Target {
   Shape shape = Shape::standard;
-  /// Of standard hands and knitted straights; melds on the table first.
+  /// For standard hands and knitted straights; melds on the table first.
   Reading reading;
-  /// Standing tiles, the missing ones among them: 14 less three per meld.
+  /// Standing tiles, including the missing ones: 14 less three per meld.
   Counts standing{};
   std::array<Missing, 14> missing{};
-  int lacks = 0;
-  std::span<const Missing> missing_tiles() const { return {missing.data(), static_cast<std::size_t>(lacks)}; }
+  int tiles_needed = 0;
+  std::span<const Missing> missing_tiles() const {
+    return {missing.data(), static_cast<std::size_t>(tiles_needed)};
+  }
 };
 
-/// Hands that lack no more tiles than this are targets whatever they score by.
+/// Hands that need at most this many tiles are targets whatever pattern they follow.
 inline constexpr int kAnyHand = 2;
 
 class TargetVisitor {
@@ -54,9 +56,9 @@ class TargetVisitor {
   ~TargetVisitor() = default;
 };
 
-/// Visits the targets of the standing tiles `hand` (at most 14 less three per meld) that lack at most `depth`
-/// tiles, all of them among `unseen`. Sets and pair tell targets apart: one hand that can be read in two ways
-/// may come twice.
+/// Visits the targets of the standing tiles `hand` (at most 14 less three per meld) that need at most `depth`
+/// tiles, all of them among `unseen`. Targets differ by their sets and pair: a hand with two readings may be
+/// visited twice.
 void each_target(const Counts& hand, std::span<const Meld> melds, const Counts& unseen, int depth,
                  TargetVisitor& visitor);
 

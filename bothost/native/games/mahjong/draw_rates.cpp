@@ -1,4 +1,4 @@
-#include "mahjong/supply.h"
+#include "mahjong/draw_rates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +19,13 @@ std::size_t class_of(int t) {
   return at(std::min({rank_of(t), 8 - rank_of(t), 3}));
 }
 
-/// Logarithm of a rate, linear in what is known of a kind.
+/// Logarithm of a rate: a linear function of the features of a kind.
 struct LogRate {
   std::array<double, kClasses> early, late;
-  /// Per copy, two at most, that others discarded; of number tiles, honours, and what is added late.
+  /// Per copy that others discarded, at most two: for number tiles, for honours, and an addition late in a
+  /// hand.
   double number_out, honour_out, number_out_late, honour_out_late;
-  /// Per pair of unseen neighbours that makes a chow with it.
+  /// Per pair of unseen neighbours that makes a chow with the tile.
   double chows, chows_late;
   /// Per unseen copy.
   double number_unseen, honour_unseen;
@@ -63,13 +64,13 @@ constexpr LogRate kDiscardedBefore = {{0.508, 0.501, 0.467, 0.363, 0.535, 0.553}
 
 }  // namespace
 
-Supply supply(const View& view, double left) {
+DrawRates draw_rates(const View& view, double left) {
   const auto unseen = view.unseen();
   const double late = std::max(0.0, 1 - left / kDraws);
   Counts out{};
   for (int i = 1; i < kSeats; ++i)
     for (const auto t : view.discards((view.seat() + i) % kSeats)) ++out[t];
-  Supply result;
+  DrawRates result;
   for (int t = 0; t < kKinds; ++t) {
     const auto c = class_of(t);
     const bool number = is_number(t);
