@@ -80,8 +80,8 @@ class LobbyAdapter(ABC):
     """Schema of ``[lobby.options]`` in config.toml."""
     login_registers: ClassVar[bool] = False
     """Whether logging in with an unknown name makes an account, whatever the options say."""
-    fake: ClassVar[str] = ""
-    """``module:name`` of the :class:`bothost.testing.check_lobby.FakeLobby` that the conformance kit plays at."""
+    kit: ClassVar[str] = ""
+    """``module:name`` of the :class:`bothost.testing.check_lobby.LobbyKit` for ``bothost plugin check --lobby``."""
 
     def __init__(self, account: Account, options: Any) -> None:
         self.account = account

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -24,7 +25,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from bothost import messages as m
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.lobbies.base import LobbyAdapter
+from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
 
@@ -32,9 +33,23 @@ Wanted = TypeVar("Wanted")
 class AdapterDriver:
     """Performs the effects of an adapter and queues its events."""
 
-    def __init__(self, adapter: LobbyAdapter, *, open_timeout_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        adapter: LobbyAdapter,
+        *,
+        open_timeout_s: float = 10.0,
+        listener: Callable[[m.Event], None] = lambda event: None,
+    ) -> None:
+        """``listener`` gets every event, at once."""
         self.adapter = adapter
         self.open_timeout_s = open_timeout_s
+        self.listener = listener
+        self.failure: Exception | None = None
+        """The first exception that the adapter raised, or that its output deserved."""
+        self.inputs: list[m.Input] = []
+        """Everything that the adapter was fed, oldest first."""
+        self.outputs: list[m.Output] = []
+        """Everything that it returned."""
         self.memo: dict[str, Any] = {}
         """What the adapter asked to remember."""
         self.told: list[m.Event] = []
@@ -57,7 +72,14 @@ class AdapterDriver:
 
     def do(self, item: m.Input) -> None:
         """Feed one input or command, and perform what comes of it."""
-        for output in self.adapter.feed(item):
+        self.inputs.append(item)
+        try:
+            outputs = checked(self.adapter.feed(item))
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+        self.outputs += outputs
+        for output in outputs:
             self._perform(output)
 
     async def expect(self, kind: type[Wanted], timeout_s: float = 10.0) -> Wanted:
@@ -115,6 +137,7 @@ class AdapterDriver:
             case _:
                 self.told.append(output)
                 self._events.put_nowait(output)
+                self.listener(output)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

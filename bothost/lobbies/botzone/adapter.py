@@ -61,6 +61,7 @@ class Botzone(LobbyAdapter):
     """One user's local AI."""
 
     name: ClassVar[str] = "botzone"
+    kit: ClassVar[str] = "bothost.testing.fake_botzone.kit:KIT"
     capabilities: ClassVar[Capabilities] = Capabilities(
         games=("doudizhu", "mahjong", "othello"),
         tables_per_connection=None,

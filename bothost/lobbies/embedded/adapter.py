@@ -47,6 +47,7 @@ class EmbeddedLobby(LobbyAdapter):
     """One account at an embedded lobby."""
 
     name: ClassVar[str] = "embedded"
+    kit: ClassVar[str] = "bothost.testing.embedded_kit:KIT"
     capabilities: ClassVar[Capabilities] = Capabilities(
         games=("*",),
         tables_per_connection=None,

@@ -21,6 +21,7 @@ class MailgycLobby(LobbyAdapter):
     """One player. The account's name is the name at the lobby, which asks for no password."""
 
     name: ClassVar[str] = "mailgyc"
+    kit: ClassVar[str] = "bothost.testing.fake_mailgyc.kit:KIT"
     capabilities: ClassVar[Capabilities] = Capabilities(
         games=("doudizhu",),
         tables_per_connection=1,

@@ -21,6 +21,7 @@ class OpenMahjong(LobbyAdapter):
     """One player: a session, a seek, and the room or the game where the player sits."""
 
     name: ClassVar[str] = "open_mahjong"
+    kit: ClassVar[str] = "bothost.testing.fake_open_mahjong.kit:KIT"
     capabilities: ClassVar[Capabilities] = Capabilities(
         games=(GAME,),
         tables_per_connection=1,

@@ -32,6 +32,7 @@ class OthelloPlatform(LobbyAdapter):
     """One account: a session, a seek, and the room or the game where the player sits."""
 
     name: ClassVar[str] = "othello_platform"
+    kit: ClassVar[str] = "bothost.testing.fake_othello_platform.kit:KIT"
     capabilities: ClassVar[Capabilities] = Capabilities(
         games=("othello",),
         tables_per_connection=1,

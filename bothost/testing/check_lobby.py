@@ -1,0 +1,335 @@
+"""The conformance kit for lobby adapters: says in words what is wrong with one.
+
+::
+
+    from bothost.testing.check_lobby import LobbyKit, check_lobby
+
+    KIT = LobbyKit(adapter=MyLobby, lobby=MyFake, accounts=lambda fake: [...], wish=Wish("othello"))
+
+    async def test_conformance() -> None:
+        (await check_lobby(KIT)).require()
+
+It plays whole hands at a fake of the lobby, over real sockets, and asks: are requests about known positions, do event
+numbers increase, does a killed process come back to the same request, do hostile frames neither raise nor leak, does
+the lobby do what the capabilities declare?
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.base import Account, Capabilities, LobbyAdapter, checked
+from bothost.testing import hostile
+from bothost.testing.check_strategy import Finding
+from bothost.testing.lobby_player import LobbyPlayer
+
+OBSERVED = frozenset(
+    (
+        "games",
+        "acks_moves",
+        "sends_legal_actions",
+        "clock",
+        "resume",
+        "resume_delivers",
+        "heartbeat",
+        "transport",
+        "needs_secret",
+    )
+)
+"""Capabilities that the kit proves by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
+UNOBSERVED = tuple(name for name in Capabilities.__struct_fields__ if name not in OBSERVED)
+PREFIXES = 40
+HOSTILE_EACH = 40
+LEAK_FRAMES = 4000
+LEAK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class LobbyKit:
+    """What the kit must know of a lobby: a fake of it, and who plays there."""
+
+    adapter: type[LobbyAdapter]
+    lobby: Callable[[], AbstractAsyncContextManager[Any]]
+    """A fresh fake of the lobby, listening on loopback inside the ``async with``."""
+    accounts: Callable[[Any], Sequence[Account]]
+    """The accounts that fill a table, made at a running fake. Its other seats are the lobby's own players."""
+    wish: m.Wish
+    options: Mapping[str, Any] = field(default_factory=dict)
+    proven_by: Mapping[str, str] = field(default_factory=dict)
+    """Capability → the author's test that proves it, for those that are not in ``OBSERVED``."""
+    timeout_s: float = 60.0
+    """For each step of the kit, such as a whole hand."""
+
+
+class LobbyReport(msgspec.Struct, frozen=True):
+    """What the kit found."""
+
+    adapter: str
+    findings: tuple[Finding, ...]
+    requests: int
+    hostile: int
+    """Hostile inputs that were fed."""
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+    def require(self) -> None:
+        """Raise AssertionError with what failed, unless all is well. For tests."""
+        if not self.ok:
+            raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
+
+
+async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
+    """Check an adapter against a fake of its lobby. What the adapter does wrong is in the report."""
+    run = _Run(kit, seed)
+    for check, ask in (
+        ("plays a hand", run.plays),
+        ("comes back", run.comes_back),
+        ("hostile input", run.survives_hostile_input),
+        ("bounded memory", run.keeps_memory_bounded),
+        ("needs_secret", run.asks_for_secrets),
+    ):
+        try:
+            detail = await ask()
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}"
+        run.conclude(check, detail)
+    run.findings += list(run.capabilities())
+    return LobbyReport(kit.adapter.name, tuple(run.findings), len(run.requests), run.fed)
+
+
+class _Run:
+    """One run of the kit, and what it saw."""
+
+    def __init__(self, kit: LobbyKit, seed: int) -> None:
+        self.kit = kit
+        self.seed = seed
+        self.findings: list[Finding] = []
+        self.inputs: list[m.Input] = []
+        """What the first player's adapter was fed while it played a hand."""
+        self.outputs: list[m.Output] = []
+        self.resumed: list[m.Output] = []
+        """What it returned after it came back."""
+        self.memo: m.Json = {}
+        self.account: Account | None = None
+        self.fed = 0
+        self._breaches: list[str] = []
+
+    @property
+    def requests(self) -> list[m.ActionRequest]:
+        return [output for output in self.outputs if isinstance(output, m.ActionRequest)]
+
+    def conclude(self, check: str, detail: str | None) -> None:
+        """Note what a check said, and the laws that broke meanwhile."""
+        broken, self._breaches = self._breaches, []
+        problems = ([detail] if detail else []) + list(dict.fromkeys(broken))[:5]
+        self.findings.append(Finding(check, self.kit.wish.game, not problems, "; ".join(problems)))
+
+    def adapter(self, account: Account) -> LobbyAdapter:
+        kind = self.kit.adapter
+        return kind(account, msgspec.convert(dict(self.kit.options), kind.Options))
+
+    def player(self, account: Account, number: int, memo: m.Json | None = None) -> LobbyPlayer:
+        breach = lambda law, detail: self._breaches.append(f"{law}: {detail}")  # noqa: E731
+        return LobbyPlayer(self.adapter(account), self.kit.wish, breach, seed=self.seed + number, memo=memo)
+
+    @asynccontextmanager
+    async def table(self) -> AsyncIterator[tuple[Sequence[Account], list[LobbyPlayer]]]:
+        """A fresh lobby and its players, who have logged in."""
+        async with self.kit.lobby() as lobby:
+            accounts = self.kit.accounts(lobby)
+            players = [self.player(account, number) for number, account in enumerate(accounts)]
+            try:
+                for player in players:
+                    player.start()
+                yield accounts, players
+            finally:
+                for player in players:
+                    await player.close()
+
+    # --------------------------------------------------------------------------------------------------------- checks
+
+    async def plays(self) -> str | None:
+        """A whole hand, from login to score."""
+        async with self.table() as (accounts, players):
+            first = players[0]
+            self.account = accounts[0]
+            await first.until(lambda: first.hands, self.kit.timeout_s, "the end of a hand")
+            first.driver.do(m.Ping())
+            with contextlib.suppress(TimeoutError):
+                await first.until(lambda: any(isinstance(e, m.Alive) for e in first.driver.told), 2.0, "Alive")
+            self.inputs, self.outputs = list(first.driver.inputs), list(first.driver.outputs)
+            self.memo = first.driver.memo
+        if not self.requests:
+            return "no ActionRequest came in a whole hand"
+        return None
+
+    async def comes_back(self) -> str | None:
+        """To the same request: after a lost connection, and as a fresh process."""
+        if self.kit.adapter.capabilities.resume == "none":
+            return None
+        async with self.table() as (accounts, players):
+            first = players[0]
+            await first.until(lambda: first.answered >= 2, self.kit.timeout_s, "a second request")
+            first.holding = True
+            await first.until(lambda: first.pending, self.kit.timeout_s, "a request")
+            held = first.pending
+            assert held is not None
+            websocket = self.kit.adapter.capabilities.transport == "websocket"
+            if websocket and (problem := await self._after_a_drop(first, held)):
+                return problem
+            memo = first.driver.memo
+            await first.close()
+            fresh = players[0] = self.player(accounts[0], 0, memo)
+            fresh.holding = True
+            fresh.start()
+            await fresh.until(lambda: fresh.pending, self.kit.timeout_s, "the request of before, in a fresh process")
+            if problem := self._not_same(held, fresh.pending, "a fresh process"):
+                return problem
+            self.resumed += fresh.driver.outputs
+            fresh.holding = False
+            fresh.answer()
+            if websocket:  # the others move while we are away
+                fresh.driver.drop()
+                await fresh.until(lambda: _last(fresh, m.Disconnected), self.kit.timeout_s, "Disconnected")
+                fresh.resume()
+            await fresh.until(lambda: fresh.hands, self.kit.timeout_s, "the end of the hand after coming back")
+        return None
+
+    async def _after_a_drop(self, player: LobbyPlayer, held: m.ActionRequest) -> str | None:
+        player.driver.drop()
+        await player.until(lambda: _last(player, m.Disconnected), self.kit.timeout_s, "Disconnected")
+        since = len(player.driver.outputs)
+        player.resume()
+        await player.until(lambda: player.pending, self.kit.timeout_s, "the request of before, after a resume")
+        self.resumed += player.driver.outputs[since:]
+        return self._not_same(held, player.pending, "a resume")
+
+    def _not_same(self, held: m.ActionRequest, now: m.ActionRequest | None, after: str) -> str | None:
+        """What is wrong with the request that came back. A lobby that plays for us may be further on."""
+        if now is None or now.request_id == held.request_id:
+            return None
+        if self.kit.adapter.capabilities.plays_for_us and now.seq != held.seq:
+            return None
+        return f"after {after}, request {held.request_id} came back as {now.request_id}"
+
+    async def survives_hostile_input(self) -> str | None:
+        """At many moments of a hand: ``feed`` returns, whatever arrives."""
+        rng = random.Random(self.seed)
+        for _ in range(PREFIXES):
+            adapter = self._replayed(rng.randrange(1, len(self.inputs)))
+            source = hostile.inputs(self.inputs, rng)
+            for _ in range(HOSTILE_EACH):
+                item = next(source)
+                self.fed += 1
+                try:
+                    checked(adapter.feed(item))
+                except Exception as error:
+                    return f"feed({repr(item)[:300]}) raised {type(error).__name__}: {error}"
+        return None
+
+    async def keeps_memory_bounded(self) -> str | None:
+        """Frames that come again and again, and frames that are not understood, leave nothing behind."""
+        rng = random.Random(self.seed)
+        adapter = self._replayed(len(self.inputs) // 2)
+        frames = [item for item in self.inputs if isinstance(item, m.Frame | m.HttpResult)]
+        conn = next((item.conn for item in frames if isinstance(item, m.Frame)), 1)
+
+        def feed(count: int) -> None:
+            for number in range(count):
+                adapter.feed(m.Frame(conn, f'{{"type":"unknown-{rng.random()}","payload":{{"id":{number}}}}}'))
+                adapter.feed(rng.choice(frames))
+
+        feed(LEAK_FRAMES // 2)
+        tracemalloc.start()
+        try:
+            feed(LEAK_FRAMES // 8)
+            before = tracemalloc.get_traced_memory()[0]
+            feed(LEAK_FRAMES)
+            grown = tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+        self.fed += 2 * LEAK_FRAMES
+        return f"{grown:,} bytes more after {2 * LEAK_FRAMES:,} frames" if grown > LEAK_BYTES else None
+
+    async def asks_for_secrets(self) -> str | None:
+        """Without a secret, a lobby that needs one is not even asked."""
+        declared = self.kit.adapter.capabilities.needs_secret
+        if self.account is None or not declared:
+            return None
+        bare = msgspec.structs.replace(self.account, token="", password="")
+        async with self.kit.lobby() as lobby:
+            url = next(iter(self.kit.accounts(lobby))).url
+            player = self.player(msgspec.structs.replace(bare, url=url), 0)
+            player.start()
+            try:
+                await player.until(lambda: _last(player, m.AuthFailed), self.kit.timeout_s, "AuthFailed")
+            finally:
+                await player.close()
+        return None
+
+    def _replayed(self, count: int) -> LobbyAdapter:
+        """A fresh adapter, after the first inputs of the recorded hand."""
+        if self.account is None or not self.inputs:
+            raise RuntimeError("no hand was recorded")
+        adapter = self.adapter(self.account)
+        for item in self.inputs[:count]:
+            checked(adapter.feed(item))
+        return adapter
+
+    # --------------------------------------------------------------------------------------------------- capabilities
+
+    def capabilities(self) -> Iterator[Finding]:
+        """What was declared, and what was seen."""
+        declared = self.kit.adapter.capabilities
+        seen = dict(self._observations(declared))
+        for name in Capabilities.__struct_fields__:
+            value = getattr(declared, name)
+            if name in seen:
+                yield Finding(name, self.kit.wish.game, not seen[name], seen[name])
+            elif name not in OBSERVED:
+                test = self.kit.proven_by.get(name, "")
+                advice = f"name a test of yours that proves {name} = {value!r} in LobbyKit.proven_by"
+                yield Finding(name, self.kit.wish.game, bool(test), f"proven by {test}" if test else "unproven", advice)
+
+    def _observations(self, declared: Capabilities) -> Iterator[tuple[str, str]]:
+        """(capability, what contradicts it)."""
+        requests, kinds = self.requests, {type(output) for output in self.outputs}
+        yield (
+            "games",
+            "" if self.kit.wish.game in declared.games or "*" in declared.games else "the wish's is not listed",
+        )
+        acks = m.MoveAcknowledged in kinds
+        yield "acks_moves", "" if acks == declared.acks_moves else f"MoveAcknowledged came: {acks}"
+        hints = any(request.legal is not None for request in requests)
+        yield "sends_legal_actions", "" if hints == declared.sends_legal_actions else f"hints came: {hints}"
+        clock = "none" if all(request.grant_ms is None for request in requests) else "per_move"
+        if any(request.bank_ms for request in requests):
+            clock = "bank_and_step"
+        yield "clock", "" if clock == declared.clock else f"requests show {clock}"
+        needs_memo = declared.resume in ("token", "game_id")
+        remembered = any(isinstance(output, m.Remember) and output.memo for output in self.outputs)
+        yield "resume", "nothing was remembered for a fresh process" if needs_memo and not remembered else ""
+        delivered = {type(output) for output in self.resumed}
+        empty = declared.resume != "none" and m.Snapshot not in delivered and m.HandStarted not in delivered
+        yield "resume_delivers", "neither Snapshot nor HandStarted came after a resume" if empty else ""
+        alive = m.Alive in kinds
+        yield "heartbeat", "Ping was not answered by Alive" if declared.heartbeat == "app" and not alive else ""
+        transport = "websocket" if m.OpenSocket in kinds else "long_poll"
+        yield "transport", "" if transport == declared.transport else f"it uses {transport}"
+
+
+def _last(player: LobbyPlayer, kind: type[m.Event]) -> bool:
+    """Whether the session ended so, last of all."""
+    ends = [e for e in player.driver.told if isinstance(e, m.Connected | m.Disconnected | m.AuthFailed)]
+    return bool(ends) and isinstance(ends[-1], kind)

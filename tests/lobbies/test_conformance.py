@@ -1,0 +1,135 @@
+"""Every adapter of ours passes the conformance kit; an adapter that does not is told why."""
+
+import dataclasses
+import importlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bothost import messages as m
+from bothost.lobbies import bothost_lobbies
+from bothost.testing.check_lobby import UNOBSERVED, LobbyKit, check_lobby
+from bothost.testing.small_lobby.adapter import Frame, SmallLobby
+from bothost.testing.small_lobby.fake import KIT
+
+OURS = [pytest.param(adapter, id=adapter.name) for adapter in (*bothost_lobbies(), SmallLobby)]
+
+
+def kit_of(adapter) -> LobbyKit:
+    module, _, name = adapter.kit.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("adapter", OURS)
+async def test_our_adapters_conform(adapter):
+    report = await check_lobby(kit_of(adapter))
+    report.require()
+    assert report.requests > 2 and report.hostile > 1000
+
+
+def broken(**changes):
+    """The kit of the small lobby, with an adapter that differs in these members."""
+    return dataclasses.replace(KIT, adapter=type("Broken", (SmallLobby,), changes), timeout_s=3.0)
+
+
+class Helper(SmallLobby):
+    """What broken adapters need of the right one."""
+
+    def requests(self, item, change):
+        return [change(o) if isinstance(o, m.ActionRequest) else o for o in SmallLobby.feed(self, item)]
+
+
+def raises(self, item):
+    if isinstance(item, m.Frame):
+        msgspec.json.decode(item.data, type=Frame)
+    return SmallLobby.feed(self, item)
+
+
+def returns_none(self, item):
+    return SmallLobby.feed(self, item) or None
+
+
+def numbers_by_connection(self, item):
+    return Helper.requests(self, item, lambda o: msgspec.structs.replace(o, request_id=f"{o.request_id}.{id(self)}"))
+
+
+def one_number_for_all(self, item):
+    return Helper.requests(self, item, lambda o: msgspec.structs.replace(o, request_id="r"))
+
+
+def no_snapshot(self, item):
+    return [o for o in SmallLobby.feed(self, item) if not isinstance(o, m.Snapshot)]
+
+
+def counts_down(self, item):
+    def later(o):
+        if not isinstance(o, m.Snapshot):
+            return o
+        return msgspec.structs.replace(o, view={**o.view, "seq": 1000 - o.view["seq"]})
+
+    return [later(o) for o in SmallLobby.feed(self, item)]
+
+
+def keeps_every_frame(self, item):
+    self.kept = [*getattr(self, "kept", []), item]
+    return SmallLobby.feed(self, item)
+
+
+def never_refused(self, item):
+    return [o for o in SmallLobby.feed(self, item) if not isinstance(o, m.AuthFailed)]
+
+
+@pytest.mark.parametrize(
+    ("feed", "check", "said"),
+    [
+        (raises, "hostile input", "raised"),
+        (returns_none, "plays a hand", "feed returned NoneType"),
+        (numbers_by_connection, "comes back", "after a fresh process, request"),
+        (one_number_for_all, "plays a hand", "request ids: r is used at two positions"),
+        (no_snapshot, "plays a hand", "before the position"),
+        (counts_down, "plays a hand", "seq: a snapshot at event"),
+        (keeps_every_frame, "bounded memory", "bytes more after"),
+        (never_refused, "needs_secret", "AuthFailed did not come"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said):
+    report = await check_lobby(broken(feed=feed))
+    details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
+    assert said in details.get(check, ""), details
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("acks_moves", False),
+        ("sends_legal_actions", True),
+        ("clock", "per_move"),
+        ("resume", "token"),
+        ("heartbeat", "app"),
+        ("transport", "long_poll"),
+        ("games", ("doudizhu",)),
+    ],
+)
+async def test_a_capability_that_is_not_there_is_found(name, value):
+    capabilities = msgspec.structs.replace(SmallLobby.capabilities, **{name: value})
+    report = await check_lobby(broken(capabilities=capabilities))
+    assert name in {finding.check for finding in report.findings if not finding.ok}
+
+
+async def test_a_capability_that_nobody_proves_is_found():
+    report = await check_lobby(dataclasses.replace(KIT, proven_by={}))
+    unproven = {finding.check: finding.advice for finding in report.findings if not finding.ok}
+    assert set(unproven) == set(UNOBSERVED)
+    assert "LobbyKit.proven_by" in unproven["plays_for_us"]
+
+
+@pytest.mark.parametrize("adapter", OURS)
+def test_the_tests_that_our_kits_name_exist(adapter):
+    for test in set(kit_of(adapter).proven_by.values()):
+        path, found, name = test.partition("::")
+        if not found:
+            assert adapter is SmallLobby, test
+            continue
+        assert f"def {name}(" in (Path(__file__).parents[2] / path).read_text(), test
