@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Builds the native core with AddressSanitizer and UndefinedBehaviorSanitizer and runs its tests under it: the rules, and
-# what reads and packs the database's rows.
+# Builds the native core with AddressSanitizer and UndefinedBehaviorSanitizer and runs its tests under it.
 #
 #   tests/sanitize.sh [pytest arguments]        default: see the end
 #
@@ -33,6 +32,5 @@ sanitized() {
 }
 sanitized -c 'import sys; from bothost.native import _native; sys.exit(sys.argv[1] not in _native.__file__)' "$build/site"
 # Distributions need many samples, and show nothing of memory that the other tests do not.
-[ $# -gt 0 ] || set -- -m 'not long' -k 'not uniform' tests/rules tests/export/test_columns.py tests/store/test_sqlite_insert.py \
-  tests/store/test_postgres_rows.py
+[ $# -gt 0 ] || set -- -m 'not long' -k 'not uniform' tests/rules
 sanitized -m pytest -q -p no:cacheprovider "$@"

@@ -29,7 +29,7 @@ import uuid_utils
 
 from bothost import rules
 from bothost.config import StoreSettings
-from bothost.export.columns import reader_of
+from bothost.export.columns import ColumnReader
 from bothost.export.job import PAGE_HANDS, export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
@@ -177,7 +177,7 @@ def _measured(url: str, out: Path, *, view_json: bool) -> dict[str, Any]:
 def _reading(store: Store) -> int:
     """Decisions per second that the export's reader hands over, of a sample of the hands."""
     games = sorted({game_id for game_id, _ in islice(iter_keys(store, CLOSED_HANDS), SAMPLED)})
-    reader, rows = reader_of(store), 0
+    reader, rows = ColumnReader(store), 0
     begin = time.process_time()
     for at in range(0, len(games), PAGE_HANDS):
         rows += read_decisions(reader, games[at : at + PAGE_HANDS], raw=False).num_rows

@@ -1,123 +1,38 @@
-"""Queries of the log as Arrow columns.
-
-From SQLite they come natively: rows are stepped through its C interface and never become Python objects. Where that is
-hidden (``sqlite_functions``), and for other databases, the driver's tuples are transposed instead: the same columns,
-several times slower.
-"""
+"""Queries of the log as Arrow columns: the driver's tuples, transposed and given to Arrow column by column."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.native import _native
-from bothost.store.sqlite_library import sqlite_functions
 from bothost.store.store import Store
 
 KEY = pa.binary(16)
 """Type of uuids."""
 SYMBOL = pa.dictionary(pa.int32(), pa.string())
 """Type of text that takes few values."""
-_BUSY_MS = 5000
-_CACHE_KB = 32_768
-"""The rows of a hand lie as far apart as its host had tables: with SQLite's 2 MB, pages are read several times."""
 
 
-class ColumnReader(Protocol):
-    """Reads queries as columns."""
-
-    def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-        """The result of a query, with its columns in the order of the schema.
-
-        Where the query says ``{keys}`` the keys stand, comma-separated; or it says ``{key}`` for each of them. Raises
-        StoreUnavailable while the database cannot be reached, and StoreError for values that are not of the schema's
-        types.
-        """
-
-
-def reader_of(store: Store) -> ColumnReader:
-    """The fastest reader that there is for this database."""
-    file = store.engine.url.database
-    if store.engine.dialect.name == "sqlite" and file is not None and (functions := sqlite_functions()) is not None:
-        return SqliteReader(file, functions)
-    return DriverReader(store)
-
-
-class SqliteReader:
-    """Through SQLite's C interface, on a connection of its own. Not for several threads at once."""
-
-    def __init__(self, file: str, functions: dict[str, int]) -> None:
-        self._file = file
-        try:
-            self._native = _native.SqliteReader(functions, file, _BUSY_MS)
-            self._native.read(f"PRAGMA cache_size = -{_CACHE_KB}", [], [])
-        except RuntimeError as error:
-            raise StoreUnavailable(f"database {file}: {error}") from error
-
-    def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-        text = query.format(keys=", ".join("?" * len(keys)), key="?")
-        try:
-            columns = self._native.read(text, list(keys), [_kind(field.type) for field in schema])
-        except ValueError as error:
-            raise StoreError(f"database {self._file}: {error}") from error
-        except RuntimeError as error:
-            raise StoreUnavailable(f"database {self._file}: {error}") from error
-        return _batch([_wrapped(*buffers, field.type) for buffers, field in zip(columns, schema, strict=True)], schema)
-
-
-def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_timestamp(kind):
-        return "int64"
-    if pa.types.is_dictionary(kind):
-        return "symbol"
-    if pa.types.is_list(kind):
-        return "words"
-    names = {KEY: "key", pa.string(): "text", pa.binary(): "bytes", pa.float64(): "float64"}
-    return names.get(kind) or str(kind)
-
-
-def _wrapped(
-    nulls: int,
-    validity: npt.NDArray[np.uint8] | None,
-    offsets: npt.NDArray[np.int32] | None,
-    data: npt.NDArray[np.uint8],
-    symbol_offsets: npt.NDArray[np.int32] | None,
-    symbols: npt.NDArray[np.uint8] | None,
-    kind: pa.DataType,
-) -> pa.Array:
-    """The native buffers as an array, without a copy."""
-    present = None if validity is None else pa.py_buffer(validity)
-    if symbol_offsets is not None and symbols is not None:
-        rows = len(data) // 4
-        indices = pa.Array.from_buffers(pa.int32(), rows, [present, pa.py_buffer(data)], nulls)
-        text = [None, pa.py_buffer(symbol_offsets), pa.py_buffer(symbols)]
-        return pa.DictionaryArray.from_arrays(
-            indices, pa.Array.from_buffers(pa.string(), len(symbol_offsets) - 1, text)
-        )
-    if offsets is None:
-        rows = len(data) * 8 // kind.bit_width
-        return pa.Array.from_buffers(kind, rows, [present, pa.py_buffer(data)], nulls)
-    rows = len(offsets) - 1
-    if pa.types.is_list(kind):
-        words = pa.Array.from_buffers(kind.value_type, len(data) // 4, [None, pa.py_buffer(data)])
-        return pa.Array.from_buffers(kind, rows, [present, pa.py_buffer(offsets)], nulls, children=[words])
-    return pa.Array.from_buffers(kind, rows, [present, pa.py_buffer(offsets), pa.py_buffer(data)], nulls)
-
-
-class DriverReader:
-    """Through the database's Python driver."""
+class ColumnReader:
+    """Reads queries as columns, through the driver of the database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
+        """The result of a query, with its columns in the order of the schema.
+
+        Where the query says ``{keys}`` the keys stand, comma-separated; ``{key}`` stands for one of them. Raises
+        StoreUnavailable while the database cannot be reached, and StoreError for values of other types than the
+        schema's.
+        """
         postgres = self._store.engine.dialect.name == "postgresql"
         mark = "%s" if postgres else "?"
         text = query.format(keys=", ".join([mark] * len(keys)), key=mark)

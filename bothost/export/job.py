@@ -14,7 +14,7 @@ import msgspec
 
 from bothost.errors import StoreError, UsageError
 from bothost.export.base import Exporter
-from bothost.export.columns import reader_of
+from bothost.export.columns import ColumnReader
 from bothost.export.folder import ExportFolder, sha256_of
 from bothost.export.hands import HandPage
 from bothost.export.options import ExportOptions
@@ -117,7 +117,7 @@ class _Run:
         games: Games,
         plan: dict[str, Any],
     ) -> None:
-        self._reader = reader_of(store)
+        self._reader = ColumnReader(store)
         self._folder = folder
         self._exporter = exporter
         self._options = options

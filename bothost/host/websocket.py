@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import os
 import ssl as tls
 import time
 from collections.abc import Callable
@@ -19,26 +18,15 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
-from websockets.protocol import CONNECTING, OPEN
+from websockets.protocol import OPEN
 from websockets.uri import parse_uri
-
-from bothost.native import _native
-
-try:
-    from websockets.speedups import apply_mask
-except ImportError:  # where websockets has no C extension
-    from websockets.utils import apply_mask
 
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 WRITE_LIMIT = 4 * 1024 * 1024
 """Bytes that may wait for a peer that does not read, before the connection is given up."""
-
-
 TRUST_S = 3600.0
 """How long the system's list of certificates is kept."""
-TEXT, BINARY = 0x81, 0x82
-"""First bytes of messages in one frame: FIN and opcode."""
 
 
 class OpenFailed(Exception):
@@ -62,24 +50,19 @@ class WebSocket(asyncio.Protocol):
         on_close: Callable[[int, str], None],
     ) -> None:
         self._protocol = ClientProtocol(parse_uri(url), max_size=max_bytes)
-        self._max_bytes = max_bytes
         self._headers = headers
         self._on_message = on_message
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
-        self._partial = b""
-        """The beginning of a frame whose end has not come yet."""
         self._parts: list[bytes] = []
         self._text = True
         self._flushing = False
-        self._out: list[bytes] = []
-        """Messages on their way. They are framed here, not by the protocol, which asks the system for every mask."""
-        self._masks = b""
-        self._masks_at = 0
         self._is_open = False
         """Whether the protocol's state is OPEN, as of the last time that it was given something."""
+        self._failed = False
+        """Whether the peer broke the protocol. What it sent after that does not count."""
         self._closed = False
         self.closed: tuple[int, str] | None = None
         """Code and reason, once it is closed."""
@@ -130,63 +113,8 @@ class WebSocket(asyncio.Protocol):
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        """Text in one frame, nearly all there is, is taken natively, at less than a tenth of what the protocol's parser
-        costs. It gets everything else, frame by frame, so that both know where the next one begins."""
-        if not self._is_open:
-            if self._protocol.state is CONNECTING:
-                data = self._shake_hands(data)
-            if not self._is_open:
-                self._protocol_reads(data)
-                return
-        if self._partial:
-            data, self._partial = self._partial + data, b""
-        at = 0
-        if not self._parts:
-            texts, at = _native.websocket_texts(data, self._max_bytes)
-            for text in texts:
-                if not self._closed:
-                    self._on_message(text)
-        if at < len(data) or not self._is_open:
-            self._other_frames(data, at)
-
-    def _other_frames(self, data: bytes, at: int) -> None:
-        """Whatever begins at ``at``, and all behind it. Once it is not open any more, the protocol gets the rest, be it
-        nothing: what it has to say then leaves."""
-        size = len(data)
-        while self._is_open and at < size:
-            whole = _native.websocket_frame(data, at, self._max_bytes)
-            if whole is None:
-                self._protocol_reads(data[at:])  # it knows what is wrong with it
-                return
-            start, end = whole
-            if end > size:
-                self._partial = data[at:]
-                return
-            head = data[at]
-            if head in (TEXT, BINARY) and not self._parts:
-                self._message(data[start:end], head == TEXT)
-            else:
-                self._protocol_reads(data[at:end])
-            at = end
-        if not self._is_open:
-            self._protocol_reads(data[at:])
-
-    def _shake_hands(self, data: bytes) -> bytes:
-        """Let the protocol read the answer to our handshake, and nothing after it."""
-        before = len(self._partial)
-        self._partial += data
-        end = self._partial.find(b"\r\n\r\n")
-        size = len(data) if end < 0 else end + 4 - before
-        self._protocol_reads(data[:size])
-        if self._protocol.state is not CONNECTING:
-            self._partial = b""
-        return data[size:]
-
-    def _protocol_reads(self, data: bytes) -> None:
-        """The handshake, control frames, fragments, and what is no websocket at all."""
-        protocol = self._protocol
-        protocol.receive_data(data)
-        for event in protocol.events_received():
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
             if type(event) is Frame:
                 self._frame(event)
             elif isinstance(event, Response):
@@ -194,7 +122,6 @@ class WebSocket(asyncio.Protocol):
         self._after_input()
 
     def eof_received(self) -> None:
-        self._partial = b""
         self._protocol.receive_eof()
         self._after_input()
 
@@ -238,14 +165,14 @@ class WebSocket(asyncio.Protocol):
         # The protocol answers pings and closes by itself.
 
     def _message(self, data: Any, text: bool) -> None:
-        if self._closed:
+        if self._closed or self._failed:
             return
         if text:
             try:
                 self._on_message(str(data, "utf-8"))
             except UnicodeDecodeError:
                 self._protocol.fail(1007, "not UTF-8")
-                self._is_open = False
+                self._failed = True
         else:
             self._on_message(bytes(data))
 
@@ -264,20 +191,12 @@ class WebSocket(asyncio.Protocol):
         if self._closed or not self._is_open:
             return
         if isinstance(data, str):
-            self._out.append(_whole_frame(TEXT, data.encode(), self._mask()))
+            self._protocol.send_text(data.encode())
         else:
-            self._out.append(_whole_frame(BINARY, data, self._mask()))
+            self._protocol.send_binary(data)
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
-
-    def _mask(self) -> bytes:
-        """Four unpredictable bytes, a thousand times for one system call."""
-        at = self._masks_at
-        if at == len(self._masks):
-            self._masks, at = os.urandom(4096), 0
-        self._masks_at = at + 4
-        return self._masks[at : at + 4]
 
     def ping(self) -> None:
         """Send a protocol ping; its answer counts in ``pongs``."""
@@ -287,14 +206,12 @@ class WebSocket(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flushing = False
-        frames, self._out = self._out, []
         chunks = self._protocol.data_to_send()
         transport = self._transport
-        if not (frames or chunks) or transport is None or transport.is_closing():
+        if not chunks or transport is None or transport.is_closing():
             return
-        end = bool(chunks) and chunks[-1] == b""  # the protocol's way to say: half-close
-        data = b"".join(frames + chunks)  # our frames come first: a closing frame is the last
-        if data:
+        end = chunks[-1] == b""  # the protocol's way to ask for a half-close
+        if data := b"".join(chunks):
             transport.write(data)
         if end and transport.can_write_eof():
             with contextlib.suppress(OSError, RuntimeError):
@@ -342,15 +259,3 @@ def _trusted(_hour: int) -> tls.SSLContext:
     """The system's certificates. Reading them takes up to 20 ms of the event loop: not for every connection of a lobby
     that has just come back."""
     return tls.create_default_context()
-
-
-def _whole_frame(head: int, payload: bytes, mask: bytes) -> bytes:
-    """One unfragmented, masked frame (RFC 6455, 5.2). ``head``: FIN and opcode."""
-    length = len(payload)
-    if length < 126:
-        size = bytes((head, 0x80 | length))
-    elif length < 65536:
-        size = bytes((head, 0xFE)) + length.to_bytes(2, "big")
-    else:
-        size = bytes((head, 0xFF)) + length.to_bytes(8, "big")
-    return size + mask + apply_mask(payload, mask)

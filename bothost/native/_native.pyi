@@ -8,16 +8,6 @@ import numpy.typing as npt
 
 from bothost.rules.game import ActionArray, FloatArray, Json
 
-_Buffers = tuple[
-    int,
-    npt.NDArray[np.uint8] | None,
-    npt.NDArray[np.int32] | None,
-    npt.NDArray[np.uint8],
-    npt.NDArray[np.int32] | None,
-    npt.NDArray[np.uint8] | None,
-]
-"""Of a column: nulls, validity, offsets, data, offsets of symbols, symbols; None for what it does not have."""
-
 def games(testing: bool = False) -> list[str]: ...
 def register_game(entry: object) -> None: ...
 def presets(name: str) -> list[str]: ...
@@ -406,45 +396,8 @@ class FactorizationMachine:
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
-def websocket_frame(data: bytes, at: int, most: int) -> tuple[int, int] | None:
-    """Where the payload of the frame that begins at ``at`` starts and ends (RFC 6455, 5.2). It may end behind the data;
-    so far as the length itself has not come yet, the frame is said to end there. None: masked, or longer than ``most``.
-    Raises ValueError where ``at`` is not within the data."""
-
-def websocket_texts(data: bytes, most: int) -> tuple[list[str], int]:
-    """The text messages, each whole and in one frame of at most ``most`` bytes, that the data begins with, and where
-    what follows them begins: the end, or any other frame."""
-
 def take_short_turns() -> None:
     """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
-
-@final
-class SqliteReader:
-    """See :mod:`bothost.export.columns`. Raises RuntimeError where the database fails, ValueError for its values."""
-
-    def __init__(self, addresses: dict[str, int], file: str, busy_ms: int) -> None: ...
-    def read(self, query: str, blobs: Sequence[bytes], kinds: Sequence[str]) -> list[_Buffers]: ...
-
-@final
-class SqliteWriter:
-    """See :mod:`bothost.store.sqlite_sink`. Not for several threads at once.
-
-    What comes back is (extended result code, message, new rows); unless the code is 0 nothing was kept. Raises
-    RuntimeError when the file cannot be opened, and OverflowError, TypeError, UnicodeError and ValueError for values
-    that no column takes.
-    """
-
-    def __init__(self, addresses: dict[str, int], file: str) -> None: ...
-    def execute(self, statement: str) -> tuple[int, str, int]: ...
-    def insert(self, inserts: Sequence[tuple[str, Sequence[Sequence[Any]]]], background: bool) -> tuple[int, str, int]:
-        """``INSERT`` statements and their rows, in one transaction; see ``sqlite::Writer::insert``."""
-
-def pack_rows(rows: Sequence[Sequence[Any]], types: Sequence[str]) -> bytes:
-    """Rows as PostgreSQL's binary COPY takes them, without its header and trailer.
-
-    ``types`` of the columns: int2, int4, int8, float8, text or bytea. Raises TypeError, OverflowError, ValueError or
-    UnicodeEncodeError for what does not belong into its column.
-    """
 
 def linear_loss(
     weights: FloatArray,

@@ -24,9 +24,10 @@ import msgspec
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
+from bothost.store.engine import parse_url
 from bothost.store.models import COLUMNS, TABLE_OF
 from bothost.store.records import Record
-from bothost.store.sinks import Chunk, Sink, make_sink
+from bothost.store.sinks import Chunk, Sink
 from bothost.store.spool import Spool
 from bothost.store.writer import Writer, say
 
@@ -240,21 +241,16 @@ class DecisionLog:
                 self._loop.call_soon_threadsafe(function, *args)
 
 
-class _Rows(Sequence[Any]):
-    """Records of one table as rows. They are converted when they are taken: the database works on those before then."""
+def make_sink(settings: StoreSettings) -> Sink:
+    """The sink of a database URL. Only the driver that it needs is imported."""
+    url = parse_url(settings.url)
+    if url.get_backend_name() == "sqlite":
+        from bothost.store.sqlite import SqliteSink
 
-    __slots__ = ("_records",)
+        return SqliteSink(Path(url.database or ""), synchronous=settings.synchronous)
+    from bothost.store.postgres import PostgresSink
 
-    def __init__(self, records: list[Record]) -> None:
-        self._records = records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return list(map(_astuple, self._records[index]))
-        return _astuple(self._records[index])
+    return PostgresSink(settings)
 
 
 def chunks_of(records: Iterable[Record]) -> list[Chunk]:
@@ -270,7 +266,9 @@ def chunks_of(records: Iterable[Record]) -> list[Chunk]:
         raise TypeError(
             f"no records of the log: {', '.join(sorted(k.__name__ for k in groups.keys() - _NAME_OF.keys()))}"
         )
-    return [(name, COLUMNS[name], _Rows(groups[kind])) for kind, name in _NAME_OF.items() if kind in groups]
+    return [
+        (name, COLUMNS[name], list(map(_astuple, groups[kind]))) for kind, name in _NAME_OF.items() if kind in groups
+    ]
 
 
 def _file_name(host: str) -> str:

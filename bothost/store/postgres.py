@@ -1,4 +1,4 @@
-"""Bulk inserts into PostgreSQL by binary COPY, whose rows are packed natively.
+"""Bulk inserts into PostgreSQL by psycopg's binary COPY.
 
 COPY knows no ``ON CONFLICT``, and a row may come twice after an outage: then the write is done again by way of a
 temporary table and one INSERT that leaves alone what is there.
@@ -19,7 +19,6 @@ from psycopg import sql
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.native import _native
 from bothost.store import partitions, schema
 from bothost.store.engine import full_url, shown
 from bothost.store.models import COLUMNS, Key, metadata
@@ -36,10 +35,6 @@ _TYPES: dict[type[Any], str] = {
     sa.Double: "float8",
     sa.LargeBinary: "bytea",
 }
-HEADER, TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
-"""Of binary COPY: signature, flags and length of an extension; and what stands in place of another row."""
-ROWS_PER_PIECE = 128
-"""Rows that are packed at once: the GIL is held for a tenth of a millisecond, and the server has work meanwhile."""
 ANSWER_S = 60.0
 """How long the server may take to answer where nobody says otherwise, and to make partitions."""
 PARTITIONS_S = 6 * 3600.0
@@ -154,14 +149,12 @@ def _copy(
     cursor: psycopg.Cursor[Any], target: str, table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
 ) -> None:
     """Binary COPY of the rows of a log table into ``target``, which has its columns."""
-    types = types_of(table, columns)
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(sql.Identifier(target), names)
     with cursor.copy(statement) as copy:
-        copy.write(HEADER)
-        for at in range(0, len(rows), ROWS_PER_PIECE):
-            copy.write(_native.pack_rows(rows[at : at + ROWS_PER_PIECE], types))
-        copy.write(TRAILER)
+        copy.set_types(types_of(table, columns))
+        for row in rows:
+            copy.write_row(row)
 
 
 @functools.cache

@@ -1,24 +1,21 @@
-"""Bulk inserts, one transaction at a time: what stands between the writer thread and a database.
+"""What a database offers to the writer thread: bulk inserts, one transaction at a time.
 
-Rows that are already there are left alone, so that whatever is uncertain can simply be written again.
+Rows that are already there are left alone. So a write whose outcome is unknown can be repeated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from bothost.config import StoreSettings
 from bothost.errors import StoreError
-from bothost.store.engine import parse_url
 
 Chunk = tuple[str, tuple[str, ...], Sequence[Sequence[Any]]]
 """Table, columns, rows."""
 
 
 class BadRow(StoreError):
-    """A row of this write is nothing that the database can hold; nothing of the write was kept."""
+    """The database cannot hold a row of this write. Nothing of the write was kept."""
 
 
 class Sink(Protocol):
@@ -37,16 +34,3 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def make_sink(settings: StoreSettings) -> Sink:
-    """The sink of a database URL."""
-    url = parse_url(settings.url)
-    if url.get_backend_name() == "sqlite":
-        from bothost.store.sqlite_sink import SqliteSink
-
-        background = settings.durability == "async"
-        return SqliteSink(Path(url.database or ""), synchronous=settings.synchronous, background=background)
-    from bothost.store.postgres import PostgresSink
-
-    return PostgresSink(settings)

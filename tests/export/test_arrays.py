@@ -1,8 +1,5 @@
 """Arrays made from memory are those that pyarrow makes of the same values, and pandas stays out of an export."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -58,13 +55,3 @@ def test_numbers_there_and_back_also_of_a_slice(dtype):
     made = arrays.numbers(values)
     assert made.to_pylist() == values.tolist()
     assert arrays.memory(made.slice(2, 5), dtype).tolist() == values[2:7].tolist()
-
-
-def test_an_export_does_not_import_pandas(log_settings, tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from bothost.bench.export import _measured; "
-        f"print(_measured({log_settings.url!r}, Path({str(tmp_path / 'out')!r}), view_json=True)['decisions'] > 100, "
-        "'pandas' in sys.modules)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert run.stdout.split() == ["True", "False"]

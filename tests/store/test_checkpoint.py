@@ -10,7 +10,7 @@ import pytest
 from bothost.config import StoreSettings
 from bothost.store import checkpoint, schema
 from bothost.store.decision_log import chunks_of
-from bothost.store.sqlite_sink import SqliteSink
+from bothost.store.sqlite import SqliteSink
 from bothost.testing.sample_rows import sample_decision, sample_game
 
 RNG = random.Random(11)

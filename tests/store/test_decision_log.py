@@ -15,7 +15,7 @@ import pytest
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, decision_log, schema
-from bothost.store.engine import sqlite_path
+from bothost.store.engine import set_up_sqlite, sqlite_path
 from bothost.store.models import COLUMNS
 from bothost.store.spool import Spool
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
@@ -201,17 +201,24 @@ async def test_a_database_that_was_deleted_is_noticed_before_anything_is_acknowl
     assert ids_of(settings) == [r.id for r in after]
 
 
-async def test_a_full_disk_loses_nothing(settings, log):
-    path = sqlite_path(settings.url)
+async def test_a_full_disk_loses_nothing(settings, tmp_path, monkeypatch):
+    """The first connection meets a limit of the file's size; the next one finds room again."""
+    limits = ["PRAGMA max_page_count = {}"]
+
+    def set_up(connection, **options):
+        set_up_sqlite(connection, **options)
+        if limits:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(limits.pop().format(pages + 4))
+
+    monkeypatch.setattr("bothost.store.sqlite.set_up_sqlite", set_up)
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
     records = some_decisions(300)
-    with closing(sqlite3.connect(path)) as db:
-        pages = db.execute("PRAGMA page_count").fetchone()[0]
-    limit = log._writer._sink._inserter
-    limit.execute(f"PRAGMA max_page_count = {pages + 4}")
     await log.submit(records)
     assert log.stats.spool_depth == 300
     await until(lambda: log.stats.spool_depth == 0)
     assert ids_of(settings) == [r.id for r in records]
+    await log.aclose()
 
 
 async def test_what_is_spooled_at_the_end_is_in_the_database_when_the_next_log_opens(settings, tmp_path):

@@ -125,7 +125,7 @@ def test_migrations_are_found_in_the_layout_of_a_wheel(tmp_path: Path):
     site = tmp_path / "site-packages"
     package = Path(schema.__file__).parents[1]
     shutil.copytree(package, site / "bothost", ignore=shutil.ignore_patterns("cpp", "__pycache__"), symlinks=False)
-    shutil.copy(_native.__file__, site / "bothost" / "rules")  # an editable install keeps it elsewhere
+    shutil.copy(_native.__file__, site / "bothost" / "native")  # an editable install keeps it elsewhere
     shutil.copytree(schema.migrations_folder(), site / "bothost" / "migrations")
     program = (
         "import bothost.store.schema as s; from bothost.config import StoreSettings;"

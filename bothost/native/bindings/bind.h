@@ -20,11 +20,5 @@ void bind_network(nanobind::module_& m);
 void bind_action_values(nanobind::module_& m);
 /// Factorization machines; bothost/training/factorization.py is their face.
 void bind_fm(nanobind::module_& m);
-/// Columns of SQLite queries; bothost/export/columns.py is their face.
-void bind_sqlite(nanobind::module_& m);
-/// Rows for PostgreSQL's COPY; bothost/store/postgres.py is its face.
-void bind_postgres(nanobind::module_& m);
-/// Frames of websockets; bothost/host/websocket.py is their face.
-void bind_websocket(nanobind::module_& m);
 
 }  // namespace bothost::python

@@ -52,9 +52,6 @@ NB_MODULE(_native, m) {
   bind_network(m);
   bind_action_values(m);
   bind_fm(m);
-  bind_sqlite(m);
-  bind_postgres(m);
-  bind_websocket(m);
 
   m.def("take_short_turns", &take_short_turns,
         "Let the calling thread run soon when it wakes up, for a short time each; see core/turns.h.");

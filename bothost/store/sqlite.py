@@ -1,37 +1,45 @@
-"""Rows into a SQLite file."""
+"""Rows into a SQLite file: SQLAlchemy compiles the statements, the sqlite3 module runs them.
+
+``executemany`` would step once a row, and the module releases the GIL for each step: beside a busy event loop, each
+return costs up to a switch interval. One ``INSERT`` of many rows is one step. But the module holds the GIL while it
+binds values. So rows go in steps of ``ROWS_PER_STEP``, which takes about half a millisecond to bind.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sqlite3
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite as dialect
 
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import set_up_sqlite
+from bothost.store.engine import bind_as_they_are, set_up_sqlite
 from bothost.store.sinks import BadRow, Chunk
-from bothost.store.sqlite_insert import Inserter, inserter_of
 
+ROWS_PER_STEP = 64
+"""Most rows of one ``INSERT``."""
 STATEMENTS = 512
-"""Prepared statements that the sqlite3 module keeps: one per table and number of rows, where it inserts them."""
+"""Prepared statements that the sqlite3 module keeps: one per table and number of rows."""
 _CREATE = "Create it with: bothost db upgrade"
 
 
 class SqliteSink:
-    """A SQLite file."""
+    """A SQLite file. Implements ``Sink``."""
 
-    def __init__(self, path: Path, *, synchronous: str = "normal", background: bool = False) -> None:
-        """``background``: nobody waits for the rows; see ``inserter_of``."""
+    def __init__(self, path: Path, *, synchronous: str = "normal") -> None:
         self._path = path
         self._synchronous = synchronous
-        self._background = background
         self._connection: sqlite3.Connection | None = None
-        """For all but the rows."""
-        self._inserter: Inserter | None = None
         self._checkpointer: Checkpointer | None = None
         self._identity = (0, 0)
         self._wait_ms = -1
@@ -49,32 +57,29 @@ class SqliteSink:
             set_up_sqlite(connection, synchronous=self._synchronous, busy_ms=1000)
             schema.check(_revision(connection), str(self._path))
             connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
-            inserter = inserter_of(self._path, connection, background=self._background)
-            set_up_sqlite(inserter, synchronous=self._synchronous, busy_ms=1000)
-            inserter.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
         except sqlite3.Error as error:
             connection.close()
             raise StoreUnavailable(f"database {self._path}: {error}") from error
         except StoreError:
             connection.close()
             raise
-        self._connection, self._inserter = connection, inserter
+        bind_as_they_are()
+        self._connection = connection
         self._checkpointer = Checkpointer(self._path)
         self._wait_ms = 1000
 
     def write(self, chunks: Iterable[Chunk], *, wait_ms: int, answer_s: float = 60.0) -> int:
         if self._connection is None:
             self.connect()
-        connection, inserter, checkpointer = self._connection, self._inserter, self._checkpointer
+        connection, checkpointer = self._connection, self._checkpointer
         assert connection is not None
-        assert inserter is not None
         assert checkpointer is not None
         try:
             if wait_ms != self._wait_ms:
-                inserter.execute(f"PRAGMA busy_timeout = {wait_ms:d}")
+                connection.execute(f"PRAGMA busy_timeout = {wait_ms:d}")
                 self._wait_ms = wait_ms
             checkpointer.before_write(connection)
-            new = inserter.insert(chunks)
+            new = insert(connection, chunks)
             if self._file() != self._identity:
                 raise sqlite3.OperationalError("the file was moved or deleted while open")
             checkpointer.written(new)
@@ -92,15 +97,44 @@ class SqliteSink:
         if self._checkpointer is not None:
             self._checkpointer.close()
             self._checkpointer = None
-        for connection in (self._inserter, self._connection):
-            if connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.close()
-        self._inserter = self._connection = None
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
 
     def _file(self) -> tuple[int, int]:
         status = os.stat(self._path)
         return status.st_dev, status.st_ino
+
+
+def insert(connection: sqlite3.Connection, chunks: Iterable[Chunk]) -> int:
+    """Insert rows in one transaction, or none of them. Returns how many were new.
+
+    Raises sqlite3.Error; for values that no column takes also OverflowError, UnicodeError, TypeError and ValueError.
+    """
+    before = connection.total_changes
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for table, columns, rows in chunks:
+            for at in range(0, len(rows), ROWS_PER_STEP):
+                part = rows[at : at + ROWS_PER_STEP]
+                connection.execute(_statement(table, columns, len(part)), list(chain.from_iterable(part)))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+    return connection.total_changes - before
+
+
+@functools.cache
+def _statement(table: str, columns: tuple[str, ...], rows: int) -> str:
+    """The ``INSERT`` of so many rows that leaves alone what is there."""
+    empty: list[dict[str, Any]] = [dict.fromkeys(columns)] * rows
+    into = sa.table(table, *map(sa.column, columns))
+    statement = dialect.insert(into).values(empty).on_conflict_do_nothing()
+    return str(statement.compile(dialect=dialect.dialect()))
 
 
 def _revision(connection: sqlite3.Connection) -> str | None:
