@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bothost.cli import options, output
-from bothost.errors import PluginError, StrategyNotFound
+from bothost.cli.scaffold import Kind
+from bothost.errors import PluginError, StrategyNotFound, UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Failure, Plugins
@@ -125,22 +126,24 @@ def _details(strategy: dict[str, Any]) -> str:
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Name of the strategy: lower-case words joined by hyphens.")],
+    name: Annotated[str, typer.Argument(help="Name: lower-case words joined by hyphens.")],
+    kind: Annotated[Kind, typer.Option(help="What the plugin brings.")] = "strategy",
     folder: Annotated[Path | None, typer.Option("--dir", help="Where to write it; default: ./bothost-NAME.")] = None,
-    game: Annotated[str, typer.Option(help="The game that it plays.")] = "doudizhu",
+    game: Annotated[str, typer.Option(help="The game that a strategy plays.")] = "doudizhu",
     json: options.Json = False,
 ) -> None:
     """Write a working plugin package with a test, ready to be changed."""
     from bothost.cli.scaffold import write
 
     target = folder if folder is not None else Path(f"bothost-{name}")
-    files = write(name, target, game)
+    files = write(name, target, game, kind)
+    check = {"strategy": f"bothost plugin check {name}", "lobby": f"bothost plugin check --lobby {name}"}
     text = "\n".join(
         [
             *(f"wrote {file}" for file in files),
             f"next: edit {files[2]}, then",
             f"  pip install -e {target}       (or put the folder into plugins_dir)",
-            f"  bothost plugin check {name}",
+            f"  {check.get(kind, f'pytest {target}')}",
         ]
     )
     output.emit({"name": name, "path": str(target.absolute()), "files": [str(file) for file in files]}, json, text)
@@ -148,7 +151,11 @@ def new(
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="Address of the strategy: NAME, NAME:ALIAS or exec:COMMAND.")],
+    name: Annotated[str | None, typer.Argument(help="Address of a strategy: NAME, NAME:ALIAS or exec:COMMAND.")] = None,
+    lobby: Annotated[str | None, typer.Option(help="Check this lobby adapter at its fake lobby.")] = None,
+    kit: Annotated[
+        str | None, typer.Option(help="MODULE:NAME of the LobbyKit; default: the one that the adapter names.")
+    ] = None,
     game: Annotated[list[str] | None, typer.Option(help="Only this game; may be repeated.")] = None,
     games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
     budget_ms: Annotated[float, typer.Option(min=1, help="Time for each decision.")] = 1000.0,
@@ -156,16 +163,42 @@ def check(
     config_file: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Run the conformance kit. Exit code 1 when the strategy fails it."""
+    """Run the conformance kit of a strategy or a lobby adapter. Exit code 1 when it fails."""
     from bothost.testing.check_strategy import check_strategy
 
+    if (name is None) == (lobby is None):
+        raise UsageError("name one thing to check", advice="a strategy, or --lobby with an adapter")
     plugins = options.plugins(config_file)
+    if lobby is not None:
+        _check_lobby(plugins, lobby, kit, seed, json)
+        return
+    assert name is not None
     broken = [failure for failure in plugins.failures if failure.plugin == name]
     if broken and name not in plugins.strategies:
         raise PluginError(name, broken[0].cause, advice=broken[0].advice)
     report = check_strategy(name, games=game or (), hands=games, budget_ms=budget_ms, seed=seed, plugins=plugins)
     lines = [str(finding) for finding in report.findings]
     lines.append(f"{report.address}: {'conforms' if report.ok else 'does not conform'} ({report.decisions} decisions)")
+    output.emit({"ok": report.ok, **_plain(report)}, json, "\n".join(lines))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _check_lobby(plugins: Plugins, name: str, kit: str | None, seed: int, json: bool) -> None:
+    """Play the adapter at its fake lobby. Raises Exit where it does not conform."""
+    import asyncio
+
+    from bothost import logs
+    from bothost.plugins.manager import require
+    from bothost.testing.check_lobby import check_lobby, find_kit
+
+    adapter = require(plugins, plugins.lobbies, "adapter", name)
+    found = find_kit(adapter, kit)
+    logs.configure(level="critical")
+    report = asyncio.run(check_lobby(found, seed=seed))
+    lines = [str(finding) for finding in report.findings]
+    verdict = "conforms" if report.ok else "does not conform"
+    lines.append(f"{name}: {verdict} ({report.requests} requests, {report.hostile} hostile inputs)")
     output.emit({"ok": report.ok, **_plain(report)}, json, "\n".join(lines))
     if not report.ok:
         raise typer.Exit(1)

@@ -1,11 +1,17 @@
-"""The package that ``bothost plugin new`` writes: it works as it is, and passes the conformance kit."""
+"""The packages that ``bothost plugin new`` writes: each works as it is, and passes its conformance kit.
+
+A strategy comes from the templates here. A game and a lobby are copies of the complete ones in ``bothost.testing``.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from bothost.errors import UsageError
+
+Kind = Literal["strategy", "game", "lobby"]
 
 _PYPROJECT = """\
 [build-system]
@@ -15,7 +21,7 @@ build-backend = "hatchling.build"
 [project]
 name = "bothost-{name}"
 version = "0.1.0"
-description = "A strategy for {game}, played by bothost."
+description = "{about}"
 requires-python = ">=3.11"
 dependencies = ["bothost"]
 
@@ -131,7 +137,102 @@ options = {{ patience = 0.1 }}
 """
 
 
-def write(name: str, folder: Path, game: str) -> list[Path]:
+_GAME_INIT = '''\
+"""{title}: a game for bothost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bothost import hookimpl
+from bothost.rules import Game
+
+
+@hookimpl
+def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:
+    from {module}.game import make_{word}
+
+    yield "{name}", make_{word}
+'''
+
+_GAME_TEST = '''\
+"""The laws that every game keeps."""
+
+from __future__ import annotations
+
+from bothost.testing.check_game import check_game
+from {module}.game import make_{word}
+
+
+def test_conformance() -> None:
+    assert check_game(make_{word}(), n=50) == []
+'''
+
+_LOBBY_INIT = '''\
+"""{title}: a lobby adapter for bothost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bothost import hookimpl
+
+if TYPE_CHECKING:
+    from bothost.lobbies.base import LobbyAdapter
+
+
+@hookimpl
+def bothost_lobbies() -> list[type[LobbyAdapter]]:
+    from {module}.adapter import {cls}
+
+    return [{cls}]
+'''
+
+_LOBBY_TEST = '''\
+"""The conformance kit: whole hands at the fake lobby, kills, hostile frames."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bothost.testing.check_lobby import check_lobby
+from {module}.fake import KIT
+
+
+def test_conformance() -> None:
+    asyncio.run(check_lobby(KIT)).require()
+'''
+
+_GAME_README = """\
+# bothost-{name}
+
+A game for [bothost](https://pypi.org/project/bothost/). `{module}/game.py` is complete: a pile of stones and a secret.
+Replace it step by step, and keep the test green.
+
+```
+pip install -e .
+pytest
+bothost arena {name} random random --deals 100
+```
+"""
+
+_LOBBY_README = """\
+# bothost-{name}
+
+A lobby adapter for [bothost](https://pypi.org/project/bothost/). `{module}/adapter.py` speaks a small protocol for
+Othello, and `{module}/fake.py` is a fake of that lobby. Teach both the protocol of your lobby, and keep the test green.
+The guide "Connect a new lobby" of bothost explains each step.
+
+```
+pip install -e .
+bothost plugin check --lobby {name}
+pytest
+bothost lobby check {name} --url wss://…
+```
+"""
+
+
+def write(name: str, folder: Path, game: str, kind: Kind = "strategy") -> list[Path]:
     """Write the package into ``folder``, which must not exist or be empty. Returns the files.
 
     Raises UsageError for a name that cannot be one, an unknown game, or a folder that is in use.
@@ -140,28 +241,78 @@ def write(name: str, folder: Path, game: str) -> list[Path]:
     from bothost.plugins.validate import NAME
 
     if not NAME.fullmatch(name) or name[0].isdigit():
-        near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789") or "my-strategy"
+        near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789") or f"my-{kind}"
         advice = f"lower-case words joined by hyphens, for example: {near}"
-        raise UsageError(f"{name!r} cannot be the name of a strategy", advice=advice)
+        raise UsageError(f"{name!r} cannot be the name of a {kind}", advice=advice)
     rules.presets(game)  # raises UsageError for an unknown game
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already", advice="name another folder with --dir")
-    module = f"bothost_{name.replace('-', '_')}"
+    word = name.replace("-", "_")
+    about = {"strategy": f"A strategy for {game}, played by bothost.", "game": "A game for bothost."}
     words = {
         "name": name,
-        "module": module,
+        "word": word,
+        "module": f"bothost_{word}",
         "game": game,
-        "cls": "".join(word.capitalize() for word in name.split("-")),
-        "title": " ".join(word.capitalize() for word in name.split("-")),
+        "cls": "".join(part.capitalize() for part in name.split("-")),
+        "title": " ".join(part.capitalize() for part in name.split("-")),
+        "about": about.get(kind, "A lobby adapter for bothost."),
     }
-    texts = {
-        folder / "pyproject.toml": _PYPROJECT,
-        folder / module / "__init__.py": _INIT,
-        folder / module / "strategy.py": _STRATEGY,
-        folder / "tests" / f"test_{name.replace('-', '_')}.py": _TEST,
-        folder / "README.md": _README,
-    }
-    for path, template in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(template.format(**words), "utf-8")
+    texts = {folder / "pyproject.toml": _PYPROJECT.format(**words)}
+    texts |= {folder / path: text for path, text in _FILES[kind](words).items()}
+    for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
     return list(texts)
+
+
+def _strategy_files(words: dict[str, str]) -> dict[str, str]:
+    templates = {"__init__.py": _INIT, "strategy.py": _STRATEGY}
+    return {
+        **{f"{words['module']}/{file}": template.format(**words) for file, template in templates.items()},
+        f"tests/test_{words['word']}.py": _TEST.format(**words),
+        "README.md": _README.format(**words),
+    }
+
+
+def _game_files(words: dict[str, str]) -> dict[str, str]:
+    renames = {
+        "make_nim": f"make_{words['word']}",
+        "NIM": words["word"].upper(),
+        "Nim": words["cls"],
+        '"nim': f'"{words["name"]}',
+    }
+    return {
+        f"{words['module']}/__init__.py": _GAME_INIT.format(**words),
+        f"{words['module']}/game.py": _copied("nim.py", renames),
+        f"tests/test_{words['word']}.py": _GAME_TEST.format(**words),
+        "README.md": _GAME_README.format(**words),
+    }
+
+
+def _lobby_files(words: dict[str, str]) -> dict[str, str]:
+    renames = {
+        "bothost.testing.small_lobby": words["module"],
+        "SmallLobby": words["cls"],
+        "small-lobby": words["name"],
+    }
+    return {
+        f"{words['module']}/__init__.py": _LOBBY_INIT.format(**words),
+        f"{words['module']}/adapter.py": _copied("small_lobby/adapter.py", renames),
+        f"{words['module']}/fake.py": _copied("small_lobby/fake.py", renames),
+        f"tests/test_{words['word']}.py": _LOBBY_TEST.format(**words),
+        "README.md": _LOBBY_README.format(**words),
+    }
+
+
+_FILES = {"strategy": _strategy_files, "game": _game_files, "lobby": _lobby_files}
+
+
+def _copied(source: str, renames: dict[str, str]) -> str:
+    """A module of ``bothost.testing`` under other names."""
+    from bothost import testing
+
+    text = (Path(testing.__path__[0]) / source).read_text("utf-8")
+    for old, new in renames.items():
+        text = text.replace(old, new)
+    return text

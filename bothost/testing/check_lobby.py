@@ -17,6 +17,7 @@ the lobby do what the capabilities declare?
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from typing import Any
 import msgspec
 
 from bothost import messages as m
+from bothost.errors import UsageError
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter, checked
 from bothost.testing import hostile
 from bothost.testing.check_strategy import Finding
@@ -87,6 +89,21 @@ class LobbyReport(msgspec.Struct, frozen=True):
         """Raise AssertionError with what failed, unless all is well. For tests."""
         if not self.ok:
             raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
+
+
+def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:
+    """The kit of an adapter, or the one that ``name`` (``module:name``) says. Raises UsageError."""
+    module, _, attribute = (name or adapter.kit).partition(":")
+    if not attribute:
+        advice = 'write kit = "my_package.fake:KIT" in the class, or name it with --kit'
+        raise UsageError(f"the adapter {adapter.name} names no LobbyKit to check it with", advice=advice)
+    try:
+        kit = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"the kit {name or adapter.kit} cannot be imported: {error}") from None
+    if not isinstance(kit, LobbyKit):
+        raise UsageError(f"{name or adapter.kit} is not a bothost.testing.check_lobby.LobbyKit")
+    return kit
 
 
 async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:

@@ -73,6 +73,39 @@ def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str,
     assert code == 2 and "there already" in err
 
 
+@pytest.mark.parametrize("kind", ["game", "lobby"])
+def test_a_scaffolded_game_or_lobby_works_as_written(
+    kind: str, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    Path("config.toml").write_text("")
+    target = tmp_path / "plugins.d" / f"bothost-my-{kind}"
+    code, out, _ = run("plugin", "new", f"my-{kind}", "--kind", kind, "--dir", target)
+    assert code == 0, out
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), *filter(None, sys.path)])}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+    checks = {
+        "game": ("arena", "my-game", "random", "random", "--deals", "4"),
+        "lobby": ("plugin", "check", "--lobby", "my-lobby"),
+    }
+    command = [sys.executable, "-m", "bothost", *checks[kind]]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # plugins_dir finds it
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if kind == "lobby":
+        assert "my-lobby: conforms" in done.stdout
+
+
+def test_check_of_an_adapter_says_what_is_missing(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("config.toml").write_text("")
+    assert "name one thing to check" in run("plugin", "check")[2]
+    code, _, err = run("plugin", "check", "--lobby", "embeded")
+    assert code != 0 and "embedded" in err
+    code, _, err = run("plugin", "check", "--lobby", "embedded", "--kit", "bothost.nowhere:KIT")
+    assert code == 2 and "cannot be imported" in err
+
+
 @pytest.mark.parametrize("name", ["My Bot", "../x", "1bot", "bot_x", ""])
 def test_scaffold_refuses_names_that_cannot_be(name: str, run: Callable[..., tuple[int, str, str]]) -> None:
     code, _, err = run("plugin", "new", name)
@@ -95,3 +128,17 @@ def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, st
     assert code != 0 and "there_is_no_such_module" in err
     code, _, err = run("plugin", "check", "randm")
     assert code == 2 and "'random'" in err
+
+
+def test_the_example_adapter_is_what_the_scaffold_writes(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """``examples/small-lobby`` is the package of the guide "Connect a new lobby"."""
+    example = Path(__file__).parents[2] / "examples" / "small-lobby"
+    written = tmp_path / "small-lobby"
+    assert run("plugin", "new", "small-lobby", "--kind", "lobby", "--dir", written)[0] == 0
+    files = sorted(path.relative_to(written) for path in written.rglob("*") if path.is_file())
+    for file in files:
+        assert (example / file).read_text() == (written / file).read_text(), f"write {file} again"
+    adapter = (example / "bothost_small_lobby" / "adapter.py").read_text()
+    assert len(adapter.splitlines()) < 120

@@ -1,7 +1,6 @@
 """Every adapter of ours passes the conformance kit; an adapter that does not is told why."""
 
 import dataclasses
-import importlib
 from pathlib import Path
 
 import msgspec
@@ -9,21 +8,16 @@ import pytest
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.testing.check_lobby import UNOBSERVED, LobbyKit, check_lobby
+from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
 from bothost.testing.small_lobby.fake import KIT
 
 OURS = [pytest.param(adapter, id=adapter.name) for adapter in (*bothost_lobbies(), SmallLobby)]
 
 
-def kit_of(adapter) -> LobbyKit:
-    module, _, name = adapter.kit.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 @pytest.mark.parametrize("adapter", OURS)
 async def test_our_adapters_conform(adapter):
-    report = await check_lobby(kit_of(adapter))
+    report = await check_lobby(find_kit(adapter))
     report.require()
     assert report.requests > 2 and report.hostile > 1000
 
@@ -127,7 +121,7 @@ async def test_a_capability_that_nobody_proves_is_found():
 
 @pytest.mark.parametrize("adapter", OURS)
 def test_the_tests_that_our_kits_name_exist(adapter):
-    for test in set(kit_of(adapter).proven_by.values()):
+    for test in set(find_kit(adapter).proven_by.values()):
         path, found, name = test.partition("::")
         if not found:
             assert adapter is SmallLobby, test

@@ -8,6 +8,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
+from bothost.lobbies.frames import unknown
 
 
 class Frame(msgspec.Struct):
@@ -17,15 +18,11 @@ class Frame(msgspec.Struct):
     denied: str = ""
     table: str = ""
     seat: int = 0
-    board: str = ""
-    """64 letters of ``-XO``."""
+    board: str = ""  # 64 letters of "-XO"
     turn: int = 0
-    ply: int = 0
-    """Boards of this table so far."""
-    tries: int = 0
-    """Moves that were refused at this board."""
-    no: str = ""
-    """Why the last move was refused."""
+    ply: int = 0  # boards of this table so far
+    tries: int = 0  # moves that were refused at this board
+    no: str = ""  # why the last move was refused
     over: tuple[float, float] | None = None
 
 
@@ -54,9 +51,8 @@ class SmallLobby(LobbyAdapter):
 
     def __init__(self, account: Account, options: Any) -> None:
         super().__init__(account, options)
-        self._conn = 0
+        self._conn, self._table = 0, ""
         self._seek: str | None = None
-        self._table = ""
         self._sent: m.Act | None = None
 
     def feed(self, item: m.Input) -> list[m.Output]:
@@ -88,19 +84,18 @@ class SmallLobby(LobbyAdapter):
         try:
             frame = msgspec.json.decode(data, type=Frame)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return [m.Unknown(repr(data)[:2000])]
+            return [unknown(data)]
         if frame.hello:
             return [m.Connected(frame.hello)]
         if frame.denied:
             return [m.CloseSocket(self._conn), m.AuthFailed(frame.denied)]
         if not frame.table or frame.seat not in (0, 1):
-            return [m.Unknown(repr(data)[:2000])]
+            return [unknown(data)]
         out = self._answered(frame)
         if frame.over is None:
             return out + self._board(frame, data)
-        self._table = ""
-        ended = m.TableEnded(frame.table, "normal", frame.over)
-        return [*out, m.HandEnded(frame.table, frame.table, frame.over), ended]
+        self._table, table = "", frame.table
+        return [*out, m.HandEnded(table, table, frame.over), m.TableEnded(table, "normal", frame.over)]
 
     def _answered(self, frame: Frame) -> list[m.Output]:
         """What became of the move that we sent: it was refused, or the next board shows it."""

@@ -1,0 +1,121 @@
+"""An adapter for a lobby that sends the whole board with every frame."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
+from bothost.lobbies.frames import unknown
+
+
+class Frame(msgspec.Struct):
+    """What the lobby sends: hello, denied, a board, or the end of a game."""
+
+    hello: str = ""
+    denied: str = ""
+    table: str = ""
+    seat: int = 0
+    board: str = ""  # 64 letters of "-XO"
+    turn: int = 0
+    ply: int = 0  # boards of this table so far
+    tries: int = 0  # moves that were refused at this board
+    no: str = ""  # why the last move was refused
+    over: tuple[float, float] | None = None
+
+
+class SmallLobby(LobbyAdapter):
+    """One account. It remembers nothing: each frame says everything, and the lobby knows us by name."""
+
+    name: ClassVar[str] = "small-lobby"
+    kit: ClassVar[str] = "bothost_small_lobby.fake:KIT"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        games=("othello",),
+        tables_per_connection=1,
+        connections_per_identity=1,
+        acks_moves=True,
+        rejects_illegal="error",
+        sends_turn=True,
+        sends_legal_actions=False,
+        takes_composites=False,
+        clock="none",
+        resume="identity",
+        resume_delivers="snapshot",
+        heartbeat="none",
+        messages_per_second=None,
+        on_rate_limit="none",
+        plays_for_us=False,
+    )
+
+    def __init__(self, account: Account, options: Any) -> None:
+        super().__init__(account, options)
+        self._conn = 0
+        self._seek: str | None = None
+        self._table = ""
+        self._sent: m.Act | None = None
+
+    def feed(self, item: m.Input) -> list[m.Output]:
+        """Take one input or command; return effects and events in the order in which they must happen."""
+        match item:
+            case m.Authenticate() | m.Resume():
+                self._conn, self._table, self._sent = self._conn + 1, "", None
+                return [m.OpenSocket(self._conn, self.account.url)]
+            case m.SocketOpened():
+                return [self._say(login=self.account.name, token=self.account.token)]
+            case m.SocketClosed() | m.SocketFailed() if item.conn == self._conn:
+                return [m.Disconnected(item.reason or "the connection is lost")]
+            case m.Seek():
+                self._seek = item.seek
+                return [self._say(seek="othello")]
+            case m.Act():
+                self._sent = item
+                return [self._say(table=item.table, move=item.actions[0])]
+            case m.Close():
+                return [m.CloseSocket(self._conn)]
+            case m.Frame() if item.conn == self._conn:
+                return self._frame(item.data)
+        return []
+
+    def _say(self, **frame: str) -> m.SendFrame:
+        return m.SendFrame(self._conn, msgspec.json.encode(frame).decode())
+
+    def _frame(self, data: str | bytes) -> list[m.Output]:
+        try:
+            frame = msgspec.json.decode(data, type=Frame)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return [unknown(data)]
+        if frame.hello:
+            return [m.Connected(frame.hello)]
+        if frame.denied:
+            return [m.CloseSocket(self._conn), m.AuthFailed(frame.denied)]
+        if not frame.table or frame.seat not in (0, 1):
+            return [unknown(data)]
+        out = self._answered(frame)
+        if frame.over is None:
+            return out + self._board(frame, data)
+        self._table = ""
+        ended = m.TableEnded(frame.table, "normal", frame.over)
+        return [*out, m.HandEnded(frame.table, frame.table, frame.over), ended]
+
+    def _answered(self, frame: Frame) -> list[m.Output]:
+        """What became of the move that we sent: it was refused, or the next board shows it."""
+        sent, self._sent = self._sent, None
+        if sent is None or sent.table != frame.table:
+            return []
+        if frame.no:
+            return [m.Rejected(sent.table, sent.request_id, frame.no)]
+        return [m.MoveAcknowledged(sent.table, sent.request_id)]
+
+    def _board(self, frame: Frame, raw: str | bytes) -> list[m.Output]:
+        out: list[m.Output] = []
+        if frame.table != self._table:
+            self._table, seek, self._seek = frame.table, self._seek, None
+            out.append(m.Seated(frame.table, "othello", {}, frame.seat, seek=seek))
+        view = {"seat": frame.seat, "board": frame.board, "turn": frame.turn, "seq": max(frame.ply, 0)}
+        out.append(m.Snapshot(frame.table, frame.table, frame.seat, view))
+        if frame.turn == frame.seat:
+            request = f"{frame.ply}.{frame.tries}"  # the same after a resume, another after a refusal
+            out.append(m.ActionRequest(frame.table, frame.table, request, None, seq=frame.ply, raw=raw))
+        return out

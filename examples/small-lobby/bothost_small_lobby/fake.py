@@ -1,0 +1,133 @@
+"""A fake of the lobby, faithful to what was seen of the real one, and what the conformance kit must know of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from types import TracebackType
+from typing import Any, Self
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from bothost import rules
+from bothost.lobbies.base import Account
+from bothost.messages import Wish
+from bothost.testing.check_lobby import UNOBSERVED, LobbyKit
+from bothost_small_lobby.adapter import SmallLobby
+
+TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob"}
+PASS = 64
+
+
+class Table:
+    """One game of Othello."""
+
+    def __init__(self, name: str, players: list[str]) -> None:
+        self.name = name
+        self.players = players
+        self.state = rules.game("othello").new_state(0)
+        self.ply = 1
+        self.tries = 0
+
+    def frame(self, player: str, no: str = "") -> dict[str, Any]:
+        """What a player is sent."""
+        seat = self.players.index(player)
+        view = self.state.view(seat).to_json()
+        frame = {"table": self.name, "seat": seat, "board": view["board"], "ply": self.ply, "tries": self.tries}
+        if self.state.terminal:
+            return {**frame, "over": self.state.returns}
+        return {**frame, "turn": self.state.to_act[0], "no": no}
+
+    def move(self, player: str, square: str) -> bool:
+        """Place a disc; forced passes follow at once. Returns whether it was legal."""
+        seat = self.players.index(player)
+        if self.state.terminal or seat not in self.state.to_act:
+            return False
+        legal = {rules.game("othello").notation(int(action)): int(action) for action in self.state.legal(seat)}
+        if square not in legal:
+            self.tries += 1
+            return False
+        self.state.apply(seat, legal[square])
+        while not self.state.terminal and list(self.state.legal(self.state.to_act[0])) == [PASS]:
+            self.state.apply(self.state.to_act[0], PASS)
+        self.ply, self.tries = self.ply + 1, 0
+        return True
+
+
+class FakeSmallLobby:
+    """The lobby, on a free port of loopback, for the length of an ``async with``."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.tables: dict[str, Table] = {}
+        """By player."""
+        self.waiting: list[str] = []
+        self.sockets: dict[str, ServerConnection] = {}
+        self._server: Server | None = None
+
+    async def __aenter__(self) -> Self:
+        self._server = await serve(self._connection, "127.0.0.1", 0)
+        self.url = f"ws://127.0.0.1:{next(iter(self._server.sockets)).getsockname()[1]}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def _connection(self, socket: ServerConnection) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            login = json.loads(await socket.recv())
+            player = login["login"]
+            if TOKENS.get(player) != login["token"]:
+                await socket.send(json.dumps({"denied": "no such account"}))
+                return
+            self.sockets[player] = socket
+            await self._send(player, {"hello": player})
+            if player in self.tables:
+                await self._send(player, self.tables[player].frame(player))
+            while True:
+                await self._said(player, json.loads(await socket.recv()))
+
+    async def _said(self, player: str, frame: dict[str, Any]) -> None:
+        if "seek" in frame and player not in self.waiting:
+            self.waiting.append(player)
+            if len(self.waiting) == 2:
+                table = Table(f"t{len(self.tables) + 1}", self.waiting)
+                self.waiting = []
+                await self._show(table)
+        elif "move" in frame and player in self.tables:
+            table = self.tables[player]
+            if table.move(player, frame["move"]):
+                await self._show(table)
+            else:
+                await self._send(player, table.frame(player, no="this move is not legal"))
+
+    async def _show(self, table: Table) -> None:
+        for player in table.players:
+            self.tables[player] = table
+            await self._send(player, table.frame(player))
+            if table.state.terminal:
+                del self.tables[player]
+
+    async def _send(self, player: str, frame: dict[str, Any]) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            await self.sockets[player].send(json.dumps(frame))
+
+
+def accounts(lobby: FakeSmallLobby) -> list[Account]:
+    """The accounts that fill a table."""
+    return [Account(name=name, url=lobby.url, token=token) for name, token in TOKENS.items()]
+
+
+KIT = LobbyKit(
+    adapter=SmallLobby,
+    lobby=FakeSmallLobby,
+    accounts=accounts,
+    wish=Wish("othello"),
+    # Write a test for each of these, and name it here: the kit cannot see them by playing.
+    proven_by=dict.fromkeys(UNOBSERVED, "see the fake: it does what the capabilities say"),
+)
