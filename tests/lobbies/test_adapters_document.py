@@ -1,10 +1,8 @@
-"""The page for adapter authors: its example plays whole games, and every adapter has its line."""
+"""The pages for adapter authors: the example plays whole games, and every adapter has its line."""
 
 import json
 import re
 from pathlib import Path
-
-import pytest
 
 from bothost import messages as m
 from bothost import rules
@@ -12,18 +10,10 @@ from bothost.lobbies import bothost_lobbies
 from bothost.lobbies.base import Account, NoOptions
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_lobby import FakeLobby
+from bothost.testing.small_lobby.adapter import SmallLobby
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 PAGE = (DOCS / "adapters.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def small_lobby():
-    """The adapter of the page."""
-    code = re.search(r"```python\n(import msgspec.*?)```", PAGE, re.S)[1]
-    names = {"__name__": "small_lobby"}
-    exec(compile(code, "docs/reference/adapters.md", "exec"), names)
-    return names["SmallLobby"]
 
 
 def test_every_adapter_has_its_line():
@@ -36,7 +26,7 @@ def test_every_link_leads_somewhere():
         assert (DOCS / target).exists(), target
 
 
-async def test_the_example_plays_a_whole_game(small_lobby):
+async def test_the_example_plays_a_whole_game():
     """Against a lobby that refuses its first move once."""
 
     async def script(line):
@@ -53,7 +43,7 @@ async def test_the_example_plays_a_whole_game(small_lobby):
                 said = json.loads(await line.recv())
                 if not refused:
                     refused = True
-                    await line.send(json.dumps(board | {"no": "think again"}))
+                    await line.send(json.dumps(board | {"no": "think again", "tries": 1}))
                     said = json.loads(await line.recv())
                 state.apply(0, state.game.parse(said["move"]))
             else:
@@ -63,7 +53,7 @@ async def test_the_example_plays_a_whole_game(small_lobby):
 
     asked, refusals = [], 0
     async with FakeLobby(script=script) as lobby:
-        adapter = small_lobby(Account(name="ada", url=lobby.url, token="secret"), NoOptions())
+        adapter = SmallLobby(Account(name="ada", url=lobby.url, token="secret"), NoOptions())
         async with AdapterDriver(adapter) as driver:
             driver.do(m.Authenticate())
             await driver.expect(m.Connected)
@@ -85,8 +75,8 @@ async def test_the_example_plays_a_whole_game(small_lobby):
     assert refusals == 1
 
 
-def test_the_example_survives_what_is_no_frame(small_lobby):
-    adapter = small_lobby(Account(name="ada", url="ws://x", token="secret"), NoOptions())
+def test_the_example_survives_what_is_no_frame():
+    adapter = SmallLobby(Account(name="ada", url="ws://x", token="secret"), NoOptions())
     adapter.feed(m.Authenticate())
     for data in ("", "[", b"\xff", '{"over":"x"}'):
         assert isinstance(adapter.feed(m.Frame(1, data))[0], m.Unknown)

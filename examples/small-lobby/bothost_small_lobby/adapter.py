@@ -51,9 +51,8 @@ class SmallLobby(LobbyAdapter):
 
     def __init__(self, account: Account, options: Any) -> None:
         super().__init__(account, options)
-        self._conn = 0
+        self._conn, self._table = 0, ""
         self._seek: str | None = None
-        self._table = ""
         self._sent: m.Act | None = None
 
     def feed(self, item: m.Input) -> list[m.Output]:
@@ -95,9 +94,8 @@ class SmallLobby(LobbyAdapter):
         out = self._answered(frame)
         if frame.over is None:
             return out + self._board(frame, data)
-        self._table = ""
-        ended = m.TableEnded(frame.table, "normal", frame.over)
-        return [*out, m.HandEnded(frame.table, frame.table, frame.over), ended]
+        self._table, table = "", frame.table
+        return [*out, m.HandEnded(table, table, frame.over), m.TableEnded(table, "normal", frame.over)]
 
     def _answered(self, frame: Frame) -> list[m.Output]:
         """What became of the move that we sent: it was refused, or the next board shows it."""
