@@ -166,28 +166,28 @@ class Search:
 
     def __init__(self, root: View, seed: int, options: Json) -> None: ...
     def run(self, iterations: int | None = None, ms: float | None = None) -> bool:
-        """Go on for so many iterations or milliseconds, whichever ends first; with the GIL released.
+        """Run for this many iterations or milliseconds, whichever ends first. Releases the GIL.
 
         True when done; False when leaves wait for ``feed`` (only with ``leaf="evaluator"``).
         """
 
     def feed(self, values: npt.NDArray[np.float32]) -> None:
-        """Values in [-1, 1] of every legal action of every leaf, in order, for the seat that acts there.
+        """Values in [-1, 1] of every action that the leaves ask about, in order, for the seat that acts there.
 
         Shape (sum of the leaves' numbers of actions,). Raises ValueError on another length.
         """
 
     def advance(self, root: View, actions: ActionArray) -> None:
-        """The hand went on by these actions (int32) and stands at ``root``: keep what is still true of the tree."""
+        """Move the root along these actions (int32) to the view ``root``, and keep the tree below it."""
 
     def set_root_priors(self, values: npt.NDArray[np.float32]) -> None:
-        """Values in [-1, 1] of the root's legal actions, ascending: each counts as ``prior_visits`` visits."""
+        """Values in [-1, 1] of the root's legal actions, ascending. Each counts as ``prior_visits`` visits."""
 
     def commit(self, action: SupportsIndex) -> None:
-        """The root's seat has played this action: iterations go below it alone, until ``advance`` (pondering)."""
+        """The root's seat has played this action: search only below it until ``advance`` (pondering)."""
 
-    def believe(self, deals: SupportsIndex) -> None:
-        """Weigh so many deals at this root now, to do a search again that had no time for more."""
+    def resample_determinizations(self, deals: SupportsIndex) -> None:
+        """Sample and resample this many deals now. A replay repeats a search that had time for only so many."""
 
     @property
     def leaves(self) -> list[tuple[View, ActionArray]]:
@@ -203,11 +203,11 @@ class Search:
     def nodes(self) -> int: ...
     @property
     def deals(self) -> int:
-        """How many deals were weighted by their likelihood at this root (option ``belief``)."""
+        """Deals that were weighted by their likelihood at this root (option ``belief``)."""
     @property
-    def trust(self) -> float:
-        """Power of its probability by which an action of the others counted in those weights, within (0, 1]; 0 where
-        none were weighed. The more deals, the larger: see ``native/search/resampling.h``."""
+    def tempering_exponent(self) -> float:
+        """The exponent of the probabilities in those weights, within (0, 1]; 0 before resampling. More deals give a
+        larger exponent: see ``native/search/resampling.h``."""
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
         """View block of every waiting leaf, shape (leaves, *shape)."""
@@ -243,7 +243,7 @@ def doudizhu_hand_value(cards: str) -> int: ...
 def doudizhu_partition(cards: str, shortest: bool) -> list[int]: ...
 def doudizhu_landlord_win_probability(cards: str) -> float: ...
 def doudizhu_rule_choice(view: View) -> tuple[int, str]: ...
-def doudizhu_log_likelihood(view: View, deal: State, trust: float) -> float: ...
+def doudizhu_log_likelihood(view: View, deal: State, exponent: float) -> float: ...
 def doudizhu_afterstates(
     feature_offsets: npt.NDArray[np.int64],
     features: npt.NDArray[np.int32],

@@ -1,8 +1,7 @@
 """Games: rules, views, encoders and batch environments.
 
-:func:`game` settles a game's rules and gives a :class:`Game`; :func:`vec_env` plays many hands of it at once. Native
-games come from the core in ``bothost/native``; :func:`register_game` adds games written in plain Python, found by
-name like any other.
+:func:`game` makes a :class:`Game` with fixed rules; :func:`vec_env` plays many hands of it at once. Native games come
+from the core in ``bothost/native``. :func:`register_game` adds games written in plain Python under their name.
 """
 
 from __future__ import annotations
@@ -55,18 +54,18 @@ class GameFactory:
     name: str
     """Unique among all games."""
     make: Callable[..., Game]
-    """Called with the rules' options as keywords. Raises ValueError on an option or a value that it does not know."""
+    """Called with the rules' options as keywords. Raises ValueError for an unknown option or value."""
     presets: tuple[str, ...] = ()
-    """Accepted as ``make(preset=…)``, the default first. Without any, the game has one, ``default``, that ``make``
-    never hears of."""
+    """Accepted as ``make(preset=…)``, the default first. Empty: the game has the one preset ``default``, which is not
+    passed to ``make``."""
 
 
-# The games that plugins brought, by name: the only state of this module. It fills while plugins load.
+# Games of plugins, by name: the only state of this module. It fills while plugins load.
 _factories: dict[str, GameFactory] = {}
 
 
 def register_game(factory: GameFactory) -> None:
-    """Make a plain-Python game known by its name. Raises UsageError where another game has that name already."""
+    """Register a plain-Python game by its name. Raises UsageError if another game already has that name."""
     known = _factories.get(factory.name)
     if factory.name in _native.games() or (known is not None and known != factory):
         raise UsageError(f"there is a game called {factory.name!r} already", advice="Give the new one another name.")
@@ -89,10 +88,10 @@ def presets(name: str) -> tuple[str, ...]:
 
 
 def game(name: str, /, **options: Any) -> Game:
-    """A game with its rules settled: ``game("doudizhu", preset="rlcard", bidding="none")``.
+    """A game with fixed rules: ``game("doudizhu", preset="rlcard", bidding="none")``.
 
-    ``game(g.name, **g.rules)`` gives an equal game back. Raises UsageError for an unknown game, ValueError for an
-    unknown option or a value out of range.
+    ``game(g.name, **g.rules)`` returns an equal game. Raises UsageError for an unknown game, ValueError for an unknown
+    option or a value out of range.
     """
     if factory := _factories.get(name):
         if not factory.presets and options.get("preset") == "default":
@@ -105,7 +104,7 @@ def game(name: str, /, **options: Any) -> Game:
 def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
     """``n`` hands of ``game`` stepped at once; environment ``i`` plays stream ``i`` of ``seed``.
 
-    A game in plain Python may bring a method ``vec_env(n, seed)``. Raises UsageError where there is none.
+    A game in plain Python may have a method ``vec_env(n, seed)``. Raises UsageError if it has none.
     """
     if isinstance(game, _native.Game):
         return _native.VecEnv(game, n, seed)
@@ -118,19 +117,27 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
 def search(root: View, seed: int = 0, **options: Any) -> Search:
     """A tree search from a view whose seat is asked: information-set UCT over sampled full states.
 
-    Options, all with defaults: ``leaf`` ("rollout": playouts to the end; "evaluator": values come through ``feed``),
-    ``playout`` ("random", or "rule": by the game's own policy, where it has one; Dou Dizhu has) with ``playout_noise``
-    (chance that a step of it errs), ``others`` ("tree": UCT chooses for the other seats too; "policy": the game's own
-    policy, by the cards that the deal gives them), ``belief`` (deals that are weighed by how well they explain what
-    the others did; 0: all weigh the same), ``widening`` (a node of n visits considers the widening x sqrt(n + 1)
-    actions that the policy likes best; 0: all), ``utility`` ("sign": win or loss; "points": returns /
-    ``points_scale``, clamped), ``points_scale``, ``exploration`` (C of UCT, for utilities in [-1, 1]), ``prior_visits``
-    (visits that an evaluator's value counts for), ``mixing`` (part of an evaluated leaf's value that a playout gives),
-    ``leaf_batch`` (iterations that wait for values at once), ``leaf_moves`` (most actions of a leaf that are valued,
-    those that the policy likes best; the others count as the worst of them; 0: all), ``threads`` (trees side by side,
-    playouts only), ``max_nodes``. Deterministic under a seed with a limit of iterations.
+    All options have defaults:
 
-    Raises ValueError for a seat that is not asked or an option out of range, UsageError for a game that is not native.
+    - ``leaf``: "rollout" plays leaves to the end; "evaluator" waits for values through ``feed``.
+    - ``playout``: "random", or "rule" for the game's own policy, if it has one; Dou Dizhu has.
+    - ``playout_noise``: chance that a step of a rule playout is random.
+    - ``others``: "tree" chooses for the other seats by UCT; "policy" by the game's policy and their cards in the deal.
+    - ``belief``: deals that are weighted by how well they explain the others' actions; 0: deals are uniform.
+    - ``widening``: a node of n visits considers the widening x sqrt(n + 1) actions that the policy prefers; 0: all.
+    - ``utility``: "sign" for win or loss; "points" for returns / ``points_scale``, clamped.
+    - ``points_scale``: points that count as 1.
+    - ``exploration``: C of UCT, for utilities in [-1, 1].
+    - ``prior_visits``: visits that an evaluator's value counts for.
+    - ``mixing``: share of a playout in the value of an evaluated leaf.
+    - ``leaf_batch``: iterations that wait for values at once.
+    - ``leaf_moves``: most actions of a leaf that are valued, those that the policy prefers; the others count as the
+      worst of them. 0: all.
+    - ``threads``: trees with one thread each, for playouts only.
+    - ``max_nodes``: limit of the tree.
+
+    The search is deterministic under a seed with a limit of iterations. Raises ValueError for a seat that is not asked
+    or an option out of range, UsageError for a game that is not native.
 
     Sources: Kocsis and Szepesvari, "Bandit based Monte-Carlo planning" (2006); Cowling, Powley, Whitehouse,
     "Information set Monte Carlo tree search" (2012).

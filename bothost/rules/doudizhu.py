@@ -1,11 +1,12 @@
 """Dou Dizhu beyond the common contract: its moves one by one, abstract moves, and hand analysis.
 
-Presets of ``game("doudizhu", preset=…)``, and the options that each of them sets (any may be given beside it):
+Presets of ``game("doudizhu", preset=…)``; other options may be given as well:
 
-- ``rlcard`` (default): RLCard's 27,472 actions. No bidding, seat 0 is the landlord; points double with every bomb and
-  rocket, with spring and anti-spring; the landlord plays for double.
-- ``bidding``: the same plays after calling 1-2-3, each seat once, the first drawn; a hand that nobody wants is void.
-- ``douzero``: DouZero's generator, where any cards outside the body are kickers, a rocket or a bomb too; no spring.
+- ``rlcard`` (default): RLCard's 27,472 actions. No bidding, seat 0 is the landlord. Points double with every bomb and
+  rocket, and for spring and anti-spring. The landlord's stake is double.
+- ``bidding``: the same plays after calling 1-2-3. Each seat calls once, the first seat is drawn; if all pass, the hand
+  is void.
+- ``douzero``: DouZero's generator. Any cards outside the body may be kickers, also a rocket or a bomb; no spring.
 - ``mailgyc``: mailgyc/doudizhu: kickers of distinct ranks, a rocket too; call and grab; base 150, spring x 3. Its bonus
   for the bottom cards depends on suits and is not modelled.
 - ``botzone``, ``botzone-bid``: FightTheLandlord without and with bidding: kickers of distinct ranks, a rocket too, and
@@ -16,7 +17,7 @@ Options: ``same_rank_kickers``, ``rocket_kickers``, ``bomb_kickers``, ``neighbou
 ``base``, ``bomb_factor``, ``spring_factor`` (int), ``landlord_double`` (bool).
 
 Cards are text over the ranks ``3456789TJQKA2BR`` (B and R are the small and the big joker) in any order; actions are
-ids of the game ``doudizhu`` under any rules, for ids mean the same in all of them.
+ids of the game ``doudizhu``. An id stands for the same move under all rules.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Move:
     cards: str
     """All cards, ascending; empty for the pass and for calls."""
     body: str
-    """The cards that decide what beats what; the others are kickers."""
+    """The cards that decide which play beats which; the others are kickers."""
     kind: str
     """pass, solo, pair, trio, trio_solo, trio_pair, solo_chain, pair_chain, trio_chain, plane_solo, plane_pair,
     quad_solo, quad_pair, bomb, rocket, shuttle, shuttle_solo, shuttle_pair or call."""
@@ -78,12 +79,12 @@ def move(action: SupportsIndex) -> Move:
 
 
 def readings(cards: str) -> list[int]:
-    """Actions that play exactly these cards, the canonical one first; more than one only under wide kicker rules."""
+    """Actions that play exactly these cards, the canonical one first. Only wide kicker rules give several."""
     return _native.doudizhu_readings(cards)
 
 
 def kind_of(cards: str) -> str | None:
-    """Kind of the play that these cards are, None where they are none."""
+    """Kind of the play that these cards make; None if they make no play."""
     found = readings(cards)
     return move(found[0]).kind if found else None
 
@@ -92,7 +93,7 @@ def kind_of(cards: str) -> str | None:
 def abstract_map() -> npt.NDArray[np.int16]:
     """Shape (num_actions of the widest rules,): the abstract move of each action id, 0 … 308.
 
-    -1 where there is none: space shuttles and calls.
+    -1 for space shuttles and calls, which have none.
     """
     out = _native.doudizhu_abstract_map()
     out.flags.writeable = False
@@ -106,8 +107,8 @@ def abstract_names() -> tuple[str, ...]:
 
 
 NUM_AFTERSTATE_FEATURES = 346
-"""Of ``afterstates``: the abstract moves 1 … 308 that the rest can make; cards left, 0 … 20; plays that empty the rest,
-0 … 15; and whether nobody else can hold a higher move of the kind and length (bombs aside)."""
+"""Features of ``afterstates``: the abstract moves 1 … 308 of the rest; cards left, 0 … 20; plays that empty the rest,
+0 … 15; and whether no other seat can hold a higher move of the same kind and length, except bombs."""
 
 
 def afterstates(
@@ -124,7 +125,7 @@ def afterstates(
 
 
 def fewest_plays(cards: str) -> int:
-    """The least number of plays that empty the hand under RLCard's kicker rules. At most 20 cards."""
+    """The fewest plays that empty the hand under RLCard's kicker rules. At most 20 cards."""
     return _native.doudizhu_fewest_plays(cards)
 
 
@@ -139,7 +140,7 @@ def best_partition(cards: str) -> list[int]:
 
 
 def hand_value(cards: str) -> float:
-    """Sum over the plays of the best partition of their strength less the cost of a play; higher is better.
+    """The best partition's sum of strengths less the cost of its plays; higher is better.
 
     A play of top rank r (3 is 0, the big joker 14) is worth r - 7, planes and fours with kickers r / 2, bombs r + 7,
     the rocket 20; each play costs 7.
@@ -148,25 +149,25 @@ def hand_value(cards: str) -> float:
 
 
 def landlord_win_probability(cards: str) -> float:
-    """Estimated chance of the rule player as landlord with these 17 cards, before the bottom."""
+    """Estimated chance that the rule player wins as landlord with these 17 cards, before the bottom cards."""
     return _native.doudizhu_landlord_win_probability(cards)
 
 
 def rule_choice(view: View) -> tuple[int, str]:
-    """Action of the native rule player, and its reason in words. Raises ValueError where the seat is not asked."""
+    """Action of the native rule player, and its reason in words. Raises ValueError if the seat is not asked."""
     return _native.doudizhu_rule_choice(_native_view(view))
 
 
-def log_likelihood(view: View, deal: State, *, trust: float = 0.6) -> float:
-    """How well ``deal``, a sample of the view, explains all that the other seats did: a log likelihood.
+def log_likelihood(view: View, deal: State, *, exponent: float = 0.6) -> float:
+    """Log likelihood of the other seats' plays, given the hands of ``deal``, a sample of the view.
 
-    Each of them may be one of a few types of players, and a play counts as the power ``trust`` of its probability: see
-    ``native/games/doudizhu/belief.h``. 0 where the view does not know the history, minus infinity of hands that could
-    not have played so. Raises ValueError where ``trust`` is not within (0, 1].
+    Each seat may be of one of a few types of players. The probability of each play is raised to ``exponent``; see
+    ``native/games/doudizhu/belief.h``. 0 if the view does not know the history; minus infinity for hands that could
+    not make these plays. Raises ValueError if ``exponent`` is not within (0, 1].
     """
     if not isinstance(deal, _native.State):
         raise TypeError("the deal is not one of Dou Dizhu")
-    return _native.doudizhu_log_likelihood(_native_view(view), deal, trust)
+    return _native.doudizhu_log_likelihood(_native_view(view), deal, exponent)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:
@@ -176,35 +177,39 @@ def rhcp_choice(view: View) -> tuple[int, str]:
 
 @cache
 def habits() -> tuple[str, ...]:
-    """Names of the habits that make a :class:`Style`; ``native/games/doudizhu/style.h`` says what each does."""
+    """Names of the habits of a :class:`Style`; ``native/games/doudizhu/style.h`` explains each."""
     return tuple(_native.doudizhu_habits())
 
 
 @dataclass(frozen=True)
 class StyledChoice:
-    """What a player of a style does, and why."""
+    """A styled player's action, and why."""
 
     action: int
     rule: int
-    """What the rule player would like best."""
+    """The rule player's preferred action."""
     habits: dict[str, float]
-    """What each habit adds to the action, in half points; those that say nothing are left out."""
+    """What each habit adds to the action's preference, in half points. Zeros are left out."""
 
 
 class Style:
-    """The rule player's judgement of moves, bent by habits: players that can be told apart.
+    """The rule player's preferences, changed by habits: a distinguishable player.
 
-    ``options``: the weight of any of ``habits()``, in half points; ``bombs_from`` (cards of an enemy from which on
-    bombs are neither held back nor hurried, default 2), ``bid`` (added to the chance of winning by which it bids),
-    ``sees_wins`` (default true), ``temperature`` (half points; default 0: always what it likes best). Without any it
-    plays nearly as the rule player does. Raises ValueError.
+    ``options``: the weight of any of ``habits()`` in half points, and
+
+    - ``bombs_from``: habits of bombs hold while every enemy has more cards than this, default 2;
+    - ``bid``: added to the estimated chance of winning when it bids;
+    - ``sees_wins``: whether it finds certain wins, default true;
+    - ``temperature``: of the softmax over preferences, in half points; default 0: the most preferred action.
+
+    Without options it plays nearly as the rule player does. Raises ValueError for an unknown option.
     """
 
     def __init__(self, **options: float) -> None:
         self._native = _native.DoudizhuStyle(options)
 
     def choose(self, view: View, mood: int = 0) -> StyledChoice:
-        """The action of the seat that is asked; equal moods give equal actions. Raises ValueError where it is not."""
+        """The action of the asked seat. Equal moods give equal actions. Raises ValueError if the seat is not asked."""
         return StyledChoice(*self._native.choose(_native_view(view), mood))
 
 

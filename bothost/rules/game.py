@@ -1,7 +1,7 @@
 """What a game looks like from Python.
 
-Native games (``bothost/native``) and games that a plugin writes in plain Python satisfy the same protocols; the
-contract itself, with its law, stands in ``native/games/core/game.h``. All integers are Python ints, all seats 0-based.
+Native games (``bothost/native``) and plugins' games in plain Python satisfy the same protocols.
+``native/games/core/game.h`` states the contract and its law. All integers are Python ints; seats count from 0.
 
 An *event* is one line of text, ``kind seat args…``, in the game's notation: ``play 0 333K``. An *action* is an index
 into the game's fixed action space; its *notation* is one printable word without spaces.
@@ -55,7 +55,7 @@ class View(Protocol):
 
     @property
     def to_act(self) -> int | None:
-        """The one seat whose public turn it is, None where there is none (claims, the end)."""
+        """The seat whose public turn it is; None if there is none (claims, the end)."""
         ...
 
     @property
@@ -69,17 +69,17 @@ class View(Protocol):
 
     def is_legal(self, action: int) -> bool: ...
     def observe(self, event: str) -> None:
-        """Fold one event. Raises ValueError, and then changes nothing."""
+        """Fold one event. If it raises ValueError, the view is unchanged."""
         ...
 
     def observe_all(self, events: Sequence[str]) -> None:
-        """Fold several events; on ValueError those before the bad one are folded."""
+        """Fold several events. If it raises ValueError, the events before the bad one are folded."""
         ...
 
     def apply(self, action: int) -> None:
-        """Fold the events that our own action is certain to cause (for lobbies that only take composite moves).
+        """Fold the events that the own action is certain to cause, for lobbies with composite moves.
 
-        A claim that others may still beat is folded as if it went through: apply it to a clone.
+        A claim is folded as if no other seat beat it: apply it to a clone.
         """
         ...
 
@@ -93,11 +93,11 @@ class View(Protocol):
         ...
 
     def record(self) -> tuple[Json, list[tuple[int, int]]] | None:
-        """The whole hand as ``Game.replay`` takes it, once the reveal at its end was observed; None before."""
+        """The whole hand, for ``Game.replay``, after the reveal at its end; None before."""
         ...
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
-        """Write a view block into ``out`` (made when absent) and return it."""
+        """Write a view block into ``out``, or into a new array, and return it."""
         ...
 
     def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
@@ -117,7 +117,7 @@ class View(Protocol):
 
 
 class State(Protocol):
-    """The full truth of one hand. (Not for ``isinstance``: before Python 3.12 that would evaluate ``returns``.)"""
+    """The full state of one hand. Do not use ``isinstance``: before Python 3.12 it evaluates ``returns``."""
 
     @property
     def game(self) -> Game: ...
@@ -137,16 +137,16 @@ class State(Protocol):
     def deal(self) -> Json: ...
     def legal(self, seat: int) -> ActionArray: ...
     def apply(self, seat: int, action: int) -> None:
-        """Raises ValueError when illegal, and then changes nothing."""
+        """Apply an action. Raises ValueError if it is illegal; the state is then unchanged."""
         ...
 
     def events(self, seat: int, since: int = 0) -> list[str]:
-        """The events that the seat received, from number ``since`` on, the deal's among them."""
+        """The events that the seat received, from number ``since`` on, including the deal."""
         ...
 
     @property
     def actions(self) -> list[tuple[int, int]]:
-        """Every (seat, action) applied so far, in order: with ``deal`` it is the whole hand (``Game.replay``)."""
+        """Every (seat, action) so far, in order. With ``deal`` it is the whole hand (``Game.replay``)."""
         ...
 
     def view(self, seat: int) -> View: ...
@@ -155,13 +155,13 @@ class State(Protocol):
 
 @runtime_checkable
 class Game(Protocol):
-    """A game with its rules settled. Obtained from :func:`bothost.rules.game`."""
+    """A game with fixed rules. :func:`bothost.rules.game` makes it."""
 
     @property
     def name(self) -> str: ...
     @property
     def rules(self) -> Json:
-        """Every option with its value; ``game(name, **rules)`` gives this game back."""
+        """Every option with its value; ``game(name, **rules)`` returns an equal game."""
         ...
 
     @property
@@ -187,7 +187,7 @@ class Game(Protocol):
 
     def view_from_json(self, data: Json) -> View: ...
     def view_from_snapshot(self, data: Json) -> View:
-        """A view from what a lobby tells after a reconnect; what is absent is unknown."""
+        """A view from a lobby's snapshot after a reconnect. Absent fields are unknown."""
         ...
 
     def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> State:
@@ -201,9 +201,8 @@ class Game(Protocol):
 class VecEnv(Protocol):
     """``n`` hands stepped at once with the GIL released; a finished hand restarts with the next deal of its stream.
 
-    One (hand, seat) is asked per environment at a time; simultaneous decisions are asked one after another, each
-    without sight of the others. All arrays are views of memory that the environment owns and the next ``step``
-    overwrites.
+    Each environment asks one seat at a time. Simultaneous decisions are asked one after another, and none sees the
+    others. All arrays are views of memory of the environment, which the next ``step`` overwrites.
     """
 
     @property
@@ -233,25 +232,25 @@ class VecEnv(Protocol):
         ...
 
     def step(self, actions: ActionArray) -> None:
-        """Apply one action per environment; -1 leaves an environment as it stands, and not ``done``.
+        """Apply one action per environment; -1 leaves an environment unchanged, and not ``done``.
 
-        Raises ValueError, and then changes nothing, when one is illegal.
+        Raises ValueError if one is illegal; nothing is then changed.
         """
         ...
 
     def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
-        """View block of every asked seat into ``out``, shape (n, *shape).
+        """Write the view block of every asked seat into ``out``, shape (n, *shape).
 
-        ``rows``, here and below: only of these environments, in this order; None: of all.
+        ``rows``, here and below: these environments, in this order; None: all.
         """
         ...
 
     def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
-        """Action block of every legal action, shape (len(legal_ids), *shape), of ``rows`` only theirs."""
+        """Write the action block of every legal action (of ``rows``), shape (len(legal_ids), *shape)."""
         ...
 
     def encode_oracle(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
-        """Oracle block of every asked seat into ``out``, shape (n, *shape): for trainers alone."""
+        """Write the oracle block of every asked seat into ``out``, shape (n, *shape). For trainers only."""
         ...
 
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
@@ -259,12 +258,12 @@ class VecEnv(Protocol):
         ...
 
     def deal(self, index: int) -> Json:
-        """The deal that environment ``index`` plays now, as ``Game.state_from_deal`` takes it."""
+        """The present deal of environment ``index``, for ``Game.state_from_deal``."""
         ...
 
     def rule_actions(self, indices: npt.NDArray[np.int64]) -> ActionArray:
         """What the game's own rule player would do in the environments ``indices`` (k,), int32 (k,).
 
-        Raises ValueError where the game has none (``pairing`` has), or where an index is not of an environment.
+        Raises ValueError if the game has no rule player (``pairing`` has one), or for an index out of range.
         """
         ...

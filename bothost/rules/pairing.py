@@ -13,10 +13,10 @@ def rule_choice(
 ) -> tuple[int, str]:
     """Action of the native rule player, and its reason in words; deterministic, about a microsecond.
 
-    The weights are in points of the game: ``deny`` of what a pool card would be worth to the opponent, ``keep`` of what
-    the hand card is worth, ``promise`` of a set's bonus, times the square of how far it is complete; a pair of any
-    colours that is worth ``force_from`` deserves skill B. Raises ValueError where the seat is not asked, TypeError for
-    a view of another game.
+    The weights are in points of the game. ``deny``: of a pool card's worth to the opponent. ``keep``: of the hand
+    card's worth. ``promise``: of a set's bonus, times the square of its completed share. ``force_from``: worth of a
+    pair of any colours from which skill B is used. Raises ValueError if the seat is not asked, TypeError for a view of
+    another game.
     """
     if not isinstance(view, _native.View):
         raise TypeError("the view is not one of pairing")
@@ -24,12 +24,12 @@ def rule_choice(
 
 
 def rule_returns(view: View, *, deals: int, seed: int) -> FloatArray:
-    """What each legal action comes to if the rule player goes on for both seats, in states sampled from the view.
+    """Play every legal action out by the rule player for both seats, in states sampled from the view.
 
-    Returns float32 (deals, legal actions): row by row, the lead in points with which the view's seat ends the hand.
-    All actions of a row meet the same hidden cards, so differences within it vary less than its numbers. Some
-    microseconds a number; releases the GIL. Raises ValueError where the seat is not asked or ``deals`` is not within
-    1 and 100,000, TypeError for a view of another game.
+    Returns float32 (deals, legal actions): the seat's final lead in points. All actions of a row share the hidden
+    cards, so differences within a row vary less than its values. Takes some microseconds a value; releases the GIL.
+    Raises ValueError if the seat is not asked or ``deals`` is not within 1 and 100,000, TypeError for a view of
+    another game.
     """
     if not isinstance(view, _native.View):
         raise TypeError("the view is not one of pairing")

@@ -192,7 +192,7 @@ class DoudizhuMctsPlayer(Player):
         """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
         tree = thought.search
         if self.options.belief > 0 and math.isinf(watch.ms):
-            tree.believe(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
+            tree.resample_determinizations(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
         while not watch.over():
             before = tree.iterations
             slice_of = int(min(SLICE, watch.iterations - watch.done))
@@ -207,7 +207,7 @@ class DoudizhuMctsPlayer(Player):
 
 def _run_again(thought: Thought, watch: Stopwatch, logged: Mapping[str, Any]) -> None:
     if logged.get("deals"):
-        thought.search.believe(logged["deals"])
+        thought.search.resample_determinizations(logged["deals"])
     while watch.done < logged["iterations"]:  # in slices as then: batches of leaves end with them
         slice_of = min(SLICE, logged["iterations"] - watch.done)
         search_on(thought.search, thought.evaluator, iterations=slice_of)
@@ -265,7 +265,7 @@ def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch
         "iterations": watch.done,
         "nodes": thought.search.nodes,
         "deals": thought.search.deals,
-        "trust": round(thought.search.trust, 3),
+        "trust": round(thought.search.tempering_exponent, 3),
         "seed": thought.seed,
         "ms": round(watch.elapsed_ms, 2),
         "candidates": {

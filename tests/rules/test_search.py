@@ -204,7 +204,7 @@ def test_where_others_play_by_policy_an_evaluator_is_asked_about_own_choices_alo
 def test_what_an_evaluated_search_does_hangs_on_iterations_and_not_on_time():
     view = rule_hand(4, 9).view(0)
     whole, pieces = (rules.search(view, seed=3, **EVALUATED) for _ in range(2))
-    pieces.believe(50)  # weighing deals has a time of its own
+    pieces.resample_determinizations(50)  # weighing deals has a time of its own
     fed(whole, 200)
     fed(pieces, 200, ms=0.05)
     assert whole.root_actions == pieces.root_actions
@@ -310,8 +310,8 @@ def test_the_true_hands_explain_the_play_better_than_others(policy):
         ahead.append(true - np.log(np.exp(samples).mean()))
     assert np.mean(shares) > 0.9
     assert np.mean(ahead) > 2.5
-    with pytest.raises(ValueError, match="trust"):
-        doudizhu.log_likelihood(view, state, trust=0.0)
+    with pytest.raises(ValueError, match="exponent"):
+        doudizhu.log_likelihood(view, state, exponent=0.0)
     snapshot = {**view.to_json(), "complete": False, "history": []}
     unknown = view.game.view_from_snapshot(snapshot)
     assert doudizhu.log_likelihood(unknown, unknown.sample_state(1)) == 0.0
@@ -322,14 +322,14 @@ def test_the_more_deals_are_weighed_the_more_the_play_of_others_tells(policy):
     few, many = [], []
     for seed, state in positions(policy, 8, 14):
         search = rules.search(state.view(state.to_act[0]), seed=seed, **{**RULE, "belief": 1000})
-        assert search.trust == 0.0
-        search.believe(20)
-        few.append(search.trust)
+        assert search.tempering_exponent == 0.0
+        search.resample_determinizations(20)
+        few.append(search.tempering_exponent)
         search = rules.search(state.view(state.to_act[0]), seed=seed, **{**RULE, "belief": 1000})
-        search.believe(1000)
-        many.append(search.trust)
+        search.resample_determinizations(1000)
+        many.append(search.tempering_exponent)
         search.run(iterations=1)
-        assert (search.deals, search.trust) == (1000, many[-1])
+        assert (search.deals, search.tempering_exponent) == (1000, many[-1])
     assert min(few) > 0.0
     assert max(many) <= 1.0
     assert np.mean(many) > np.mean(few)

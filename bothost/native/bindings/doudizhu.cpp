@@ -96,12 +96,12 @@ nb::tuple styled_choice(const Style& style, const AnyView& view, nb::handle mood
   return nb::make_tuple(choice.action, choice.rule, habits);
 }
 
-double likelihood(const AnyView& view, const AnyState& deal, double trust) {
-  if (!(trust > 0 && trust <= 1)) throw nb::value_error("trust must be above 0 and at most 1");
+double likelihood(const AnyView& view, const AnyState& deal, double exponent) {
+  if (!(exponent > 0 && exponent <= 1)) throw nb::value_error("exponent must be above 0 and at most 1");
   const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
   const auto* state = dynamic_cast<const erased::StateOf<Doudizhu>*>(&deal);
   if (!own || !state) throw nb::type_error("view and state must be ones of Dou Dizhu");
-  return explain(own->native(), state->native()).log_likelihood(trust);
+  return explain(own->native(), state->native()).log_likelihood(exponent);
 }
 
 nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
@@ -153,7 +153,7 @@ void bind_doudizhu(nb::module_& m) {
       .def("choose", &styled_choice, nb::arg("view"), nb::arg("mood"));
   m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
   m.def("doudizhu_afterstates", &afterstates_of);
-  m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"), nb::arg("trust"));
+  m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"), nb::arg("exponent"));
   m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
 }
 

@@ -183,17 +183,18 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("action"))
       .def(
-          "believe",
+          "resample_determinizations",
           [](Search& self, nb::handle deals) {
             const auto held = self.hold();
-            self.get().believe(static_cast<int>(std::clamp<std::int64_t>(integer(deals), 0, 1 << 20)));
+            self.get().resample_determinizations(
+                static_cast<int>(std::clamp<std::int64_t>(integer(deals), 0, 1 << 20)));
           },
           nb::arg("deals"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
       .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
       .def_prop_ro("deals", [](Search& self) { return self.get().deals(); })
-      .def_prop_ro("trust", [](Search& self) { return self.get().trust(); })
+      .def_prop_ro("tempering_exponent", [](Search& self) { return self.get().tempering_exponent(); })
       .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); })
       .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out") = nb::none())
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out") = nb::none());

@@ -1,4 +1,4 @@
-// The run-time interface of a search: what bindings/ shows to Python. search_of.h makes it from any `Game`.
+// The run-time interface of a search, which bindings/ shows to Python. search_of.h makes it from any `Game`.
 #pragma once
 #include <memory>
 #include <span>
@@ -9,27 +9,27 @@
 
 namespace bothost::search {
 
-/// Not synchronised: one thread at a time may use a Search, which has threads of its own while it runs.
+/// Not synchronised: one thread at a time may use a search. It has threads of its own while it runs.
 class AnySearch {
  public:
   virtual ~AnySearch() = default;
   virtual const AnyGame& game() const = 0;
 
-  /// Go on until done (true) or until leaves wait for feed() (false).
+  /// Runs until done (true) or until leaves wait for feed() (false).
   virtual bool run(const Until& until) = 0;
   virtual void feed(std::span<const float> values) = 0;
-  /// The hand went on by these actions, and `root` is where it stands now.
+  /// Moves the root along these actions to the view `root`.
   virtual void advance(const AnyView& root, std::span<const Action> actions) = 0;
 
   virtual void set_root_priors(std::span<const float> values) = 0;
   virtual void commit(Action action) = 0;
-  virtual void believe(int deals) = 0;
+  virtual void resample_determinizations(int deals) = 0;
 
   virtual std::vector<RootAction> root_actions() const = 0;
   virtual std::uint64_t iterations() const = 0;
   virtual std::size_t nodes() const = 0;
   virtual std::size_t deals() const = 0;
-  virtual double trust() const = 0;
+  virtual double tempering_exponent() const = 0;
 
   // The leaves that wait.
   virtual std::size_t num_leaves() const = 0;

@@ -1,4 +1,4 @@
-// What a game may tell a search about good play, all optional static members of a game `G`.
+// What a game may provide to a search about good play: optional static members of a game `G`.
 #pragma once
 #include <concepts>
 #include <span>
@@ -8,25 +8,25 @@
 
 namespace bothost::search {
 
-/// A fast sound policy for playouts: it may look at what the seat knows, and errs with a chance of `noise`.
+/// A fast sound policy for playouts. It uses only what the seat knows, and plays at random with a chance of
+/// `noise`.
 ///   Action G::playout_action(state, seat, rng, noise)
 template <class G>
 concept HasPlayoutPolicy = requires(const typename G::State& state, Seat seat, Rng& rng) {
   { G::playout_action(state, seat, rng, 0.0) } -> std::same_as<Action>;
 };
 
-/// How well the legal actions look before any search, for progressive widening: larger is better.
+/// Preferences for the legal actions before any search, for progressive widening: larger is better.
 ///   void G::preferences(state, seat, actions, out)
 template <class G>
 concept HasPreferences = requires(const typename G::State& state, Seat seat, std::span<const Action> actions,
                                   std::span<float> out) { G::preferences(state, seat, actions, out); };
 
-/// How well it explains what the view saw of the others that the hidden cards are as in `deal`, a sample of
-/// the view: deals are weighted by its likelihood. With a deal come types that the players may be of in it,
-/// `G::Types`, and playouts take them to be so.
-///   Explanation G::explain(view, deal), with double log_likelihood(trust) and G::Types draw(rng, trust)
-///   Action G::playout_action(state, seat, types, rng, noise)
-/// Every action counts as the power `trust` of its probability, within (0, 1].
+/// How well the hidden cards of `deal`, a sample of the view, explain the others' actions. Deals are weighted
+/// by this likelihood. With a deal come the likely types of the players, `G::Types`, which playouts use.
+///   Explanation G::explain(view, deal), with double log_likelihood(exponent) and G::Types draw(rng,
+///   exponent) Action G::playout_action(state, seat, types, rng, noise)
+/// The probability of each action is raised to `exponent`, within (0, 1].
 template <class G>
 concept HasLikelihood = requires(const typename G::View& view, const typename G::State& deal, Seat seat,
                                  const typename G::Types& types, Rng& rng) {
@@ -45,7 +45,7 @@ struct TypesOf<G> {
   using type = typename G::Types;
 };
 
-/// The side that a seat is on, where a game has sides; else every seat is its own.
+/// The side of a seat, if the game has sides; else every seat is its own side.
 ///   int G::side(state, seat)
 template <class G>
 int side_of(const typename G::State& state, Seat seat) {

@@ -1,4 +1,4 @@
-// Drawing from weighted samples.
+// Resampling of weighted samples.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace bothost::search {
 
-/// Weights of mean 1 from their logs, of which one is finite.
+/// Weights of mean 1 from their logs. At least one log must be finite.
 inline std::vector<double> weights_of(std::vector<double> logs) {
   const double most = *std::max_element(logs.begin(), logs.end());
   double sum = 0;
@@ -16,7 +16,7 @@ inline std::vector<double> weights_of(std::vector<double> logs) {
   return logs;
 }
 
-/// How many equal samples are worth as much as those of these weights, which have mean 1 (Kish, 1965).
+/// Effective sample size of weights of mean 1 (Kish, 1965).
 inline double effective_size(const std::vector<double>& weights) {
   double squares = 0;
   for (const double weight : weights) squares += weight * weight;
@@ -24,16 +24,16 @@ inline double effective_size(const std::vector<double>& weights) {
   return n * n / squares;
 }
 
-/// The largest trust within (0, 1] at which some 1.4 √n of n samples are effective: few samples do not bear
-/// sharp weights, of many the best are enough. `logs_at(trust)` are the logs of the weights, and their spread
-/// grows with trust (tempering, as in Jasra et al., "Inference for Lévy-driven stochastic volatility models
-/// via adaptive sequential Monte Carlo", 2011).
+/// The largest exponent within (0, 1] at which the effective size of n samples is about 1.4 √n. Few samples
+/// cannot support sharp weights; many can. `logs_at(exponent)` returns the logs of the weights, whose spread
+/// grows with the exponent. Source: tempering, as in Jasra et al., "Inference for Lévy-driven stochastic
+/// volatility models via adaptive sequential Monte Carlo" (2011).
 template <class LogsAt>
-double bearable_trust(LogsAt&& logs_at, std::size_t n) {
+double tempering_exponent(LogsAt&& logs_at, std::size_t n) {
   constexpr double kKept = 1.4;
   constexpr int kHalvings = 8;
   const double wanted = kKept * std::sqrt(static_cast<double>(n));
-  const auto bears = [&](double trust) { return effective_size(weights_of(logs_at(trust))) >= wanted; };
+  const auto bears = [&](double exponent) { return effective_size(weights_of(logs_at(exponent))) >= wanted; };
   if (bears(1.0)) return 1.0;
   double low = 0.01, high = 1.0;  // above 0: a weight of 0 has no power 0
   for (int i = 0; i < kHalvings; ++i) {
@@ -43,8 +43,8 @@ double bearable_trust(LogsAt&& logs_at, std::size_t n) {
   return low;
 }
 
-/// As many indices as there are weights, each as often as its weight, which has mean 1, rounded up or down:
-/// systematic resampling (Kitagawa, 1996), from `at` in [0, 1) on. Ascending.
+/// Systematic resampling (Kitagawa, 1996): as many ascending indices as there are weights of mean 1. Index i
+/// occurs weights[i] times, rounded up or down. `at` in [0, 1) is the random offset.
 inline std::vector<std::size_t> systematic(const std::vector<double>& weights, double at) {
   std::vector<std::size_t> out;
   out.reserve(weights.size());
@@ -53,7 +53,7 @@ inline std::vector<std::size_t> systematic(const std::vector<double>& weights, d
     reached += weights[i];
     for (; at < reached && out.size() < weights.size(); at += 1.0) out.push_back(i);
   }
-  out.resize(weights.size(), weights.size() - 1);  // what rounding has left
+  out.resize(weights.size(), weights.size() - 1);  // rounding may have left the last ones out
   return out;
 }
 

@@ -1,6 +1,6 @@
-// Information-set UCT in coroutine form: run() goes on until it is done or leaves wait for the caller's
-// evaluator, feed() brings their values. Nothing here calls back, so the GIL and the threads are the caller's
-// affair. What happens in an iteration is in worker.h.
+// Information-set UCT in coroutine form. run() returns when it is done or when leaves wait for the caller's
+// evaluator; feed() passes their values. Nothing here calls back, so the caller manages the GIL and threads.
+// worker.h holds one iteration.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -38,7 +38,7 @@ class Search {
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  /// Go on until done (true) or until leaves() wait for feed() (false). Iterations count over all threads.
+  /// Runs until done (true) or until leaves() wait for feed() (false). Iterations count over all threads.
   bool run(const Until& until) {
     if (!leaves_.empty()) throw InvalidInput("values are awaited: call feed() first");
     return options_.leaf == Leaf::evaluator ? run_evaluated(until) : run_playouts(until);
@@ -59,8 +59,7 @@ class Search {
     leaves_.clear();
   }
 
-  /// The hand went on by these actions, and `root` is where it stands now: keep the part of the tree that is
-  /// still true.
+  /// Moves the root along these actions to the view `root`, and keeps the part of the tree below it.
   void advance(const View& root, std::span<const Action> actions) {
     check(root);
     if (!leaves_.empty()) throw InvalidInput("values are awaited: call feed() first");
@@ -72,7 +71,7 @@ class Search {
     }
   }
 
-  /// Values in [-1, 1] of the root's legal actions, in ascending order: they count as prior_visits visits.
+  /// Values in [-1, 1] of the root's legal actions, in ascending order. They count as prior_visits visits.
   void set_root_priors(std::span<const float> values) {
     ActionList legal;
     root_.legal(legal);
@@ -82,14 +81,15 @@ class Search {
     for (auto& worker : workers_) worker->set_root_priors(values);
   }
 
-  /// Weigh so many deals at this root now, however long it takes, to do a search again that had no time for
-  /// more.
-  void believe(int deals) {
+  /// Samples and resamples this many deals now, without a deadline. A replay uses it to repeat a search that
+  /// had time for only so many.
+  void resample_determinizations(int deals) {
     if (deals < 1 || deals > options_.belief) throw InvalidInput("deals must be within 1 and belief");
-    for (auto& worker : workers_) worker->believe(static_cast<std::size_t>(deals), Clock::time_point::max());
+    for (auto& worker : workers_)
+      worker->resample_determinizations(static_cast<std::size_t>(deals), Clock::time_point::max());
   }
 
-  /// The root's seat has played this action: search on only below it, until advance().
+  /// The root's seat has played this action: search only below it until advance().
   void commit(Action action) {
     ActionList legal;
     root_.legal(legal);
@@ -98,7 +98,7 @@ class Search {
     for (auto& worker : workers_) worker->commit(action);
   }
 
-  /// Every legal action of the root, in ascending order, with visits and values added up over the threads.
+  /// Every legal action of the root, in ascending order, with visits and values summed over the threads.
   std::vector<RootAction> root_actions() const {
     ActionList legal;
     root_.legal(legal);
@@ -125,16 +125,16 @@ class Search {
   }
 
   std::uint64_t iterations() const { return iterations_; }
-  /// Deals that were weighted by likelihood at this root, of the thread that had time for the fewest.
+  /// Deals that were weighted by likelihood at this root; the least over the threads.
   std::size_t deals() const {
     std::size_t fewest = workers_.front()->deals();
     for (const auto& worker : workers_) fewest = std::min(fewest, worker->deals());
     return fewest;
   }
-  /// How much an action of the others counted in their weights, on the average over the threads.
-  double trust() const {
+  /// The exponent of the deals' weights, averaged over the threads.
+  double tempering_exponent() const {
     double sum = 0;
-    for (const auto& worker : workers_) sum += worker->trust();
+    for (const auto& worker : workers_) sum += worker->tempering_exponent();
     return sum / static_cast<double>(workers_.size());
   }
   std::size_t nodes() const {
@@ -151,9 +151,10 @@ class Search {
   bool run_evaluated(const Until& until) {
     Worker<G>& worker = *workers_.front();
     const auto end = limit(until.iterations);
-    if (iterations_ < end) worker.believe(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
+    if (iterations_ < end)
+      worker.resample_determinizations(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
     const auto most = static_cast<std::size_t>(options_.leaf_batch);
-    // A batch that was begun is filled, whatever the time: what is searched depends on iterations alone.
+    // A started batch is filled past the deadline: what is searched depends on iterations alone.
     while (iterations_ + worker.waiting() < end && worker.waiting() < most) {
       if (leaves_.empty() && Clock::now() >= until.deadline) break;
       if (worker.descend(leaves_)) ++iterations_;
@@ -168,11 +169,12 @@ class Search {
     const auto threads = static_cast<std::uint64_t>(workers_.size());
     std::atomic<std::uint64_t> done{0};
     const auto work = [&](std::uint64_t index) {
-      // A fixed share each, so that an iteration limit is deterministic whatever the threads' speed.
+      // A fixed share each, so that a limit of iterations is deterministic whatever the threads' speed.
       const std::uint64_t share = wanted / threads + (index < wanted % threads ? 1 : 0);
       std::uint64_t count = 0;
       if (share > 0)
-        workers_[index]->believe(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
+        workers_[index]->resample_determinizations(static_cast<std::size_t>(options_.belief),
+                                                   part_of(until.deadline));
       for (; count < share && Clock::now() < until.deadline; ++count) workers_[index]->playout();
       done += count;
     };
@@ -184,7 +186,7 @@ class Search {
     return true;
   }
 
-  /// When sampling deals ends: after a third of the time.
+  /// The end of sampling deals: a third of the time.
   static Clock::time_point part_of(Clock::time_point deadline) {
     if (deadline == Clock::time_point::max()) return deadline;
     const auto now = Clock::now();

@@ -22,13 +22,13 @@ class SearchOf final : public AnySearch {
 
   void set_root_priors(std::span<const float> values) override { search_.set_root_priors(values); }
   void commit(Action action) override { search_.commit(action); }
-  void believe(int deals) override { search_.believe(deals); }
+  void resample_determinizations(int deals) override { search_.resample_determinizations(deals); }
 
   std::vector<RootAction> root_actions() const override { return search_.root_actions(); }
   std::uint64_t iterations() const override { return search_.iterations(); }
   std::size_t nodes() const override { return search_.nodes(); }
   std::size_t deals() const override { return search_.deals(); }
-  double trust() const override { return search_.trust(); }
+  double tempering_exponent() const override { return search_.tempering_exponent(); }
 
   std::size_t num_leaves() const override { return search_.leaves().size(); }
   std::unique_ptr<AnyView> leaf(std::size_t index) const override {

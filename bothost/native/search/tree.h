@@ -13,21 +13,21 @@ namespace bothost::search {
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 
-/// An action at a node, with what is known of it. Values are those of the seat that acts at the node.
+/// An action at a node, with its statistics. Values are those of the seat that acts at the node.
 struct Edge {
   Action action;
   NodeId child = kNoNode;
   std::uint32_t visits = 0;
-  /// Iterations in which the action was legal at the node: determinizations differ in what they allow
+  /// Iterations in which the action was legal at the node. Determinizations differ in their legal actions
   /// (Cowling, Powley, Whitehouse, "Information Set Monte Carlo Tree Search", 2012).
   std::uint32_t available = 0;
-  /// Visits whose value is still awaited; each counts as a loss meanwhile.
+  /// Visits that wait for a value. Each counts as a loss until then.
   std::uint32_t pending = 0;
   double total = 0.0;
   float prior = 0.0f;
   std::uint32_t evaluations = 0;
   bool has_prior = false;
-  /// How the game's policy likes the action, where it was asked (progressive widening).
+  /// The game policy's preference for the action, if it was asked (progressive widening).
   float preference = kUnknown;
 
   static constexpr float kUnknown = -std::numeric_limits<float>::infinity();
@@ -39,14 +39,14 @@ struct Edge {
   }
 };
 
-/// Edges ascend by action. A node holds every action that some determinization allowed there.
+/// Edges ascend by action. A node holds every action that was legal there in some determinization.
 struct Node {
   std::vector<Edge> edges;
   std::uint32_t visits = 0;
   /// The seat that acts here, once known.
   Seat seat = kNobody;
 
-  /// The edges of `legal` (ascending), made where they are missing; `out` receives their indices.
+  /// Finds or makes the edges of `legal` (ascending); `out` receives their indices.
   void match(const ActionList& legal, std::vector<std::uint32_t>& out) {
     out.clear();
     std::size_t at = 0;
@@ -82,7 +82,7 @@ struct Node {
   }
 };
 
-/// Nodes in one growing array: the child of an edge is an index, so that a tree is freed and copied at once.
+/// Nodes in one growing array. The child of an edge is an index, so a tree is freed and copied as a whole.
 class Tree {
  public:
   Tree() { clear(); }
@@ -103,8 +103,8 @@ class Tree {
     return static_cast<NodeId>(nodes_.size() - 1);
   }
 
-  /// Make the child by `action` the root, and drop all that does not hang on it. False (and an empty tree)
-  /// when the action was never tried.
+  /// Makes the child by `action` the root and drops everything outside its subtree. Returns false, with an
+  /// empty tree, if the action was never tried.
   bool advance(Action action) {
     const auto& edges = nodes_[root_].edges;
     const auto at = std::lower_bound(edges.begin(), edges.end(), action,
@@ -118,7 +118,7 @@ class Tree {
   }
 
  private:
-  /// Copy the subtree under `from` into a fresh array, breadth first.
+  /// Copies the subtree under `from` into a new array, breadth first.
   void keep(NodeId from) {
     std::vector<Node> kept;
     std::vector<NodeId> sources{from};

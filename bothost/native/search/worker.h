@@ -1,13 +1,13 @@
 // One tree, grown by one thread.
 //
-// Every iteration takes a full state that the root view allows (a determinization), walks down by UCT among
-// the actions that are legal in it, and values the leaf. Statistics are shared by all determinizations: an
-// edge's exploration term counts only the iterations in which its action was available.
+// Every iteration takes a full state that fits the root view (a determinization), descends by UCT among its
+// legal actions, and values the leaf. All determinizations share statistics. An edge's exploration term
+// counts only the iterations in which its action was legal.
 //
-// Whose value is it? An edge holds utilities of the seat that acts at its node, never of the root's. A
-// playout yields a utility per seat; an evaluator's value is that of the seat that acts at the leaf, with
-// which its own side shares it and of which other sides get the opposite. Seats of one side (the two
-// peasants) thus climb the same hill.
+// Whose value is it? An edge holds utilities of the seat that acts at its node, never of the root's seat. A
+// playout yields a utility per seat. An evaluator's value is that of the seat that acts at the leaf: its own
+// side shares it, other sides get the opposite. Seats of one side (the two peasants) thus maximize the same
+// value.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -25,15 +25,14 @@
 
 namespace bothost::search {
 
-/// A position that waits for the evaluator: values are wanted for every action of `asked`, for the seat of
-/// `view`.
+/// A position that waits for the evaluator's values of every action of `asked`, for the seat of `view`.
 template <class G>
 struct PendingLeaf {
   typename G::View view;
   ActionList asked;
-  /// Legal actions that the game's policy likes less: see Options::leaf_moves.
+  /// Legal actions that the game's policy prefers less; see Options::leaf_moves.
   ActionList left_out;
-  /// Where the values belong; kNoNode where they are a value of the leaf alone.
+  /// The node of the values; kNoNode if they value the leaf alone.
   NodeId node;
 };
 
@@ -52,28 +51,29 @@ class Worker {
   const Tree& tree() const { return tree_; }
   void set_root(const View& root) {
     root_ = root;
-    believed_.clear();
-    trust_ = 0.0;
-    // Where several seats are asked at once the tree may have another of them act here.
+    determinizations_.clear();
+    exponent_ = 0.0;
+    // If several seats are asked at once, another of them may act here in the tree.
     if (const Seat seat = tree_[tree_.root()].seat; seat != kNobody && seat != root.seat()) tree_.clear();
     root_legal_.clear();
     root_.legal(root_legal_);
     committed_ = kNoAction;
   }
-  /// From now on every iteration begins with this action of the root.
+  /// Every further iteration starts with this action of the root.
   void commit(Action action) { committed_ = action; }
 
-  /// What an evaluator says of the root's legal actions.
+  /// An evaluator's values of the root's legal actions.
   void set_root_priors(std::span<const float> values) {
     if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
     set_priors(tree_.root(), root_legal_, values);
   }
 
-  /// Sample deals, weigh them, and draw as many from them, unless it was done for this root; at least one,
-  /// and no more after `until`. Sampling importance resampling (Rubin, 1987).
-  void believe([[maybe_unused]] std::size_t wanted, [[maybe_unused]] Clock::time_point until) {
+  /// Samples `wanted` deals, weights them by likelihood and resamples them, once for each root. It stops
+  /// early at `until`, with at least one deal. Sampling importance resampling (Rubin, 1987).
+  void resample_determinizations([[maybe_unused]] std::size_t wanted,
+                                 [[maybe_unused]] Clock::time_point until) {
     if constexpr (HasLikelihood<G>) {
-      if (options_.belief == 0 || !believed_.empty()) return;
+      if (options_.belief == 0 || !determinizations_.empty()) return;
       std::vector<State> deals;
       std::vector<decltype(G::explain(root_, std::declval<State>()))> explanations;
       do {
@@ -81,23 +81,23 @@ class Worker {
         deals.push_back(root_.sample(rng));
         explanations.push_back(G::explain(root_, deals.back()));
       } while (deals.size() < wanted && Clock::now() < until);
-      const auto logs_at = [&](double trust) {
+      const auto logs_at = [&](double exponent) {
         std::vector<double> logs;
-        for (const auto& explanation : explanations) logs.push_back(explanation.log_likelihood(trust));
+        for (const auto& explanation : explanations) logs.push_back(explanation.log_likelihood(exponent));
         return logs;
       };
-      trust_ = bearable_trust(logs_at, deals.size());
-      for (const std::size_t i : systematic(weights_of(logs_at(trust_)), rng_.uniform()))
-        believed_.push_back({deals[i], explanations[i].draw(rng_, trust_)});
-      rng_.shuffle(believed_.begin(), believed_.end());
+      exponent_ = search::tempering_exponent(logs_at, deals.size());
+      for (const std::size_t i : systematic(weights_of(logs_at(exponent_)), rng_.uniform()))
+        determinizations_.push_back({deals[i], explanations[i].draw(rng_, exponent_)});
+      rng_.shuffle(determinizations_.begin(), determinizations_.end());
     }
   }
-  std::size_t deals() const { return believed_.size(); }
-  /// How much an action of the others counted in the deals' weights; 0 where none were weighed.
-  double trust() const { return trust_; }
+  std::size_t deals() const { return determinizations_.size(); }
+  /// The exponent of the deals' weights; 0 before resampling.
+  double tempering_exponent() const { return exponent_; }
 
-  /// One iteration with a playout. The n-th visit of every action of the root sees the same n-th deal, so
-  /// that luck of the deal cancels between them.
+  /// One iteration with a playout. The n-th visit of every root action sees the same n-th deal, so that the
+  /// luck of the deal cancels between actions.
   void playout() {
     path_.clear();
     NodeId node = tree_.root();
@@ -119,8 +119,8 @@ class Worker {
     backup(utilities(state));
   }
 
-  /// One iteration down to a terminal state, which is backed up at once (true), or to a leaf that waits: a
-  /// choice that the evaluator was not asked about. Seats that play by policy are passed by.
+  /// One iteration. It ends at a terminal state, which is backed up at once (true), or at a leaf that waits
+  /// for the evaluator (false). Seats that play by policy get no nodes.
   bool descend(std::vector<PendingLeaf<G>>& out) {
     path_.clear();
     NodeId node = tree_.root();
@@ -128,7 +128,7 @@ class Worker {
     legal_ = root_legal_;
     matches(node, seat);
     if (asks(node, seat)) {
-      Believed first = deal(0);
+      Determinization first = deal(0);
       types_ = first.types;
       hand_out(out, node, true, std::move(first.state), seat);
       return false;
@@ -159,13 +159,12 @@ class Worker {
     backup(utilities(state));
     return true;
   }
-  /// Iterations that wait for values; several may wait for those of one leaf.
+  /// Iterations that wait for values. Several may wait for one leaf.
   std::size_t waiting() const { return awaiting_.size(); }
-  /// Whether the root's own values are awaited, before which there is nothing to choose by.
+  /// Whether the root's own values are missing. Without them no action can be chosen.
   bool waits_at_root() const { return !awaiting_.empty() && awaiting_.front().path.empty(); }
 
-  /// Values for the leaves handed out since the last feed, in their order, each aligned with its legal
-  /// actions.
+  /// Values for the leaves since the last feed, in their order, each aligned with its asked actions.
   void feed(const std::vector<PendingLeaf<G>>& leaves, std::span<const float> values) {
     std::vector<double> bests;
     std::size_t at = 0;
@@ -206,7 +205,7 @@ class Worker {
     std::vector<Step> path;
     std::vector<int> sides;
     int side;
-    /// Utilities of a playout, where one is mixed in.
+    /// Utilities of a playout, if one is mixed in.
     std::vector<double> played;
   };
 
@@ -215,13 +214,13 @@ class Worker {
     return std::isfinite(value) ? std::clamp<double>(value, -1.0, 1.0) : 0.0;
   }
 
-  /// Whether the evaluator's values are wanted of the legal actions of this node, which was matched.
+  /// Whether this matched node needs the evaluator's values of its legal actions.
   bool asks(NodeId node, Seat seat) const {
     const bool by_policy = options_.others == Others::policy && seat != root_.seat();
     return !by_policy && legal_.size() > 1 && wants_values(node);
   }
 
-  /// Let this iteration wait for the values of a leaf. A seat sees the same at a node of its own in any deal.
+  /// Makes this iteration wait for the values of a leaf. At its own nodes a seat sees the same in any deal.
   void hand_out(std::vector<PendingLeaf<G>>& out, NodeId node, bool same, State state, Seat seat) {
     for (const auto& step : path_) ++edge(step).pending;
     std::size_t leaf = out.size();
@@ -243,7 +242,7 @@ class Worker {
     awaiting_.push_back({leaf, path_, at_leaf, side, std::move(played)});
   }
 
-  /// Ask only about the actions of a leaf that the game's policy likes best.
+  /// Keeps only the actions of a leaf that the game's policy prefers; see Options::leaf_moves.
   void leave_out([[maybe_unused]] PendingLeaf<G>& leaf, [[maybe_unused]] const State& state,
                  [[maybe_unused]] Seat seat) {
     if constexpr (HasPreferences<G>) {
@@ -262,7 +261,7 @@ class Worker {
     }
   }
 
-  /// Index of the edge by which the descent goes on; the node's edges were matched.
+  /// Index of the edge along which the descent continues. The node's edges must be matched.
   std::uint32_t select(NodeId node, const State& state, Seat seat) {
     if constexpr (HasPlayoutPolicy<G>) {
       if (options_.others == Others::policy && seat != root_.seat()) {
@@ -275,14 +274,14 @@ class Worker {
     return choose(node);
   }
 
-  /// A deal, and what the players are in it.
-  struct Believed {
+  /// A deal, and the players' types in it.
+  struct Determinization {
     State state;
     typename TypesOf<G>::type types;
   };
 
-  Believed deal(std::uint64_t index) {
-    if (HasLikelihood<G> && options_.belief > 0) return believed_[index % believed_.size()];
+  Determinization deal(std::uint64_t index) {
+    if (HasLikelihood<G> && options_.belief > 0) return determinizations_[index % determinizations_.size()];
     Rng rng = Rng::stream(deals_seed_, index);
     return {root_.sample(rng), {}};
   }
@@ -295,7 +294,7 @@ class Worker {
     return G::playout_action(state, seat, rng_, options_.playout_noise);
   }
 
-  /// The edge of the root, which was matched, by which an iteration begins.
+  /// The edge of the matched root with which an iteration starts.
   std::uint32_t root_edge(NodeId node) {
     if (committed_ == kNoAction) return choose(node);
     for (const auto i : indices_)
@@ -303,7 +302,7 @@ class Worker {
     throw InvalidInput("the committed action is not legal at the root");
   }
 
-  /// Follow an edge. `node` becomes its child; false when the descent ends there.
+  /// Follows an edge. `node` becomes its child. Returns false if the descent ends there.
   bool step(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
     const Edge taken = tree_[node].edges[choice];
     path_.push_back({node, taken.action, seat});
@@ -333,8 +332,8 @@ class Worker {
     return out;
   }
 
-  /// Find or make the edges of legal_ at the node. False when other determinizations had another seat act
-  /// here (claims): the statistics are not ours then, and the iteration ends above the node.
+  /// Matches the node: finds or makes the edges of legal_. Returns false if another seat acts here in other
+  /// determinizations (claims). The statistics are that seat's, so the iteration ends above the node.
   bool matches(NodeId node, Seat seat) {
     auto& here = tree_[node];
     if (here.seat == kNobody) here.seat = seat;
@@ -350,7 +349,7 @@ class Worker {
     return false;
   }
 
-  /// Ask the game's policy about actions of indices_ that it was not asked about here.
+  /// Asks the game's policy about those actions of indices_ that have no preference yet.
   template <class StateOf>
   void prefer([[maybe_unused]] NodeId node, [[maybe_unused]] StateOf&& state_of) {
     if constexpr (HasPreferences<G>) {
@@ -364,7 +363,7 @@ class Worker {
     }
   }
 
-  /// Leave in indices_ the actions that the node's visits allow to consider, best liked first.
+  /// Keeps in indices_ the actions that the node's visits allow, the most preferred first.
   void widen(NodeId node) {
     const auto& here = tree_[node];
     const double wide = std::ceil(options_.widening * std::sqrt(here.visits + 1.0));
@@ -389,7 +388,7 @@ class Worker {
       const double n = e.visits + e.pending + (e.has_prior ? options_.prior_visits : 0.0);
       if (n <= 0.0) {
         ++untried;
-        // The best liked comes first; without likes, by reservoir sampling, each is equally likely.
+        // The most preferred comes first. Without preferences reservoir sampling makes each equally likely.
         if (liked ? untried == 1 : rng_.below(untried) == 0) choice = i;
         continue;
       }
@@ -441,8 +440,7 @@ class Worker {
     }
   }
 
-  /// An action's prior is the mean over the determinizations that were evaluated with it, and orders
-  /// widening.
+  /// An action's prior is the mean over the determinizations that were evaluated. It orders widening.
   void set_priors(NodeId node, const ActionList& legal, std::span<const float> values) {
     tree_[node].match(legal, indices_);
     for (std::size_t k = 0; k < indices_.size(); ++k) {
@@ -463,9 +461,9 @@ class Worker {
   /// Deal n is stream n of this family.
   std::uint64_t deals_seed_;
   /// Deals drawn by their likelihood, in random order.
-  std::vector<Believed> believed_;
-  double trust_ = 0.0;
-  /// Of the deal of this iteration.
+  std::vector<Determinization> determinizations_;
+  double exponent_ = 0.0;
+  /// The types in this iteration's deal.
   typename TypesOf<G>::type types_{};
   ActionList root_legal_;
   Action committed_ = kNoAction;

@@ -12,9 +12,9 @@
 namespace bothost::doudizhu {
 namespace {
 
-/// Half points of preference by which a play is e times as likely, for `taste`.
+/// Half points of preference that make a play e times as likely, for `taste`.
 constexpr double kTemperature = 6.0;
-/// Share of plays that are none of the type's, but any legal one.
+/// Share of plays that do not follow the type: any legal play is equally likely.
 constexpr double kChance = 0.1;
 constexpr std::array<double, kTypes> kPrior{1.0 / 3, 1.0 / 3, 1.0 / 3};
 
@@ -39,32 +39,32 @@ void add_logs(const Sight& sight, std::span<const Action> moves, Action action,
     logs[type] += std::log((1 - kChance) * shares[type] + kChance / static_cast<double>(moves.size()));
 }
 
-/// Probabilities of a seat's types, times a factor; `most` is the largest of the logs.
-std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, double most, double trust) {
+/// Probabilities of a seat's types, up to a common factor. `most` is the largest of the logs.
+std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, double most, double exponent) {
   std::array<double, kTypes> out{};
   for (std::size_t type = 0; type < kTypes; ++type)
-    out[type] = kPrior[type] * std::exp(trust * (logs[type] - most));
+    out[type] = kPrior[type] * std::exp(exponent * (logs[type] - most));
   return out;
 }
 
 }  // namespace
 
-double Explanation::log_likelihood(double trust) const {
+double Explanation::log_likelihood(double exponent) const {
   double out = 0;
   for (const auto& logs : logs_) {
     const double most = *std::max_element(logs.begin(), logs.end());
     if (most == -std::numeric_limits<double>::infinity()) return most;
-    const auto w = weights(logs, most, trust);
-    out += trust * most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
+    const auto w = weights(logs, most, exponent);
+    out += exponent * most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
   }
   return out;
 }
 
-Types Explanation::draw(Rng& rng, double trust) const {
+Types Explanation::draw(Rng& rng, double exponent) const {
   Types out{};
   if (!known_) return out;
   for (std::size_t seat = 0; seat < kSeats; ++seat) {
-    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()), trust);
+    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()), exponent);
     double at = rng.uniform() * std::accumulate(w.begin(), w.end(), 0.0);
     std::size_t type = 0;
     while (type + 1 < kTypes && (at -= w[type]) >= 0) ++type;

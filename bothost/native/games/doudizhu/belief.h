@@ -1,4 +1,4 @@
-// How well hidden hands explain what the others were seen to do, and what kind of players that makes them.
+// How well hidden hands explain the others' plays, and which types of players they suggest.
 #pragma once
 #include <array>
 
@@ -8,40 +8,40 @@
 
 namespace bothost::doudizhu {
 
-/// What another player may turn out to be: hands and types are believed in together, by what was played
-/// (type-based reasoning, Albrecht and Stone, "Autonomous agents modelling other agents", 2018). Nobody at
-/// the table need be any of them: `taste` tells likely hands from unlikely ones of any sound player.
+/// Types that another player may be of. Hands and types are inferred together from the plays (type-based
+/// reasoning, Albrecht and Stone, "Autonomous agents modelling other agents", 2018). A real player may be of
+/// none of them: `taste` separates likely hands from unlikely ones for any sound player.
 enum class Type : std::uint8_t {
   taste,      ///< plays by a softmax of the rule player's preferences
   rule,       ///< plays what the rule player prefers
-  partition,  ///< plays by the partition of the hand alone, see rhcp.h
+  partition,  ///< plays by the partition of the hand only; see rhcp.h
 };
 inline constexpr std::size_t kTypes = 3;
-/// Of each seat.
+/// The type of each seat.
 using Types = std::array<Type, kSeats>;
 
-/// What the other seats did, were their hands so.
+/// The probabilities of the other seats' plays, given their hands in a deal.
 class Explanation {
  public:
-  /// Log of its probability, each play counting as the power `trust` of its own, within (0, 1]: no type is
-  /// the player's own, and one misunderstanding makes the next likely. Minus infinity of hands that could not
-  /// have been played so; 0 where the view does not know the history.
-  double log_likelihood(double trust) const;
-  /// Types of the seats by their probability after it; before the first play all are rule players, lest a bid
-  /// count on weaker ones.
-  Types draw(Rng& rng, double trust) const;
+  /// Log of the probability of all plays, each raised to `exponent` within (0, 1]. No type fits a player
+  /// exactly, and errors of the model are correlated, so an exponent below 1 is needed. Minus infinity for
+  /// hands that could not make these plays; 0 if the view does not know the history.
+  double log_likelihood(double exponent) const;
+  /// Types of the seats, drawn by their posterior probability. Before the first play all are rule players, so
+  /// that a bid does not count on weaker ones.
+  Types draw(Rng& rng, double exponent) const;
 
  private:
   friend Explanation explain(const View& view, const State& deal);
-  /// The same of what a seat did, were it of a type.
+  /// Per seat and type, the log of the probability of the seat's plays.
   std::array<std::array<double, kTypes>, kSeats> logs_{};
   bool known_ = false;
 };
 
-/// `deal` is a sample of the view. Some microseconds for each play of the others.
+/// `deal` is a sample of the view. It takes some microseconds for each play of the others.
 Explanation explain(const View& view, const State& deal);
 
-/// The play of one type in playouts; it errs with a chance of `noise`.
+/// The play of one type in playouts. It is random with a chance of `noise`.
 Action choose_as(Type type, const Sight& sight, Rng& rng, double noise);
 
 }  // namespace bothost::doudizhu
