@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,47 @@ def test_what_looks_like_a_secret_is_redacted_unknown_or_not(text: str) -> None:
 @pytest.mark.parametrize("text", ["3 tokens left", "seat 0 plays 333K", "author: me", "http://h:80/p", "a = b"])
 def test_ordinary_text_stays(text: str) -> None:
     assert logs.Redactor(["abc"])(text) == text
+
+
+PIECES = (
+    "a-",
+    "token=",
+    "token='",
+    'token": "',
+    "x://",
+    "a",
+    "://a:",
+    "authorization: ",
+    "bearer ",
+    "\\",
+    "pass-word_",
+)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_the_time_of_redaction_grows_linearly(piece: str) -> None:
+    """A lobby's error text once froze the host for a minute. Ten times the text takes about ten times as long."""
+    redact = logs.Redactor(["planted-secret"])
+
+    def seconds(length: int) -> float:
+        text = (piece * length)[:length]
+        took = []
+        for _ in range(3):
+            began = time.process_time()
+            redact(text)
+            took.append(time.process_time() - began)
+        return min(took)
+
+    assert seconds(100_000) < 40 * max(seconds(10_000), 1e-4)
+
+
+def test_long_values_are_cut(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    logs.configure(format="json", stream=stream)
+    structlog.get_logger("bothost.test").info("came", reason="x" * 1_000_000, frame=b"y" * 1_000_000)
+    line = stream.getvalue()
+    assert len(line) < 3 * logs.MAX_VALUE
+    assert "995904 more characters" in line
 
 
 def test_a_known_secret_is_found_as_it_is_encoded() -> None:
