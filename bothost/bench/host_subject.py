@@ -48,11 +48,11 @@ async def play(args: argparse.Namespace) -> None:
         before = time.process_time()
         await host.run()
         cpu_s = time.process_time() - before
-        tally = host.floor.tally
+        counters = host.runner.counters
     figures = {
         "rss_mb": peak_rss_mb(),
-        "fallbacks": sum(tally.fallbacks.values()),
-        "cpu_us": cpu_s * 1e6 / max(1, tally.decisions),
+        "fallbacks": sum(counters.fallbacks.values()),
+        "cpu_us": cpu_s * 1e6 / max(1, counters.decisions),
     }
     print(json.dumps(figures), flush=True)
 

@@ -35,7 +35,7 @@ STAGGER = 45
 """Moves of a first hand that may have been made before the host joins; hands of Dou Dizhu take about 60."""
 
 
-class Table:
+class LoadTable:
     """One hand after another at which one seat is the host's."""
 
     __slots__ = ("asked", "due", "hand", "name", "peer", "sent", "since", "state", "waiting")
@@ -63,10 +63,10 @@ class Load:
         self.rate = args.rate
         self.echo = args.echo
         self.random = random.Random(1)
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, LoadTable] = {}
         self.echoes: list[Peer] = []
         """The connections that echo."""
-        self.ready: deque[Table] = deque()
+        self.ready: deque[LoadTable] = deque()
         self.late: deque[float] = deque()
         """Moments that were due while no table was ready."""
         self.answers = 0
@@ -85,12 +85,12 @@ class Load:
     def open(self, peer: Peer, seek: str) -> None:
         name = f"t{self.opened}"
         self.opened += 1
-        table = self.tables[name] = Table(peer, name)
+        table = self.tables[name] = LoadTable(peer, name)
         frame = wire.Seated(name, self.game.name, self.game.rules, 0, (), {}, seek)
         peer.send(wire.encode(frame))
         self.deal(table, None)
 
-    def deal(self, table: Table, done: str | None) -> None:
+    def deal(self, table: LoadTable, done: str | None) -> None:
         """Begin a hand, and ask our seat."""
         table.hand += 1
         table.since = 0
@@ -108,7 +108,7 @@ class Load:
             seat = state.to_act[0]
             state.apply(seat, int(self.random.choice(state.legal(seat).tolist())))
 
-    def go_on(self, table: Table, done: str | None) -> None:
+    def go_on(self, table: LoadTable, done: str | None) -> None:
         """The others move until seat 0 is asked; then the frame with all that happened, and the request."""
         state = table.state
         draw = self.random.random
@@ -142,7 +142,7 @@ class Load:
             self.in_flight += 1
             table.peer.send(frame)
 
-    def ask(self, table: Table, due: float) -> None:
+    def ask(self, table: LoadTable, due: float) -> None:
         self.in_flight += 1
         table.due = due
         if self.measuring:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from bothost.rules import game
 from bothost.training import ppo
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import SelfPlay, Task
+from bothost.training.rollout import RolloutTask, SelfPlay
 
 ACTIONS = 58
 ABSENT = "absent"
@@ -88,7 +88,9 @@ class Trial:
 
     def __init__(self, environments: int, horizon: int, options: PpoOptions) -> None:
         self.options = options
-        self.play = SelfPlay(Task(game("pairing"), "features", turns=381, reward_scale=0.1), environments, horizon)
+        self.play = SelfPlay(
+            RolloutTask(game("pairing"), "features", turns=381, reward_scale=0.1), environments, horizon
+        )
         self.model, self.opponent = Net(), Net()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, fused=True)
         self._samples: list[float] = []

@@ -39,7 +39,7 @@ Seconds = Annotated[float, Meta(ge=0, le=7 * 86400)]
 Milliseconds = Annotated[float, Meta(ge=0, le=86_400_000)]
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all tables of config.toml."""
 
 
@@ -47,7 +47,7 @@ def _machine() -> str:
     return socket.gethostname() or "localhost"
 
 
-class HostSettings(Table, frozen=True):
+class HostSettings(Section, frozen=True):
     """``[host]``"""
 
     name: Name = msgspec.field(default_factory=_machine)
@@ -62,7 +62,7 @@ class HostSettings(Table, frozen=True):
     """After a crash, another host takes over the accounts when this time has passed."""
 
 
-class StoreSettings(Table, frozen=True):
+class StoreSettings(Section, frozen=True):
     """``[store]``"""
 
     url: str = "sqlite:///var/bothost.db"
@@ -75,7 +75,7 @@ class StoreSettings(Table, frozen=True):
     """SQLite: ``normal`` survives SIGKILL, ``full`` also a power cut."""
 
 
-class LimitSettings(Table, frozen=True):
+class LimitSettings(Section, frozen=True):
     """``[limits]``"""
 
     tables: Count = 64
@@ -96,7 +96,7 @@ class LimitSettings(Table, frozen=True):
     """A process that uses more resident memory than this is killed, MiB."""
 
 
-class LogSettings(Table, frozen=True):
+class LogSettings(Section, frozen=True):
     """``[log]``"""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -111,7 +111,7 @@ class LogSettings(Table, frozen=True):
     """Rotated files to keep."""
 
 
-class MetricsSettings(Table, frozen=True):
+class MetricsSettings(Section, frozen=True):
     """``[metrics]``: ``/metrics`` for Prometheus and ``/healthz``."""
 
     host: str = "127.0.0.1"
@@ -120,7 +120,7 @@ class MetricsSettings(Table, frozen=True):
     """Port to serve on; without it nothing is served. 0: any free port, which the log names."""
 
 
-class WebSettings(Table, frozen=True):
+class WebSettings(Section, frozen=True):
     """``[web]``: the pages for the browser."""
 
     enabled: bool = False
@@ -137,7 +137,7 @@ class WebSettings(Table, frozen=True):
     """Further host names by which browsers reach the pages, as behind a proxy."""
 
 
-class LobbyServerSettings(Table, frozen=True):
+class LobbyServerSettings(Section, frozen=True):
     """``[lobby_server]``: the embedded lobby."""
 
     host: str = "127.0.0.1"
@@ -156,7 +156,7 @@ class LobbyServerSettings(Table, frozen=True):
     """Random players take the free seats of a table that has waited so long. Default: never."""
 
 
-class WishSettings(Table, frozen=True):
+class WishSettings(Section, frozen=True):
     """``[[lobby.account.wish]]``: a table that the account asks for."""
 
     game: Name
@@ -167,7 +167,7 @@ class WishSettings(Table, frozen=True):
     """What else the table must have, in the lobby's own terms."""
 
 
-class AccountSettings(Table, frozen=True):
+class AccountSettings(Section, frozen=True):
     """``[[lobby.account]]``"""
 
     name: Name
@@ -183,7 +183,7 @@ class AccountSettings(Table, frozen=True):
     wishes: tuple[WishSettings, ...] = msgspec.field(default=(), name="wish")
 
 
-class LobbySettings(Table, frozen=True):
+class LobbySettings(Section, frozen=True):
     """``[[lobby]]``"""
 
     name: Name
@@ -205,7 +205,7 @@ class LobbySettings(Table, frozen=True):
     accounts: tuple[AccountSettings, ...] = msgspec.field(default=(), name="account")
 
 
-class RouteSettings(Table, frozen=True):
+class RouteSettings(Section, frozen=True):
     """``[[route]]``: which strategy plays a table. The first route that matches decides."""
 
     strategy: Annotated[str, Meta(min_length=1)]
@@ -241,7 +241,7 @@ class RouteSettings(Table, frozen=True):
         return f"{self.strategy}:level-{level}" if str(level).isdigit() else f"{self.strategy}:{level}"
 
 
-class Settings(Table, frozen=True):
+class Settings(Section, frozen=True):
     """The whole of config.toml."""
 
     host: HostSettings = msgspec.field(default_factory=HostSettings)

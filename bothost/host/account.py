@@ -14,8 +14,8 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.connection import Connection, ConnectionSettings
-from bothost.host.floor import Floor
 from bothost.host.limits import Backoff
+from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import LobbyAdapter
 from bothost.messages import (
     Accept,
@@ -47,7 +47,7 @@ from bothost.tables.slots import Capacity, Slots
 _log = structlog.get_logger("bothost.host")
 
 
-class Patience(msgspec.Struct, frozen=True):
+class Timeouts(msgspec.Struct, frozen=True):
     """How long a lobby may take to say what is expected of it. Seconds."""
 
     seek_s: float = 60.0
@@ -61,10 +61,10 @@ class Patience(msgspec.Struct, frozen=True):
     answer it is aborted."""
 
 
-class House(Protocol):
+class HostContext(Protocol):
     """What accounts share: the host."""
 
-    floor: Floor
+    runner: SessionRunner
     capacity: Capacity
     seated: dict[tuple[str, str], Account]
     """(lobby, table) → the account that sits there."""
@@ -83,13 +83,13 @@ class Account:
 
     def __init__(
         self,
-        house: House,
+        context: HostContext,
         lobby: LobbySettings,
         settings: AccountSettings,
         adapter: LobbyAdapter,
         memo: Json,
         connection_settings: ConnectionSettings,
-        patience: Patience,
+        timeouts: Timeouts,
     ) -> None:
         self.lobby = lobby
         self.settings = settings
@@ -105,14 +105,14 @@ class Account:
         """Why there is no connection, in the lobby's or the system's words."""
         self.dropped = 0
         """Events about tables that are not ours."""
-        self._house = house
-        self._floor = house.floor
+        self._context = context
+        self._runner = context.runner
         self.place = 1
         """Which of the connections that the lobby allows this account is ours. Each is a session of its own."""
         self._memo = memo
-        self._patience = patience
+        self._timeouts = timeouts
         self._capabilities = adapter.capabilities
-        self.slots = Slots(0, house.capacity)
+        self.slots = Slots(0, context.capacity)
         self.reload(lobby, settings)
         self._loop = asyncio.get_running_loop()
         self._turn = 0
@@ -178,7 +178,7 @@ class Account:
             return
         outputs = session.feed(event, now)  # type: ignore[arg-type]
         if outputs:
-            self._floor.perform(session, outputs)
+            self._runner.perform(session, outputs)
 
     def _seated(self, event: Seated, now: float) -> None:
         self._unconfirmed.discard(event.table)
@@ -188,7 +188,7 @@ class Account:
             session.feed(event, now)
             return
         asked = event.seek is not None and event.seek in self.slots.reserved
-        other = self._house.seated.get((self.lobby.name, event.table))
+        other = self._context.seated.get((self.lobby.name, event.table))
         if other is not None and not self.lobby.allow_same_table:
             self._decline_seat(event, "another account of ours sits there")
             return
@@ -198,7 +198,7 @@ class Account:
             self._decline_seat(event, "no free slot")
             return
         try:
-            game = self._house.make_game(event.game, event.rules)
+            game = self._context.make_game(event.game, event.rules)
         except ANY_FAILURE as error:
             self.slots.release(event.table)
             self._decline_seat(event, f"game {event.game}: {error}")
@@ -208,7 +208,7 @@ class Account:
         session.heard_at = now
         session.owner = self
         self.sessions[event.table] = session
-        self._house.seated.setdefault((self.lobby.name, event.table), self)
+        self._context.seated.setdefault((self.lobby.name, event.table), self)
         if self.draining and asked:
             self.leave_table(event.table, "draining")
         else:
@@ -233,9 +233,9 @@ class Account:
         self._unconfirmed = set(self.sessions)
         self.slots.reconcile(self.sessions)
         self._stop_confirm()
-        self._confirm = self._loop.call_later(self._patience.confirm_s, self._abort_unconfirmed)
-        self._house.account_changed(self)
-        wait = self._patience.settle_s if event.resumed else 0.0
+        self._confirm = self._loop.call_later(self._timeouts.confirm_s, self._abort_unconfirmed)
+        self._context.account_changed(self)
+        wait = self._timeouts.settle_s if event.resumed else 0.0
         self._seek_at = max(self._seek_at, now + wait)
         self._loop.call_later(wait, lambda: self.seek_more(time.monotonic()))
 
@@ -246,7 +246,7 @@ class Account:
                 _log.warning(
                     "table_aborted", account=self.name, table=table, reason="the lobby does not know it any more"
                 )
-                self._floor.perform(session, session.abort())
+                self._runner.perform(session, session.abort())
         self._unconfirmed.clear()
 
     def _stop_confirm(self) -> None:
@@ -264,7 +264,7 @@ class Account:
             session.disconnected()
         for seek in self.slots.reserved:
             self.slots.cancel(seek)
-        self._house.account_changed(self)
+        self._context.account_changed(self)
 
     def _auth_failed(self, event: AuthFailed, now: float) -> None:
         self.last_problem = f"login refused: {event.reason}"
@@ -286,10 +286,10 @@ class Account:
         """The tables are not ours any more: they are neither won nor lost."""
         self._lost()
         for session in list(self.sessions.values()):
-            self._floor.perform(session, session.abort())
+            self._runner.perform(session, session.abort())
 
     def _notice(self, event: Notice, now: float) -> None:
-        getattr(_log, event.level)("lobby_says", lobby=self.lobby.name, account=self.name, text=event.text)
+        getattr(_log, event.level)("lobby_notice", lobby=self.lobby.name, account=self.name, text=event.text)
 
     # -------------------------------------------------------------------------------------------------------- seats
 
@@ -303,13 +303,13 @@ class Account:
 
     def _ask_silent_tables(self, now: float) -> None:
         for table, session in list(self.sessions.items()):
-            if now - session.heard_at < self._patience.idle_s:
+            if now - session.heard_at < self._timeouts.idle_s:
                 continue
             session.heard_at = now
             session.silences += 1
             if session.silences > 3:
                 _log.warning("table_aborted", account=self.name, table=table, reason="the lobby is silent about it")
-                self._floor.perform(session, session.abort())
+                self._runner.perform(session, session.abort())
             else:
                 self.connection.feed(Resync(table))
 
@@ -320,11 +320,11 @@ class Account:
     def seek_more(self, now: float) -> None:
         """Ask for tables, by the wishes in turn, up to the slots."""
         wishes = self.settings.wishes
-        if not wishes or self.draining or not self.connection.connected or now < self._seek_at or self._house.busy:
+        if not wishes or self.draining or not self.connection.connected or now < self._seek_at or self._context.busy:
             return
         while self.slots.used < self.slots.cap and self.connection.connected:
             seek = f"{self.name}-{os.urandom(6).hex()}"
-            if not self.slots.reserve(seek, now + self._patience.seek_s):
+            if not self.slots.reserve(seek, now + self._timeouts.seek_s):
                 return
             wish = wishes[self._turn % len(wishes)]
             self._turn += 1
@@ -345,7 +345,7 @@ class Account:
         if (
             self.draining
             or not wanted
-            or not self.slots.reserve(seek, now + (event.expires_s or self._patience.seek_s))
+            or not self.slots.reserve(seek, now + (event.expires_s or self._timeouts.seek_s))
         ):
             self.connection.feed(Decline(event.invitation))
         else:
@@ -377,17 +377,17 @@ class Account:
         if table in self.sessions:
             if session.hand is not None and not session.hand.game_id:
                 session.hand = None  # it never began for us
-            self._floor.perform(session, session.abort())
+            self._runner.perform(session, session.abort())
 
     def close_table(self, table: str, reason: str) -> None:
         """The table is over: forget it, free its slot."""
         self.sessions.pop(table, None)
         self._unconfirmed.discard(table)
         key = (self.lobby.name, table)
-        if self._house.seated.get(key) is self:
-            del self._house.seated[key]
+        if self._context.seated.get(key) is self:
+            del self._context.seated[key]
         self.slots.release(table)
-        self._house.account_changed(self)
+        self._context.account_changed(self)
         self.seek_more(time.monotonic())
 
     # --------------------------------------------------------------------------------------------------- life cycle
@@ -405,7 +405,7 @@ class Account:
         self._lost()
         for table, session in list(self.sessions.items()):
             if session.hand is not None and session.hand.game_id:
-                self._floor.let_go(session.hand)
+                self._runner.let_go(session.hand)
             self.close_table(table, reason)
 
     def drain(self) -> None:
@@ -439,7 +439,7 @@ class Account:
 
     def remember(self, memo: Json) -> None:
         self._memo = memo
-        self._house.remember(self, memo)
+        self._context.remember(self, memo)
 
     @property
     def problem(self) -> str:

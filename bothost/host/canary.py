@@ -97,7 +97,7 @@ class Judge:
             trial.add((hand.table.lobby, hand.table.game.name), _Played(score, failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
-        """Strategies whose canaries are worse, and the statistics; each is told once."""
+        """Strategies whose canaries are worse, and the statistics; each is reported once."""
         for name, trial in list(self._trials.items()):
             if (verdict := trial.verdict) is not None:
                 del self._trials[name]

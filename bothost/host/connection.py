@@ -285,7 +285,7 @@ class Connection:
         conn = effect.conn
         feed = self.feed
         early: list[str | bytes] | None = []
-        """What came before the adapter was told that the socket is open."""
+        """Frames that arrived before the adapter received the open socket."""
 
         def message(data: str | bytes) -> None:
             self._heard = True

@@ -63,7 +63,7 @@ def folder(data_dir: Path, number: int) -> Path:
     return data_dir / f"worker-{number}"
 
 
-class Worker:
+class WorkerProcess:
     """One process, started again when it crashes."""
 
     def __init__(self, number: int, command: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ class Fleet:
 
     def __init__(self, settings: Settings, workers: int, command: Callable[[int], Sequence[str]]) -> None:
         self.settings = settings
-        self.workers = [Worker(number, command(number)) for number in range(1, workers + 1)]
+        self.workers = [WorkerProcess(number, command(number)) for number in range(1, workers + 1)]
         self.draining = False
         self._quit = asyncio.Event()
 
@@ -129,7 +129,7 @@ class Fleet:
             await control.aclose()
         return next((code for worker in self.workers if (code := exit_code(worker.code))), 0)
 
-    async def _keep(self, worker: Worker) -> None:
+    async def _keep(self, worker: WorkerProcess) -> None:
         while not self.draining:
             wait_s = await worker.run_once()
             if self.draining and worker.code == -signal.SIGTERM:
@@ -170,7 +170,7 @@ class Fleet:
             "workers": [self._status_of(worker) for worker in self.workers],
         }
 
-    def _status_of(self, worker: Worker) -> Json:
+    def _status_of(self, worker: WorkerProcess) -> Json:
         known: Json = {"worker": worker.number, "pid": worker.pid, "restarts": max(0, worker.starts - 1)}
         try:
             return {**known, "status": ask(folder(self.settings.host.data_dir, worker.number), "status", ASK_S)}
@@ -188,7 +188,7 @@ def exit_code(code: int | None) -> int:
 async def drain_without_parent(drain: Callable[[], None]) -> None:
     """In a worker: drain when the parent is gone, for nobody would forward a signal any more."""
     parent = os.getppid()
-    while os.getppid() == parent:  # noqa: ASYNC110 (nothing tells of it)
+    while os.getppid() == parent:  # noqa: ASYNC110 (no event reports it)
         await asyncio.sleep(1.0)
     _log.error("parent_gone")
     drain()

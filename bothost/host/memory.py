@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bothost.host.floor import Sought
+from bothost.host.session_runner import HandKey
 from bothost.store import Store
 from bothost.store.records import LoggedMove
 from bothost.tables.hand import Logged
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 HANDS_PER_QUERY = 500
 
 
-class FoundHand(msgspec.Struct, frozen=True):
+class RecoveredHand(msgspec.Struct, frozen=True):
     """A hand of an earlier process that has not ended."""
 
     game_id: bytes
@@ -31,28 +31,28 @@ class StoreMemory:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def find(self, sought: Sequence[Sought]) -> list[FoundHand | None]:
+    def find(self, keys: Sequence[HandKey]) -> list[RecoveredHand | None]:
         """For each of these the hand of its name that goes on, with the moves that were decided in it."""
-        found: dict[Sought, FoundHand] = {}
-        by_account: dict[tuple[str, str], list[Sought]] = {}
-        for one in sought:
+        found: dict[HandKey, RecoveredHand] = {}
+        by_account: dict[tuple[str, str], list[HandKey]] = {}
+        for one in keys:
             by_account.setdefault((one.key.lobby, one.key.account), []).append(one)
         for (lobby, account), all_of_it in by_account.items():
             for at in range(0, len(all_of_it), HANDS_PER_QUERY):
                 self._find(lobby, account, all_of_it[at : at + HANDS_PER_QUERY], found)
-        return [found.get(one) for one in sought]
+        return [found.get(one) for one in keys]
 
-    def _find(self, lobby: str, account: str, sought: list[Sought], found: dict[Sought, FoundHand]) -> None:
-        games = self._store.open_hands(lobby, account, {(one.key.table, one.hand) for one in sought})
+    def _find(self, lobby: str, account: str, keys: list[HandKey], found: dict[HandKey, RecoveredHand]) -> None:
+        games = self._store.open_hands(lobby, account, {(one.key.table, one.hand) for one in keys})
         if not games:
             return
         game_ids = [game.game_id for game in games.values()]
         moves, refused = self._store.moves_of(game_ids), self._store.rejected(game_ids)
-        for one in sought:
+        for one in keys:
             game = games.get((one.key.table, one.hand))
             if game is not None and game.seat == one.seat:
                 logged = _logged(moves.get((game.game_id, one.seat), []), refused)
-                found[one] = FoundHand(game.game_id, game.seed, logged)
+                found[one] = RecoveredHand(game.game_id, game.seed, logged)
 
     def memo(self, lobby: str, account: str) -> Json:
         return self._store.memo(lobby, account)

@@ -35,7 +35,7 @@ class MemoWriter:
             self._changed.notify()
 
     def close(self) -> None:
-        """Write what waits; what cannot be written now is lost, and told."""
+        """Write what waits. What cannot be written now is lost, and the log reports it."""
         with self._changed:
             self._closing = True
             self._changed.notify()

@@ -1,4 +1,4 @@
-"""What a host tells Prometheus, ``/healthz`` and ``bothost status``.
+"""What a host reports to Prometheus, ``/healthz`` and ``bothost status``.
 
 Nothing is counted twice: at every scrape the numbers are read from what the host keeps anyway. Only the latencies of
 the four stages are observed as they happen, sampled or once per batch:
@@ -36,9 +36,9 @@ def stages(host: Host) -> dict[str, Latency]:
     """Stage of a decision → its latency so far."""
     return {
         "fold": Latency.merged(account.connection.fold for account in host.accounts),
-        "decide": host.floor.decide,
-        "durable": host.floor.recorder.durable,
-        "send": host.floor.sending,
+        "decide": host.runner.decide,
+        "durable": host.runner.recorder.durable,
+        "send": host.runner.sending,
     }
 
 
@@ -78,7 +78,7 @@ def health(host: Host) -> Json:
     if not connected and not host.draining:
         reasons = {problem for account in host.accounts if (problem := account.problem)}
         problems.append("no account is connected" + (f": {'; '.join(sorted(reasons))}" if reasons else ""))
-    waiting_s = host.floor.recorder.waiting_s(time.monotonic())
+    waiting_s = host.runner.recorder.waiting_s(time.monotonic())
     if waiting_s > STUCK_S:
         problems.append(f"rows wait for {waiting_s:.0f} s to become durable")
     if host.log.full:
@@ -139,21 +139,21 @@ class HostCollector(Collector):
         yield info
         yield _gauge("bothost_healthy", "1 while /healthz answers 200.", health(host)["status"] == "ok")
         yield _gauge("bothost_draining", "1 while the host takes no new tables, to end.", host.draining)
-        yield _gauge("bothost_uptime_seconds", "Since the start.", time.monotonic() - host.floor.tally.started)
+        yield _gauge("bothost_uptime_seconds", "Since the start.", time.monotonic() - host.runner.counters.started)
         yield _gauge("bothost_tables", "Tables that we sit at.", len(host.seated))
         yield _gauge("bothost_tables_cap", "limits.tables.", host.capacity.cap)
 
     def _decisions(self) -> Iterator[Metric]:
-        tally = self._host.floor.tally
-        yield _counter("bothost_decisions", "Decisions made, fallbacks included.", tally.decisions)
+        counters = self._host.runner.counters
+        yield _counter("bothost_decisions", "Decisions made, fallbacks included.", counters.decisions)
         hands = CounterMetricFamily("bothost_hands", "Hands that ended.", labels=["end"])
-        hands.add_metric(["played"], tally.hands - tally.aborted)
-        hands.add_metric(["aborted"], tally.aborted)
+        hands.add_metric(["played"], counters.hands - counters.aborted)
+        hands.add_metric(["aborted"], counters.aborted)
         yield hands
         fallbacks = CounterMetricFamily(
             "bothost_fallbacks", "Decisions that the strategy did not make, by reason.", labels=["reason"]
         )
-        for reason, count in sorted(tally.fallbacks.items()):
+        for reason, count in sorted(counters.fallbacks.items()):
             fallbacks.add_metric([reason], count)
         yield fallbacks
         took = HistogramMetricFamily("bothost_stage_seconds", "Latency of the stages of a decision.", labels=["stage"])
@@ -189,7 +189,7 @@ class HostCollector(Collector):
         yield _counter("bothost_log_outages", "Times that the database went away.", stats.outages)
         yield _gauge("bothost_log_queue_rows", "Rows submitted and not durable yet.", stats.queue_depth)
         yield _gauge("bothost_log_spool_rows", "Rows in the spool, not in the database yet.", stats.spool_depth)
-        waiting_s = self._host.floor.recorder.waiting_s(time.monotonic())
+        waiting_s = self._host.runner.recorder.waiting_s(time.monotonic())
         yield _gauge("bothost_log_waiting_seconds", "How long rows wait to become durable.", waiting_s)
 
     def _strategies(self) -> Iterator[Metric]:
@@ -218,7 +218,7 @@ class HostCollector(Collector):
             quarantined.add_metric(names, is_quarantined)
             hung.add_metric(names, threads)
         yield from (hands, quarantined, hung)
-        yield _counter("bothost_dropped_notices", "Notices to plugins that were too slow.", host.floor.hooks.dropped)
+        yield _counter("bothost_dropped_notices", "Notices to plugins that were too slow.", host.runner.hooks.dropped)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -95,7 +95,7 @@ class ModelWatch:
 
     def __init__(self, host: Host, plugins: Plugins, registry: Registry, *, look_s: float = LOOK_S) -> None:
         self.shelf = Shelf(registry)
-        self.shadow = Shadow(host.floor.recorder, host.floor.workers.make)
+        self.shadow = Shadow(host.runner.recorder, host.runner.workers.make)
         self.judge = Judge()
         self.refused = 0
         """Models that were refused since the start."""
@@ -105,7 +105,7 @@ class ModelWatch:
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
         self._away = False
         self._seen: set[str] = set()
-        self._taken_up_at = -math.inf
+        self._loaded_at = -math.inf
         self._refused: dict[tuple[str, str, str], float] = {}
         self._canaries: dict[str, Loaded] = {}
         """Strategy → its canary, ready to play."""
@@ -122,8 +122,8 @@ class ModelWatch:
             name, _, version = route.strategy.partition(":")
             self.shelf.resolve(name, version or CHAMPION)
         await loop.run_in_executor(self._thread, self.shelf.look)
-        plans, floor = self._host.plans, self._host.floor
-        plans.fresh_s, plans.instead, floor.observer = math.inf, self.instead, self
+        plans, runner = self._host.plans, self._host.runner
+        plans.fresh_s, plans.canary_selector, runner.observer = math.inf, self.canary_selector, self
         task = asyncio.create_task(self._follow(), name="models")
         try:
             yield self
@@ -140,9 +140,9 @@ class ModelWatch:
                 changed = await loop.run_in_executor(self._thread, self.shelf.look)
                 # Resolving reads whole files to verify them: only where there is a reason, and now and then.
                 addresses = {address for address, _, _ in self._host.plans.known()}
-                if changed or addresses != self._seen or time.monotonic() - self._taken_up_at > AGAIN_S:
-                    await self._take_up()
-                    self._seen, self._taken_up_at = addresses, time.monotonic()
+                if changed or addresses != self._seen or time.monotonic() - self._loaded_at > AGAIN_S:
+                    await self._load_models()
+                    self._seen, self._loaded_at = addresses, time.monotonic()
                 await self._roll_back()
                 self._tidy()
                 self._away = False
@@ -154,9 +154,9 @@ class ModelWatch:
                 _log.exception("models_not_followed")
             await asyncio.sleep(self._look_s)
 
-    # ------------------------------------------------------------------------------------------------ taking models up
+    # ------------------------------------------------------------------------------------------------ loading models
 
-    async def _take_up(self) -> None:
+    async def _load_models(self) -> None:
         plans = self._host.plans
         known = plans.known()
         for address, options, loaded in known:
@@ -164,7 +164,7 @@ class ModelWatch:
             if fresh is not None:
                 plans.replace(address, options, fresh)
                 self._retired.append(loaded)
-                _log.info("model_taken_up", strategy=address, version=fresh.version, sha256=fresh.sha256)
+                _log.info("model_loaded", strategy=address, version=fresh.version, sha256=fresh.sha256)
         for name, options in {loaded.name: options for _, options, loaded in known}.items():
             if name not in self._withdrawing:
                 await self._aside(name, CANARY, options)
@@ -199,7 +199,7 @@ class ModelWatch:
         """What an address stands for, ready to play; None where that is what plays already, or is refused."""
         loop = asyncio.get_running_loop()
         games = self._host.games
-        workers = self._host.floor.workers
+        workers = self._host.runner.workers
         try:
             resolved = await loop.run_in_executor(self._thread, self._plugins.resolve, address, options)
             sha256 = resolved.model.sha256 if resolved.model is not None else None
@@ -241,11 +241,11 @@ class ModelWatch:
         for loaded in [loaded for loaded in self._retired if loaded not in playing]:
             self._retired.remove(loaded)
             self._host.plans.forget(loaded)
-            self._host.floor.workers.forget(loaded)
+            self._host.runner.workers.forget(loaded)
 
     # ---------------------------------------------------------------------------------------------- canary and shadow
 
-    def instead(self, loaded: Loaded, address: str) -> Loaded:
+    def canary_selector(self, loaded: Loaded, address: str) -> Loaded:
         """Who plays at a new table for which ``loaded`` was chosen: the canary, by its share of the champion's."""
         canary = self._canaries.get(loaded.name)
         pointer = self.shelf.pointers.get((loaded.name, CANARY))

@@ -17,7 +17,7 @@ from bothost.tables.router import Router
 
 _log = structlog.get_logger("bothost.host")
 
-TELL_S = 60.0
+REPORT_EVERY_S = 60.0
 FRESH_S = 5.0
 """How long an address stands for the same version, where nobody follows the registry (``bothost.host.models``)."""
 
@@ -83,12 +83,12 @@ class Plans:
         self._after = quarantine_after
         self._quarantine_s = quarantine_s
         self._clock = clock
-        self._told: dict[str, float] = {}
-        """What was said to be unavailable, and when: it is asked for with every table."""
+        self._reported: dict[str, float] = {}
+        """Unavailable addresses, and when they were reported: each new table asks again."""
         self._recent: dict[tuple[str, str], tuple[float, Loaded, Mapping[str, Any]]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
         self.fresh_s = FRESH_S
-        self.instead: Callable[[Loaded, str], Loaded] = lambda loaded, address: loaded
+        self.canary_selector: Callable[[Loaded, str], Loaded] = lambda loaded, address: loaded
         """Who plays at a new table for which a strategy (and its address) was chosen: itself, or its canary."""
 
     def reload(self, router: Router, *, quarantine_after: int, quarantine_s: float) -> None:
@@ -114,7 +114,7 @@ class Plans:
         if strategy is None or strategy.quarantined_until > self._clock():
             reason = "unavailable" if strategy is None else "quarantined"
             return Plan(fallback, None, choice.level, reason) if fallback is not None else None
-        other = self.instead(strategy, choice.strategy)
+        other = self.canary_selector(strategy, choice.strategy)
         if other is not strategy and (other.quarantined_until > self._clock() or not self._plays(other, game)):
             other = strategy
         return Plan(other, fallback, choice.level)
@@ -174,17 +174,17 @@ class Plans:
             loaded = self.load(address, options)
             if loaded.resolved.strategy.supports(game):
                 return loaded
-            self._tell(address, f"it does not play {game.name} by these rules", "change the route")
+            self._report(address, f"it does not play {game.name} by these rules", "change the route")
         except BothostError as error:
-            self._tell(address, str(error), error.advice)
+            self._report(address, str(error), error.advice)
         except ANY_FAILURE as error:
-            self._tell(address, repr(error), "this is a bug in the plugin")
+            self._report(address, repr(error), "this is a bug in the plugin")
         return None
 
-    def _tell(self, address: str, error: str, advice: str) -> None:
+    def _report(self, address: str, error: str, advice: str) -> None:
         now = self._clock()
-        if now - self._told.get(address, -TELL_S) >= TELL_S:
-            self._told[address] = now
+        if now - self._reported.get(address, -REPORT_EVERY_S) >= REPORT_EVERY_S:
+            self._reported[address] = now
             _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)
 
 

@@ -24,9 +24,9 @@ from bothost.host.process_messages import (
     LENGTH,
     MOST_BYTES,
     Ask,
-    Begin,
-    Forget,
-    Making,
+    ClosePlayer,
+    LoadStrategy,
+    StrategySpec,
     decode_answer,
     frame,
 )
@@ -118,13 +118,13 @@ class ProcessStrategy(Strategy):
             self.kill()
             raise ProcessFailed("the process was ended for good")
         folder = self._limits.plugins_dir
-        begin = Begin(
-            _making(self._resolved),
-            {option: _making(evaluator) for option, evaluator in self._resolved.evaluators.items()},
+        load = LoadStrategy(
+            _strategy_spec(self._resolved),
+            {option: _strategy_spec(evaluator) for option, evaluator in self._resolved.evaluators.items()},
             None if folder is None else str(folder.absolute()),
             [str(Path(entry).absolute()) for entry in sys.path],
         )
-        self._connection.sendall(frame(begin))
+        self._connection.sendall(frame(load))
 
     def revive(self) -> None:
         """Start a process where there is none. Raises ProcessFailed where it does not stay up."""
@@ -142,7 +142,7 @@ class ProcessStrategy(Strategy):
             connection.close()
 
     def await_ready(self, deadline: float) -> None:
-        """Have a process that is ready to be asked. Raises ProcessLate and ProcessFailed: then it was told nothing."""
+        """Have a process that is ready for requests. Raises ProcessLate and ProcessFailed: then it received none."""
         self.revive()
         if time.monotonic() >= deadline:
             raise ProcessLate("other tables took all the time")
@@ -202,7 +202,7 @@ class ProcessStrategy(Strategy):
         """The hand of this player is over."""
         if self._connection is not None:
             try:
-                self._send(frame(Forget(player)), time.monotonic() + LOOK_S)
+                self._send(frame(ClosePlayer(player)), time.monotonic() + LOOK_S)
             except OSError:  # TimeoutError too: it does not read
                 self.kill()
 
@@ -243,10 +243,10 @@ class ProcessStrategy(Strategy):
             raise ProcessFailed(f"the process used {used >> 20} MiB, more than {self._limits.memory_bytes >> 20}")
 
 
-def _making(resolved: Resolved) -> Making:
+def _strategy_spec(resolved: Resolved) -> StrategySpec:
     strategy = resolved.strategy
     options, model = msgspec.to_builtins(resolved.options), msgspec.to_builtins(resolved.model)
-    return Making(strategy.__module__, strategy.__qualname__, options, model)
+    return StrategySpec(strategy.__module__, strategy.__qualname__, options, model)
 
 
 class _Player(Player):

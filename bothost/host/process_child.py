@@ -19,7 +19,16 @@ import numpy as np
 
 from bothost import rules
 from bothost.errors import ANY_FAILURE
-from bothost.host.process_messages import LENGTH, Answer, Ask, Begin, Forget, Making, decode_request, frame
+from bothost.host.process_messages import (
+    LENGTH,
+    Ask,
+    ClosePlayer,
+    LoadStrategy,
+    Reply,
+    StrategySpec,
+    decode_request,
+    frame,
+)
 from bothost.plugins import Plugins, made
 from bothost.rules.game import Game
 from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
@@ -37,9 +46,9 @@ class Child:
 
     def run(self) -> None:
         while (message := self._read()) is not None:
-            if isinstance(message, Begin):
-                self._connection.sendall(frame(Answer(None, self._begin(message))))
-            elif isinstance(message, Forget):
+            if isinstance(message, LoadStrategy):
+                self._connection.sendall(frame(Reply(None, self._load(message))))
+            elif isinstance(message, ClosePlayer):
                 known = self._players.pop(message.player, None)
                 if known is not None:
                     with contextlib.suppress(Exception):
@@ -47,7 +56,7 @@ class Child:
             else:
                 self._connection.sendall(frame(self._answer(message)))
 
-    def _read(self) -> Begin | Ask | Forget | None:
+    def _read(self) -> LoadStrategy | Ask | ClosePlayer | None:
         head = self._exactly(LENGTH.size)
         if head is None:
             return None
@@ -63,7 +72,7 @@ class Child:
             data += part
         return bytes(data)
 
-    def _begin(self, message: Begin) -> str | None:
+    def _load(self, message: LoadStrategy) -> str | None:
         """Make the strategy; return why that failed."""
         try:
             self._make(message)
@@ -71,13 +80,13 @@ class Child:
             return f"{type(error).__name__}: {error}"[:2000]
         return None
 
-    def _make(self, message: Begin) -> None:
+    def _make(self, message: LoadStrategy) -> None:
         sys.path[:] = message.path
         self._plugins = Plugins.load(Path(message.plugins_dir) if message.plugins_dir else None)
         evaluators = {option: _instance(making) for option, making in message.evaluators.items()}
         self._strategy = made(_instance(message.strategy), evaluators)
 
-    def _answer(self, ask: Ask) -> Answer:
+    def _answer(self, ask: Ask) -> Reply:
         try:
             player, game = self._player(ask)
             if ask.events:
@@ -87,9 +96,9 @@ class Child:
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
             if type(decision) is not Decision:
                 raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
-            return Answer(plain(decision))
+            return Reply(plain(decision))
         except ANY_FAILURE as error:
-            return Answer(None, f"{type(error).__name__}: {error}"[:2000])
+            return Reply(None, f"{type(error).__name__}: {error}"[:2000])
 
     def _player(self, ask: Ask) -> tuple[Player, Game]:
         known = self._players.get(ask.player)
@@ -111,7 +120,7 @@ class Child:
         return game
 
 
-def _instance(making: Making) -> Strategy:
+def _instance(making: StrategySpec) -> Strategy:
     strategy: type[Strategy] = operator.attrgetter(making.name)(importlib.import_module(making.module))
     options = msgspec.convert(making.options, strategy.Options)
     model = None if making.model is None else msgspec.convert(making.model, Model)

@@ -12,7 +12,7 @@ MOST_BYTES = 64 * 1024 * 1024
 """A longer message is not believed."""
 
 
-class Making(msgspec.Struct, frozen=True):
+class StrategySpec(msgspec.Struct, frozen=True):
     """What a strategy is made from."""
 
     module: str
@@ -22,11 +22,11 @@ class Making(msgspec.Struct, frozen=True):
     model: Any
 
 
-class Begin(msgspec.Struct, frozen=True, tag=True):
+class LoadStrategy(msgspec.Struct, frozen=True, tag=True):
     """The first message: which strategy this process is for."""
 
-    strategy: Making
-    evaluators: dict[str, Making]
+    strategy: StrategySpec
+    evaluators: dict[str, StrategySpec]
     """By the option that names them."""
     plugins_dir: str | None
     path: list[str]
@@ -46,13 +46,13 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
     table: dict[str, Any] | None = None
 
 
-class Forget(msgspec.Struct, frozen=True, tag=True):
+class ClosePlayer(msgspec.Struct, frozen=True, tag=True):
     """The hand of this player is over."""
 
     player: int
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class Reply(msgspec.Struct, frozen=True, tag=True):
     """A decision as plain data, or why there is none."""
 
     decision: dict[str, Any] | None
@@ -60,8 +60,8 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 encode = msgspec.msgpack.Encoder(enc_hook=repr).encode
-decode_request = msgspec.msgpack.Decoder(Begin | Ask | Forget).decode
-decode_answer = msgspec.msgpack.Decoder(Answer).decode
+decode_request = msgspec.msgpack.Decoder(LoadStrategy | Ask | ClosePlayer).decode
+decode_answer = msgspec.msgpack.Decoder(Reply).decode
 
 
 def frame(message: msgspec.Struct) -> bytes:

@@ -75,7 +75,7 @@ class Recorder:
         self._loop = asyncio.get_running_loop()
         self._records: list[Record] = []
         """What is handed over next."""
-        self._unhurried: list[Record] = []
+        self._deferred: list[Record] = []
         """What lingers first."""
         self._answers: list[Answer] = []
         self._soon = False
@@ -157,7 +157,7 @@ class Recorder:
         """What became of a move."""
         at = now_us()
         # A restarted host reads what was refused: that goes with the decision that follows at the latest.
-        rows = self._records if event.kind == "rejected" else self._unhurried
+        rows = self._records if event.kind == "rejected" else self._deferred
         rows += [OutcomeRecord(decision_id, event.kind, event.detail, at) for decision_id in event.answer.ids]
         self._linger()
 
@@ -269,7 +269,7 @@ class Recorder:
 
     def _add(self, record: Record) -> None:
         """A row that nothing waits for."""
-        self._unhurried.append(record)
+        self._deferred.append(record)
         self._linger()
 
     def _linger(self) -> None:
@@ -284,8 +284,8 @@ class Recorder:
             self.flush()
 
     def _take_unhurried(self) -> None:
-        unhurried, self._unhurried = self._unhurried, []
-        self._records.extend(unhurried)
+        deferred, self._deferred = self._deferred, []
+        self._records.extend(deferred)
 
     def close(self) -> None:
         """Submit what is left. What happens from now on is not logged: the log is about to be closed."""

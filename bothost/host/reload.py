@@ -50,14 +50,14 @@ def take_up(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
         _log.error("config_not_reloaded", error=repr(error), advice="this is a bug in bothost or a plugin")
         return False
     for strategy in loaded:
-        host.floor.workers.warm(strategy)
+        host.runner.workers.warm(strategy)
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
     for account in host.accounts:
         _renew(account, new)
     host.config_hash = config_hash(new)
-    host.floor.recorder.use_config(host.config_hash)
+    host.runner.recorder.use_config(host.config_hash)
     _log.info("config_reloaded", config_hash=host.config_hash)
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
@@ -79,7 +79,7 @@ def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | 
 
 
 def needs_restart(old: Settings, new: Settings) -> Iterator[str]:
-    """Dotted keys of what changed and is not taken up. Their values are not told: some are secret."""
+    """Dotted keys of changed settings that need a restart. Values are left out: some are secret."""
     yield from _changed(_plain(old), _plain(new), "", "")
 
 

@@ -21,7 +21,7 @@ _SECRET = re.compile(r"BOTHOST_.*(TOKEN|TOKENS|PASSWORD|SECRET)")
 
 
 class Started(NamedTuple):
-    """A process that waits to be told what it plays, and the connection to it."""
+    """A process that waits for its strategy, and the connection to it."""
 
     process: subprocess.Popen[bytes]
     connection: socket.socket

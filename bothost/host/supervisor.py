@@ -1,4 +1,4 @@
-"""The host: accounts, their shared floor, and the life cycle from start to drained."""
+"""The host: accounts, their shared runner, and the life cycle from start to drained."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, LobbyUnreachable
 from bothost.host import metrics
-from bothost.host.account import Account, Patience
+from bothost.host.account import Account, Timeouts
 from bothost.host.connection import ConnectionSettings
-from bothost.host.floor import Floor, Found, Sought
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.memos import MemoWriter
@@ -25,6 +24,7 @@ from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.recorder import Log, Recorder
+from bothost.host.session_runner import HandKey, RecoveredHand, SessionRunner
 from bothost.host.spares import Spares
 from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
@@ -56,7 +56,7 @@ class DecisionLog(Log, Protocol):
 class Memory(Protocol):
     """What earlier processes left; synchronous, called in a thread (``bothost.host.memory``)."""
 
-    def find(self, sought: Sequence[Sought]) -> Sequence[Found | None]: ...
+    def find(self, keys: Sequence[HandKey]) -> Sequence[RecoveredHand | None]: ...
     def memo(self, lobby: str, account: str) -> Json: ...
     def remember(self, lobby: str, account: str, memo: Json) -> None: ...
 
@@ -74,7 +74,7 @@ class Host:
         *,
         config_hash: str,
         connection: ConnectionSettings | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         leases: Keeper | None = None,
         spares: Spares | None = None,
     ) -> None:
@@ -93,7 +93,7 @@ class Host:
         self._make_game = make_game
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
         self._connection = connection or ConnectionSettings(frame_bytes=settings.limits.frame_bytes)
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or Timeouts()
         self._memos = MemoWriter(memory.remember)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
@@ -105,17 +105,17 @@ class Host:
         self.plans = Plans(router, plugins, quarantine_after=limits.quarantine_after, quarantine_s=limits.quarantine_s)
         before_send = settings.store.durability == "before_send"
         recorder = Recorder(log, host=settings.host.name, config_hash=config_hash, before_send=before_send)
-        self.floor = Floor(self.plans, recorder, HookThread(plugins), memory.find)
-        self.floor.workers = Workers(
+        self.runner = SessionRunner(self.plans, recorder, HookThread(plugins), memory.find)
+        self.runner.workers = Workers(
             self.plans,
-            self.floor.on_results,
+            self.runner.on_results,
             threads=limits.worker_threads,
             search_threads=limits.search_threads,
             processes=limits.process_workers,
             process_limits=ProcessLimits(limits.process_memory_mb << 20, settings.host.plugins_dir),
             spares=spares,
         )
-        self.floor.fatal = self._fatal
+        self.runner.fatal = self._fatal
 
     # -------------------------------------------------------------------------------------------------- life cycle
 
@@ -127,7 +127,7 @@ class Host:
         """
         try:
             self._warm()
-            self._warming = asyncio.create_task(self.floor.workers.processes_ready(), name="warming")
+            self._warming = asyncio.create_task(self.runner.workers.processes_ready(), name="warming")
             self._warming.add_done_callback(lambda _: self._changed.set())
             self.accounts = await self._make_accounts()
             if self._leases is None:
@@ -252,9 +252,9 @@ class Host:
     async def _shut_down(self) -> None:
         """Send what is decided, write what happened, let go of everything; whatever fails, the rows are written."""
         async with contextlib.AsyncExitStack() as last:  # in reverse order
-            last.push_async_callback(asyncio.to_thread, self.floor.hooks.close)
+            last.push_async_callback(asyncio.to_thread, self.runner.hooks.close)
             last.push_async_callback(self.log.aclose)
-            last.callback(self.floor.recorder.close)
+            last.callback(self.runner.recorder.close)
             last.push_async_callback(asyncio.to_thread, self._memos.close)
             if self._leases is not None:
                 last.push_async_callback(self._leases.aclose)
@@ -265,13 +265,13 @@ class Host:
                 self._warming.cancel()
             for account in self.accounts:
                 account.connection.close()
-            self.floor.close()
-            await self.floor.workers.aclose()
+            self.runner.close()
+            await self.runner.workers.aclose()
             for account in self.accounts:
                 for session in account.sessions.values():
                     if session.hand is not None:
-                        self.floor.recorder.flush_events(session.hand)
-            self.floor.recorder.flush()
+                        self.runner.recorder.flush_events(session.hand)
+            self.runner.recorder.flush()
             await asyncio.sleep(0.05)  # goodbyes leave
 
     async def _settle(self, most_s: float = 2.0) -> None:
@@ -324,11 +324,11 @@ class Host:
     # ------------------------------------------------------------------------------------------------------ accounts
 
     def _warm(self) -> None:
-        """Make the strategies that routes name: no first move waits for a model, and what is missing is told now."""
+        """Make the strategies that routes name: no first move waits for a model, and missing ones are reported now."""
         for route in self.settings.routes:
             if route.fallback is not None:
                 self.plans.load(route.fallback, {})
-            self.floor.workers.warm(self.plans.load(route.strategy, route.options))
+            self.runner.workers.warm(self.plans.load(route.strategy, route.options))
 
     async def _make_accounts(self) -> list[Account]:
         return [
@@ -341,7 +341,7 @@ class Host:
         memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
         login = self._login(lobby, settings, adapter_class.capabilities.needs_secret)
         adapter = adapter_class(login, options)
-        account = Account(self, lobby, settings, adapter, memo, self._connection, self._patience)
+        account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts)
         account.draining = self.draining  # a signal may come before there are any accounts
         return account
 
@@ -391,18 +391,18 @@ class Host:
 
     def status(self) -> Json:
         """For ``bothost status`` and the live summary: plain JSON."""
-        tally = self.floor.tally
+        counters = self.runner.counters
         stats = self.log.stats
         return {
             "host": self.settings.host.name,
             "draining": self.draining,
-            "uptime_s": round(time.monotonic() - tally.started, 1),
+            "uptime_s": round(time.monotonic() - counters.started, 1),
             "tables": len(self.seated),
-            "decisions": tally.decisions,
-            "hands": tally.hands,
-            "aborted": tally.aborted,
-            "fallbacks": dict(tally.fallbacks),
-            "results": results_of(tally.results),
+            "decisions": counters.decisions,
+            "hands": counters.hands,
+            "aborted": counters.aborted,
+            "fallbacks": dict(counters.fallbacks),
+            "results": results_of(counters.results),
             "strategies": [
                 {
                     "address": loaded.address,

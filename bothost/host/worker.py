@@ -22,7 +22,7 @@ POST_EVERY_S = 0.002
 """Results leave a long batch at least this often."""
 
 
-class Task(NamedTuple):
+class QueuedJob(NamedTuple):
     """A job on its way through a worker."""
 
     job: Job
@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
     loaded: Loaded
     since: float
-    tasks: Sequence[Task]
+    tasks: Sequence[QueuedJob]
 
 
 Post = Callable[["Worker", list[Result]], None]
@@ -64,11 +64,11 @@ class Worker:
         post: Post,
         returned: Callable[[Worker], None],
         *,
-        rescues: bool = False,
+        plays_fallbacks: bool = False,
         make: Callable[[Loaded], Strategy] = lambda loaded: loaded.resolved.make(),
     ) -> None:
         self.name = name
-        self.rescues = rescues
+        self.plays_fallbacks = plays_fallbacks
         """Whether it plays for strategies that failed: their quick policies and fallbacks."""
         self._hangs_in: Loaded | None = None
         """The strategy in which it was given up."""
@@ -80,7 +80,7 @@ class Worker:
         self._post = post
         self._returned = returned
         self._make = make
-        self._waiting: dict[Loaded, list[Task]] = {}
+        self._waiting: dict[Loaded, list[QueuedJob]] = {}
         self._closing: list[Player | Strategy] = []
         self._stopping = False
         self._wake = threading.Condition()
@@ -89,7 +89,7 @@ class Worker:
 
     # ------------------------------------------------------------------------------------------ from the event loop
 
-    def submit(self, groups: dict[Loaded, list[Task]]) -> None:
+    def submit(self, groups: dict[Loaded, list[QueuedJob]]) -> None:
         """Queue tasks."""
         with self._wake:
             for loaded, tasks in groups.items():
@@ -102,7 +102,7 @@ class Worker:
             self._closing.append(player)
             self._wake.notify()
 
-    def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[Task]]:
+    def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[QueuedJob]]:
         """Take the tasks that have not begun, save those of ``but``."""
         with self._wake:
             taken = {loaded: tasks for loaded, tasks in self._waiting.items() if loaded is not but}
@@ -173,9 +173,9 @@ class Worker:
             except ANY_FAILURE:
                 _log.exception("player_close_failed", player=type(player).__name__)
 
-    def _play(self, loaded: Loaded, tasks: list[Task]) -> None:
+    def _play(self, loaded: Loaded, tasks: list[QueuedJob]) -> None:
         self.busy_since = time.monotonic()
-        if self.rescues:
+        if self.plays_fallbacks:
             self._one_by_one(loaded, None, tasks)
         else:
             self.call = Call(loaded, self.busy_since, tasks)
@@ -197,7 +197,7 @@ class Worker:
             instance = self.instances[loaded] = self._make(loaded)
         return instance
 
-    def _one_by_one(self, loaded: Loaded, instance: Strategy | None, tasks: list[Task]) -> None:
+    def _one_by_one(self, loaded: Loaded, instance: Strategy | None, tasks: list[QueuedJob]) -> None:
         results: list[Result] = []
         posted = time.monotonic()
         clock = time.monotonic
@@ -207,7 +207,7 @@ class Worker:
             if ticket != job.ticket:
                 continue  # superseded
             if instance is None:
-                results.append(self._rescued(task))
+                results.append(self._fallback(task))
                 continue
             self.call = Call(loaded, now, (task,))
             if now >= job.window.late:
@@ -220,7 +220,7 @@ class Worker:
                 results = []
         self._finish(results)
 
-    def _many(self, loaded: Loaded, instance: Strategy, tasks: list[Task]) -> None:
+    def _many(self, loaded: Loaded, instance: Strategy, tasks: list[QueuedJob]) -> None:
         """One ``decide_many`` for all; if it fails, one by one, so that only the culprit pays."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
         self.call = Call(loaded, time.monotonic(), live)
@@ -242,7 +242,7 @@ class Worker:
             ]
         )
 
-    def _rescued(self, task: Task) -> Result:
+    def _fallback(self, task: QueuedJob) -> Result:
         """The strategy failed: its player's quick policy, then the fallback strategy."""
         job, ticket = task
         hand = job.hand
@@ -259,10 +259,10 @@ class Worker:
             return Result(job, ticket, None, "error", "fallback")
         self.call = Call(fallback, time.monotonic(), (task,))
         try:
-            if hand.rescuer is None:
+            if hand.fallback_player is None:
                 assert hand.table is not None
-                hand.rescuer = self._instance(fallback).player(hand.table)
-            decision = hand.rescuer.decide(job.view, job.legal, Budget(job.window.rescue, 0.0))
+                hand.fallback_player = self._instance(fallback).player(hand.table)
+            decision = hand.fallback_player.decide(job.view, job.legal, Budget(job.window.fallback, 0.0))
             if type(decision) is not Decision:
                 raise _not_a_decision(decision)
         except ANY_FAILURE as error:

@@ -1,10 +1,10 @@
-"""Where decisions are made: the shared worker of inline strategies, the pool, the rescuer; and who is moved apart.
+"""Where decisions are made: the shared worker of inline strategies, the pool, the worker of fallbacks.
 
 The event loop looks at the workers every ``LOOK_S`` while they are busy:
 
 - an inline strategy that holds the shared worker while others wait gets a worker of its own, the others a fresh one;
-- a call that has outlived its tables' time is taken to hang: its thread is abandoned, its tables are rescued, and the
-  strategy is kept from new tables for a while, and from its live ones until the thread comes back.
+- a call that has outlived its tables' time is taken to hang: its thread is abandoned and fallbacks play its tables. The
+  strategy gets no new tables for a while, and no live ones until the thread comes back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import structlog
 from bothost.host.plans import Loaded, Plans
 from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
 from bothost.host.spares import Spares
-from bothost.host.worker import Result, Task, Worker
+from bothost.host.worker import QueuedJob, Result, Worker
 from bothost.strategy import Strategy
 from bothost.tables.hand import DecidedBy, Hand, Job
 
@@ -51,7 +51,7 @@ class Workers:
         self._on_results = on_results
         self._loop = asyncio.get_running_loop()
         self._inline = self._worker("inline")
-        self._rescue = self._worker("rescue", rescues=True)
+        self._fallbacks = self._worker("fallback", plays_fallbacks=True)
         self._own: dict[Loaded, Worker] = {}
         """Inline strategies that were moved apart."""
         self._pool = [self._worker(f"pool-{n}") for n in range(threads)]
@@ -84,20 +84,20 @@ class Workers:
     def _hand_over(self) -> None:
         jobs, self._batch = self._batch, []
         self._handed_over = time.monotonic()
-        groups: dict[Worker, dict[Loaded, list[Task]]] = {}
+        groups: dict[Worker, dict[Loaded, list[QueuedJob]]] = {}
         failed: list[Result] = []
         for job in jobs:
             plan = job.hand.plan
             loaded = plan.strategy
-            if job.rescue:
-                worker, loaded = self._rescue, plan.fallback or loaded
+            if job.falling_back:
+                worker, loaded = self._fallbacks, plan.fallback or loaded
             elif loaded.hung:
                 failed.append(Result(job, job.ticket, None, "quarantined", "strategy"))
                 continue
             else:
                 worker = self._home(loaded, job.hand)
             job.worker = worker
-            groups.setdefault(worker, {}).setdefault(loaded, []).append(Task(job, job.ticket))
+            groups.setdefault(worker, {}).setdefault(loaded, []).append(QueuedJob(job, job.ticket))
         for worker, tasks in groups.items():
             worker.submit(tasks)
         if failed:
@@ -163,12 +163,12 @@ class Workers:
 
     def close_hand(self, hand: Hand) -> None:
         """The hand is over: let its players tidy up, in their worker."""
-        player, rescuer = hand.player, hand.rescuer
-        hand.player = hand.rescuer = hand.owner = None
+        player, fallback_player = hand.player, hand.fallback_player
+        hand.player = hand.fallback_player = hand.owner = None
         if player is not None and not hand.plan.strategy.hung:
             self._home(hand.plan.strategy, hand).close_player(player)
-        if rescuer is not None:
-            self._rescue.close_player(rescuer)
+        if fallback_player is not None:
+            self._fallbacks.close_player(fallback_player)
 
     # ------------------------------------------------------------------------------------------------- misbehaviour
 
@@ -180,11 +180,11 @@ class Workers:
         if call is not None and any(task.job is job for task in call.tasks):
             self._abandon(worker, call.loaded)
 
-    def rescue_late(self) -> None:
-        """Not even the rescuer answered in time."""
-        call = self._rescue.call
-        if call is not None and any(time.monotonic() >= task.job.window.rescue for task in call.tasks):
-            self._abandon(self._rescue, call.loaded)
+    def fallback_late(self) -> None:
+        """Not even the fallback strategy answered in time."""
+        call = self._fallbacks.call
+        if call is not None and any(time.monotonic() >= task.job.window.fallback for task in call.tasks):
+            self._abandon(self._fallbacks, call.loaded)
 
     def _look(self) -> None:
         self._looking = False
@@ -215,12 +215,12 @@ class Workers:
         self.abandoned[worker] = loaded
         self._plans.quarantine(loaded, "hang")
         _log.error("worker_abandoned", worker=worker.name, strategy=loaded.address, abandoned=len(self.abandoned))
-        fresh = self._worker(worker.name, rescues=worker.rescues)
+        fresh = self._worker(worker.name, plays_fallbacks=worker.plays_fallbacks)
         self._inherit(fresh, worker, loaded)
         if worker is self._inline:
             self._inline = fresh
-        elif worker is self._rescue:
-            self._rescue = fresh
+        elif worker is self._fallbacks:
+            self._fallbacks = fresh
         self._own = {key: fresh if value is worker else value for key, value in self._own.items()}
         self._pool = [fresh if value is worker else value for value in self._pool]
         self._search = [fresh if value is worker else value for value in self._search]
@@ -232,7 +232,7 @@ class Workers:
         held = [task for task in waiting.pop(loaded, []) if task.ticket == task.job.ticket]
         self._resubmit(waiting, fresh)
         if held:
-            by: DecidedBy = "fallback" if worker.rescues else "strategy"
+            by: DecidedBy = "fallback" if worker.plays_fallbacks else "strategy"
             self._on_results([Result(*task, None, "quarantined", by) for task in held])
 
     @staticmethod
@@ -247,7 +247,7 @@ class Workers:
             fresh.instances[key] = old.instances.pop(key)
 
     @staticmethod
-    def _resubmit(tasks: dict[Loaded, list[Task]], worker: Worker) -> None:
+    def _resubmit(tasks: dict[Loaded, list[QueuedJob]], worker: Worker) -> None:
         for many in tasks.values():
             for task in many:
                 task.job.worker = worker
@@ -262,11 +262,11 @@ class Workers:
             return loaded.resolved.make()
         return ProcessStrategy(loaded.resolved, self._process_limits, self._spares, wait=wait)
 
-    def _worker(self, name: str, *, rescues: bool = False) -> Worker:
+    def _worker(self, name: str, *, plays_fallbacks: bool = False) -> Worker:
         def make(loaded: Loaded) -> Strategy:
-            return self.make(loaded, wait=not rescues)
+            return self.make(loaded, wait=not plays_fallbacks)
 
-        return Worker(name, self._post, self._returned, rescues=rescues, make=make)
+        return Worker(name, self._post, self._returned, plays_fallbacks=plays_fallbacks, make=make)
 
     def _post(self, worker: Worker, results: list[Result]) -> None:
         """In the worker's thread."""
@@ -290,11 +290,11 @@ class Workers:
         loaded = self.abandoned.pop(worker, None)
         if loaded is not None:
             loaded.hung -= 1
-            _log.warning("worker_came_back", strategy=loaded.address)
+            _log.warning("worker_returned", strategy=loaded.address)
 
     def _all(self) -> Iterable[Worker]:
         processes = (worker for pool in self._processes.values() for worker in pool)
-        return (self._inline, self._rescue, *self._own.values(), *self._pool, *self._search, *processes)
+        return (self._inline, self._fallbacks, *self._own.values(), *self._pool, *self._search, *processes)
 
     async def aclose(self, timeout_s: float = 2.0) -> None:
         """Stop the threads; those that hang are left behind (they are daemons)."""

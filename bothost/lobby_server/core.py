@@ -21,7 +21,7 @@ import structlog
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.matching import WaitingList
 from bothost.lobby_server.settings import ServerSettings
-from bothost.lobby_server.table import Table
+from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
 from bothost.lobby_server.waiting import BadWish, GameShelf
 from bothost.rules.game import Game
@@ -58,13 +58,13 @@ class Connection(msgspec.Struct):
     refused: int = 0
 
 
-class Player(msgspec.Struct):
+class ServerPlayer(msgspec.Struct):
     """An account that has been here since the server started."""
 
     name: str
     session: str
     conn: Connection | None = None
-    tables: dict[str, Table] = {}
+    tables: dict[str, ServerTable] = {}
 
 
 class Lobby:
@@ -83,15 +83,15 @@ class Lobby:
         self.settings = settings
         self.rng = rng or random.SystemRandom()
         self.boot = boot or secrets.token_hex(3)
-        self.players: dict[str, Player] = {}
+        self.players: dict[str, ServerPlayer] = {}
         self.connections: dict[int, Connection] = {}
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, ServerTable] = {}
         self.timers = Timers()
         self.waiting = WaitingList(self, settings, GameShelf(make_game, games))
         self.frames_in = 0
         self.hands_played = 0
         self._digests = {name: hashlib.sha256(token.encode()).digest() for name, token in settings.tokens.items()}
-        self._remembered: OrderedDict[str, tuple[Table, wire.TableEnded]] = OrderedDict()
+        self._remembered: OrderedDict[str, tuple[ServerTable, wire.TableEnded]] = OrderedDict()
         self._strangers: set[int] = set()
         self._out: list[Output] = []
         self._ids = 0
@@ -203,7 +203,7 @@ class Lobby:
     def seed(self) -> int:
         return self.rng.getrandbits(63)
 
-    def open_table(self, table: Table, now: float) -> None:
+    def open_table(self, table: ServerTable, now: float) -> None:
         """Seats are drawn: play."""
         self.tables[table.name] = table
         for member in table.members:
@@ -249,7 +249,7 @@ class Lobby:
         self.timers.cancel(f"hello {connection.number}")
         player = self.players.get(name)
         if player is None:
-            player = self.players[name] = Player(name, f"{self.boot}-{self.rng.getrandbits(64):016x}")
+            player = self.players[name] = ServerPlayer(name, f"{self.boot}-{self.rng.getrandbits(64):016x}")
         returns = player.conn is None
         if player.conn is not None:
             self._supersede(player, now)
@@ -268,7 +268,7 @@ class Lobby:
             if returns:
                 table.presence(name, True)
 
-    def _supersede(self, player: Player, now: float) -> None:
+    def _supersede(self, player: ServerPlayer, now: float) -> None:
         old, player.conn = player.conn, None
         assert old is not None
         log.info("superseded", player=player.name, conn=old.number)
@@ -276,7 +276,7 @@ class Lobby:
         self._close(old, wire.CLOSE_SUPERSEDED, "superseded")
         self.waiting.forget_player(player.name, now)
 
-    def _tell_end(self, player: Player, table_id: str, known: wire.Known) -> None:
+    def _tell_end(self, player: ServerPlayer, table_id: str, known: wire.Known) -> None:
         """A table that the client holds for alive is not: say how it ended, if that is still known."""
         table, ended = self._remembered.get(table_id, (None, None))
         if table is not None and ended is not None and table.sat(player.name):
@@ -288,7 +288,7 @@ class Lobby:
 
     # ----------------------------------------------------------------------------------------------------- messages
 
-    def _dispatch(self, connection: Connection, player: Player, message: wire.ClientMessage, now: float) -> None:
+    def _dispatch(self, connection: Connection, player: ServerPlayer, message: wire.ClientMessage, now: float) -> None:
         try:
             match message:
                 case wire.Ping():
@@ -312,7 +312,7 @@ class Lobby:
             seek = getattr(message, "seek", "")
             self._say(connection, wire.Error(error.code, str(error), error.field, seek=seek[:100]))
 
-    def _table_message(self, player: Player, message: wire.Sync | wire.Resign | wire.Leave, now: float) -> None:
+    def _table_message(self, player: ServerPlayer, message: wire.Sync | wire.Resign | wire.Leave, now: float) -> None:
         table = player.tables.get(message.table)
         if table is None:
             self._no_table(player.name, message.table)
@@ -325,7 +325,7 @@ class Lobby:
         else:
             self._at_table(table, now, partial(self._resign, table, player.name, now))
 
-    def _resign(self, table: Table, player: str, now: float) -> None:
+    def _resign(self, table: ServerTable, player: str, now: float) -> None:
         if not table.resign(player, now):
             self.send(player, wire.Error("not_playing", "no hand is being played", "$.table", table=table.name))
 
@@ -342,7 +342,7 @@ class Lobby:
         else:
             self._at_table(table, now, partial(table.act, name, message.id, message.action, now))
 
-    def _at_table(self, table: Table, now: float, do: Callable[[], None]) -> None:
+    def _at_table(self, table: ServerTable, now: float, do: Callable[[], None]) -> None:
         """Run something at a table: a bug in a game costs that table, not the lobby; then see when it wants to wake."""
         hands = table.hands_played
         try:
@@ -356,7 +356,7 @@ class Lobby:
         elif table.name in self.tables:
             self._forget(table, table.ended)
 
-    def _forget(self, table: Table, ended: wire.TableEnded) -> None:
+    def _forget(self, table: ServerTable, ended: wire.TableEnded) -> None:
         del self.tables[table.name]
         self.timers.cancel(f"table {table.name}")
         for member in table.members:

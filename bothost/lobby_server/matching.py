@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.settings import ServerSettings
-from bothost.lobby_server.table import Audience, Member, Table
+from bothost.lobby_server.table import Audience, Member, ServerTable
 from bothost.lobby_server.timers import Timers
 from bothost.lobby_server.waiting import BadWish, GameShelf, Seeker, WaitingTable, table_rules, wish_key
 
@@ -16,7 +16,7 @@ MAX_NAME = 100
 """Characters of a seek's name."""
 
 
-class House(Audience, Protocol):
+class MatchingContext(Audience, Protocol):
     """What the waiting list needs of its lobby."""
 
     rng: random.Random
@@ -27,14 +27,14 @@ class House(Audience, Protocol):
     def tables_of(self, player: str) -> int: ...
     def new_id(self) -> str: ...
     def seed(self) -> int: ...
-    def open_table(self, table: Table, now: float) -> None: ...
+    def open_table(self, table: ServerTable, now: float) -> None: ...
 
 
 class WaitingList:
     """All waiting tables of a lobby."""
 
-    def __init__(self, house: House, settings: ServerSettings, shelf: GameShelf) -> None:
-        self.house = house
+    def __init__(self, context: MatchingContext, settings: ServerSettings, shelf: GameShelf) -> None:
+        self.context = context
         self.settings = settings
         self.shelf = shelf
         self.tables: dict[str, WaitingTable] = {}
@@ -57,7 +57,7 @@ class WaitingList:
         mine = self._seeks.get(player, {})
         if message.seek in mine:
             raise BadWish("seek_exists", "you have a seek of this name", "$.seek")
-        if len(mine) + self.house.tables_of(player) >= self.settings.tables_per_account:
+        if len(mine) + self.context.tables_of(player) >= self.settings.tables_per_account:
             raise BadWish("limit", f"at most {self.settings.tables_per_account} tables and seeks", "")
         if isinstance(message, wire.Join):
             table = self._joinable(player, message)
@@ -95,10 +95,10 @@ class WaitingList:
         settled = table_rules(self.settings, game_name, game, attributes)
         if attributes.get("robots") and self.settings.robots_after_s is None:
             raise BadWish("bad_attributes", "this lobby has no robots", "$.attributes.robots")
-        if len(self.tables) + len(self.house.tables) >= self.settings.tables:
+        if len(self.tables) + len(self.context.tables) >= self.settings.tables:
             raise BadWish("limit", "this lobby has no room for another table", "")
         table = WaitingTable(
-            name=self.house.new_id(),
+            name=self.context.new_id(),
             rules=settled,
             key=wish_key(game, game_name),
             private=bool(attributes.get("private")),
@@ -118,7 +118,7 @@ class WaitingList:
             self._start(table, now)
             return
         taken = len(table.seekers)
-        self.house.send(player, wire.Waiting(seek, table.name, table.rules.game.num_seats, taken))
+        self.context.send(player, wire.Waiting(seek, table.name, table.rules.game.num_seats, taken))
         if not table.free:
             self._invite(table, now)
         self._set_timer(table, now)
@@ -126,13 +126,13 @@ class WaitingList:
     # -------------------------------------------------------------------------------------------------- invitations
 
     def _invite(self, table: WaitingTable, now: float) -> None:
-        table.invitation = self.house.new_id()
+        table.invitation = self.context.new_id()
         table.expires = now + self.settings.accept_s
         self._invitations[table.invitation] = table
         for seeker in table.seekers:
             seeker.accepted = False
             expires_ms = int(self.settings.accept_s * 1000)
-            self.house.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
+            self.context.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
 
     def answer(self, player: str, invitation: str, accepts: bool, now: float) -> None:
         """Accept or decline. Raises BadWish."""
@@ -166,14 +166,14 @@ class WaitingList:
         for seeker in seekers:
             table.seekers.remove(seeker)
             self._drop_seek(seeker)
-            self.house.send(seeker.player, wire.SeekEnded(seeker.seek, reason))
+            self.context.send(seeker.player, wire.SeekEnded(seeker.seek, reason))
         if table.invitation:
             del self._invitations[table.invitation]
             table.invitation = ""
             taken = len(table.seekers)
             for seeker in table.seekers:
                 waiting = wire.Waiting(seeker.seek, table.name, table.rules.game.num_seats, taken)
-                self.house.send(seeker.player, waiting)
+                self.context.send(seeker.player, waiting)
         if table.seekers:
             self._set_timer(table, now)
         else:
@@ -187,7 +187,7 @@ class WaitingList:
 
     def _drop(self, table: WaitingTable) -> None:
         del self.tables[table.name]
-        self.house.timers.cancel(f"waiting {table.name}")
+        self.context.timers.cancel(f"waiting {table.name}")
         self._invitations.pop(table.invitation, None)
         same = self._by_key.get(table.key, {})
         same.pop(table.name, None)
@@ -210,7 +210,7 @@ class WaitingList:
         robots_at = self._robots_at(table)
         if robots_at is not None and table.free:
             when = min(when, robots_at)
-        self.house.timers.set(f"waiting {table.name}", max(when, now))
+        self.context.timers.set(f"waiting {table.name}", max(when, now))
 
     def tick(self, name: str, now: float) -> None:
         """The timer of a waiting table fired."""
@@ -235,6 +235,6 @@ class WaitingList:
             self._drop_seek(seeker)
         members = [Member(seeker.player, seeker.seek) for seeker in table.seekers]
         members += [Member(f"robot-{i + 1}", robot=True) for i in range(robots)]
-        self.house.rng.shuffle(members)
-        playing = Table(table.name, table.rules, members, self.house, self.house.seed, now)
-        self.house.open_table(playing, now)
+        self.context.rng.shuffle(members)
+        playing = ServerTable(table.name, table.rules, members, self.context, self.context.seed, now)
+        self.context.open_table(playing, now)

@@ -77,7 +77,7 @@ class Ask(msgspec.Struct):
         return (max(0.0, -over), self.bank_ms) if over < 0 else (0.0, max(0.0, self.bank_ms - over))
 
 
-class Hand:
+class ServerHand:
     """One hand: the truth, the members by seat, and how much each was told."""
 
     def __init__(self, number: str, state: State, seats: list[Member], bank_ms: float) -> None:
@@ -101,7 +101,7 @@ class Hand:
         raise KeyError(player)
 
 
-class Table:
+class ServerTable:
     """A table from the moment its seats are drawn. ``ended`` tells, after any call, that it is over."""
 
     def __init__(
@@ -119,8 +119,8 @@ class Table:
         self.audience = audience
         self.seed = seed
         self.rng = random.Random(seed())
-        self.hand: Hand | None = None
-        self.last: Hand | None = None
+        self.hand: ServerHand | None = None
+        self.last: ServerHand | None = None
         """The hand before this one, for those who missed its end."""
         self.hands_played = 0
         self.asks_made = 0
@@ -177,7 +177,7 @@ class Table:
             member.resigned = False
         self.hands_played += 1
         state = self.rules.game.new_state(self.seed())
-        self.hand = Hand(str(self.hands_played), state, seats, float(self.rules.bank_ms))
+        self.hand = ServerHand(str(self.hands_played), state, seats, float(self.rules.bank_ms))
         infos = self.player_infos(seats)
         for seat, member in enumerate(seats):
             if not member.robot and not member.left:
@@ -185,7 +185,7 @@ class Table:
                 self.audience.send(member.player, frame)
         self._advance(self.hand, now)
 
-    def _advance(self, hand: Hand, now: float, done: tuple[int, str] | None = None) -> None:
+    def _advance(self, hand: ServerHand, now: float, done: tuple[int, str] | None = None) -> None:
         """Play on until people must answer, ask them, and send everybody what they may know."""
         state = hand.state
         for _ in range(AUTOMATIC_MOVES):
@@ -206,7 +206,7 @@ class Table:
         if state.terminal:
             self._end_hand(hand, now)
 
-    def _play_for(self, hand: Hand, seat: int) -> int:
+    def _play_for(self, hand: ServerHand, seat: int) -> int:
         """A move by the server: random for robots, the first legal one for people who do not answer."""
         robot = hand.seats[seat].robot
         if not robot:
@@ -216,7 +216,7 @@ class Table:
         hand.state.apply(seat, action)
         return action
 
-    def _new_ask(self, hand: Hand, seat: int, now: float) -> Ask:
+    def _new_ask(self, hand: ServerHand, seat: int, now: float) -> Ask:
         self.asks_made += 1
         return Ask(f"r{self.asks_made}", now, float(self.rules.grant_ms), hand.banks[seat])
 
@@ -229,7 +229,7 @@ class Table:
         grant, bank = ask.left(now)
         return wire.Ask(ask.id, int(grant), int(bank))
 
-    def _flush(self, hand: Hand, now: float, done: tuple[int, str] | None) -> None:
+    def _flush(self, hand: ServerHand, now: float, done: tuple[int, str] | None) -> None:
         """One frame to each seat that has something new. Those who are away catch up when they resume."""
         for seat, member in enumerate(hand.seats):
             if member.robot or member.left:
@@ -247,7 +247,7 @@ class Table:
                     member.player, wire.Events(self.name, hand.number, since, tuple(events), acked, shown)
                 )
 
-    def _end_hand(self, hand: Hand, now: float) -> None:
+    def _end_hand(self, hand: ServerHand, now: float) -> None:
         self._withdraw(hand, "the hand is over")
         hand.over = True
         hand.scores = tuple(float(score) for score in hand.state.returns)
@@ -264,11 +264,11 @@ class Table:
         else:
             self.next_hand_at = now + self.rules.pause_ms / 1000.0
 
-    def _hand_ended(self, hand: Hand) -> wire.HandEnded:
+    def _hand_ended(self, hand: ServerHand) -> wire.HandEnded:
         played_for = tuple(sorted(hand.played_for))
         return wire.HandEnded(self.name, hand.number, hand.scores, hand.reason, played_for)
 
-    def _withdraw(self, hand: Hand, reason: str) -> None:
+    def _withdraw(self, hand: ServerHand, reason: str) -> None:
         for seat, ask in hand.asks.items():
             member = hand.seats[seat]
             if not member.left:
@@ -337,7 +337,7 @@ class Table:
         hand.banks[seat] = ask.left(now)[1]
         self._advance(hand, now, (seat, ask_id))
 
-    def _reject(self, hand: Hand, seat: int, ask: Ask, why: str, now: float) -> None:
+    def _reject(self, hand: ServerHand, seat: int, ask: Ask, why: str, now: float) -> None:
         player = hand.seats[seat].player
         if ask.rejects + 1 >= self.rules.max_rejects:
             self.audience.send(player, wire.Rejected(self.name, ask.id, "illegal", why[:300]))
@@ -348,7 +348,7 @@ class Table:
         hand.asks[seat] = again
         self.audience.send(player, wire.Rejected(self.name, ask.id, "illegal", why[:300], self._wire_ask(again, now)))
 
-    def _act_for(self, hand: Hand, seat: int, reason: wire.ServerActedReason, now: float) -> None:
+    def _act_for(self, hand: ServerHand, seat: int, reason: wire.ServerActedReason, now: float) -> None:
         ask = hand.asks.pop(seat)
         hand.banks[seat] = ask.left(now)[1]
         action = self._play_for(hand, seat)
@@ -385,7 +385,7 @@ class Table:
             self.presence(player, False)
             self._hand_over_seat(hand, player, now)
 
-    def _hand_over_seat(self, hand: Hand, player: str, now: float) -> None:
+    def _hand_over_seat(self, hand: ServerHand, player: str, now: float) -> None:
         seat = next(s for s, m in enumerate(hand.seats) if m.player == player)
         ask = hand.asks.pop(seat, None)
         if ask is None:

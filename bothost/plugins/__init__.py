@@ -8,14 +8,14 @@
 
 from bothost.plugins.address import AliasResolver, Resolved, check_options, evaluators_of, made, resolve, settle
 from bothost.plugins.check import check_settings
-from bothost.plugins.discover import Failure, Found
+from bothost.plugins.discover import Failure, PluginSource
 from bothost.plugins.manager import Plugins, require
 from bothost.plugins.weights import model_sha256
 
 __all__ = [
     "AliasResolver",
     "Failure",
-    "Found",
+    "PluginSource",
     "Plugins",
     "Resolved",
     "check_options",

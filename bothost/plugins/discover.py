@@ -32,7 +32,7 @@ class Failure(msgspec.Struct, frozen=True):
     traceback: str = ""
 
 
-class Found(msgspec.Struct, frozen=True):
+class PluginSource(msgspec.Struct, frozen=True):
     """A place where a plugin is said to be."""
 
     name: str
@@ -45,15 +45,15 @@ class Found(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-def entry_points() -> Iterator[Found]:
+def entry_points() -> Iterator[PluginSource]:
     """Installed plugins; those of bothost itself first, so that no other takes their names."""
     points = importlib.metadata.entry_points(group=GROUP)
     for point in sorted(points, key=lambda p: (p.dist is None or p.dist.name != "bothost", p.name)):
         name, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
-        yield Found(point.name, f"entry point {point.name} of {name}", point.module, None, version)
+        yield PluginSource(point.name, f"entry point {point.name} of {name}", point.module, None, version)
 
 
-def loose(folder: Path) -> Iterator[Found | Failure]:
+def loose(folder: Path) -> Iterator[PluginSource | Failure]:
     """Plugins of ``plugins_dir``; a folder that does not exist holds none."""
     try:
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -64,14 +64,14 @@ def loose(folder: Path) -> Iterator[Found | Failure]:
         if path.name.startswith(("_", ".")):
             continue
         if path.suffix == ".py" and path.is_file():
-            yield Found(path.stem, str(path), path.stem, path)
+            yield PluginSource(path.stem, str(path), path.stem, path)
         elif (path / "__init__.py").is_file():
-            yield Found(path.name, str(path), path.name, path)
+            yield PluginSource(path.name, str(path), path.name, path)
         elif (path / "pyproject.toml").is_file():
             yield from _project(path)
 
 
-def _project(folder: Path) -> Iterator[Found | Failure]:
+def _project(folder: Path) -> Iterator[PluginSource | Failure]:
     file = folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text("utf-8"))["project"]
@@ -89,10 +89,10 @@ def _project(folder: Path) -> Iterator[Found | Failure]:
             advice = f"put the package {module} into {folder} or {folder / 'src'}"
             yield Failure(name, str(folder), f"its module {module} is not there", advice)
         else:
-            yield Found(name, str(folder), str(module), path, version)
+            yield PluginSource(name, str(folder), str(module), path, version)
 
 
-def load(found: Found) -> ModuleType | Failure:
+def load(found: PluginSource) -> ModuleType | Failure:
     """Import a plugin. Whatever it raises is its failure; only KeyboardInterrupt passes."""
     try:
         return importlib.import_module(found.module) if found.path is None else _import_path(found.module, found.path)
@@ -124,7 +124,7 @@ def _import_path(module: str, path: Path) -> ModuleType:
     return loaded
 
 
-def failure(found: Found, error: BaseException, *, during: str = "") -> Failure:
+def failure(found: PluginSource, error: BaseException, *, during: str = "") -> Failure:
     """What to tell about an exception in a plugin: where it happened in the plugin's own files, and the whole trace."""
     cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)

@@ -16,7 +16,7 @@ import pluggy
 from bothost.errors import ANY_FAILURE, PluginError, UsageError
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
-from bothost.plugins.discover import Failure, Found, failure
+from bothost.plugins.discover import Failure, PluginSource, failure
 from bothost.plugins.validate import (
     ADAPTER_NAME,
     NAME,
@@ -39,7 +39,7 @@ class Plugins:
 
     def __init__(self, aliases: AliasResolver | None = None) -> None:
         self.manager: pluggy.PluginManager = new_manager()
-        self.sources: dict[str, Found] = {}
+        self.sources: dict[str, PluginSource] = {}
         """Plugin name → where it was found; only plugins that loaded."""
         self.origins: dict[str, str] = {}
         """``strategy NAME``, ``lobby NAME``, … → name of the plugin that brings it."""
@@ -67,7 +67,7 @@ class Plugins:
             else:
                 plugins._admit(item)
         for module in modules:
-            plugins._register(Found(module.__name__, "given", module.__name__), module)
+            plugins._register(PluginSource(module.__name__, "given", module.__name__), module)
         _ = plugins.games  # a strategy may ask for them as soon as it is made
         return plugins
 
@@ -122,14 +122,14 @@ class Plugins:
 
     # ------------------------------------------------------------------------------------------------- registering
 
-    def _admit(self, found: Found) -> None:
+    def _admit(self, found: PluginSource) -> None:
         module = discover.load(found)
         if isinstance(module, Failure):
             self._failures.append(module)
         else:
             self._register(found, module)
 
-    def _register(self, found: Found, module: ModuleType) -> None:
+    def _register(self, found: PluginSource, module: ModuleType) -> None:
         problem = module_problem(module)
         if problem is None and (found.name in self.sources or self.manager.is_registered(module)):
             other = self.sources.get(found.name)
@@ -140,7 +140,7 @@ class Plugins:
         self.manager.register(module, found.name)
         self.sources[found.name] = found
 
-    def _asked(self, hook: str) -> Iterator[tuple[Found, Any]]:
+    def _asked(self, hook: str) -> Iterator[tuple[PluginSource, Any]]:
         """What each plugin returns from a registering hook, in registration order."""
         for impl in getattr(self.manager.hook, hook).get_hookimpls():
             found = self.sources[impl.plugin_name]

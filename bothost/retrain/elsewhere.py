@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from bothost.retrain.task import TRAINING, Learnt, Task, last_checkpoint
+from bothost.retrain.task import TRAINING, Learnt, RetrainTask, last_checkpoint
 from bothost.strategy import ReportProgress
 from bothost.training.processes import ATTEMPTS, WorkerDied
 
@@ -30,7 +30,7 @@ class Running(Protocol):
         ...
 
 
-def until_learnt(start: Callable[[], Running], task: Task, report: ReportProgress) -> Learnt:
+def until_learnt(start: Callable[[], Running], task: RetrainTask, report: ReportProgress) -> Learnt:
     """Start a task with ``start`` and watch it until it finishes. Start it again whenever its process dies.
 
     Raises WorkerDied if it died ``ATTEMPTS`` times without a new checkpoint, or any error of the task or of ``report``.

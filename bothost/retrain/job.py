@@ -29,7 +29,7 @@ from bothost.errors import ModelError, UsageError
 from bothost.plugins import Plugins, require
 from bothost.plugins.weights import MANIFEST, Manifest, verify
 from bothost.retrain.dataset import Dataset
-from bothost.retrain.task import DATASET, TRAINING, Learn, Request, Site, Task, learn, trainer_of
+from bothost.retrain.task import DATASET, TRAINING, Learn, Request, RetrainTask, Site, learn, trainer_of
 from bothost.rules.game import Game
 from bothost.store.leases import JobLease
 from bothost.store.registry import CHALLENGER, Registry
@@ -85,7 +85,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
             report(done, note, total)
 
         site = Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store))
-        task = Task(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
+        task = RetrainTask(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
         learnt = (elsewhere or partial(learn, site))(task, watched)
         lease.check()
         read = {} if learnt.log is None else {"log": learnt.log}

@@ -18,7 +18,7 @@ from bothost.config import load
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
 from bothost.retrain.elsewhere import until_learnt
-from bothost.retrain.task import DATASET, Learnt, Site, Task, learn
+from bothost.retrain.task import DATASET, Learnt, RetrainTask, Site, learn
 from bothost.store.store import Store
 from bothost.strategy import ReportProgress
 from bothost.training.ray_processes import connect, value_of
@@ -33,7 +33,7 @@ class Trainee:
     def __init__(self) -> None:
         self._progress: tuple[int, str, int | None] = (0, "", None)
 
-    def learn(self, config: Path, task: Task) -> Learnt:
+    def learn(self, config: Path, task: RetrainTask) -> Learnt:
         """Run the task."""
         for path in (config, task.folder / DATASET):
             if not path.exists():
@@ -54,7 +54,7 @@ class Trainee:
 class RayRunning:
     """A running task. Implements ``Running``."""
 
-    def __init__(self, config: Path, task: Task, cores: int) -> None:
+    def __init__(self, config: Path, task: RetrainTask, cores: int) -> None:
         import ray
 
         # Ray must not restart the actor or repeat the task: ``until_learnt`` does, after the process has ended.
@@ -98,7 +98,7 @@ class OnRay:
         self._config = config
         self._cores = cores
 
-    def __call__(self, task: Task, report: ReportProgress) -> Learnt:
+    def __call__(self, task: RetrainTask, report: ReportProgress) -> Learnt:
         """Raises UsageError if Ray is not installed, or if the cluster cannot be reached or has too few cores."""
         ours = connect(self._address, cores=max(self._cores, os.cpu_count() or 1), device="cpu")
         import ray

@@ -24,7 +24,7 @@ from bothost.export.options import ExportOptions
 from bothost.rules.game import Game
 from bothost.store.consent import Consent, Sitter, recorded, sitters
 from bothost.store.query import HandQuery
-from bothost.store.reader import Hand, Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import Move, moves_of
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
@@ -81,7 +81,7 @@ class Players:
         """See :class:`bothost.PlayerLog`."""
         return {"query": msgspec.to_builtins(self._query), "read": list(self._passes.values())}
 
-    def timelines(self, hands: Iterator[Hand]) -> Iterator[Timeline]:
+    def timelines(self, hands: Iterator[LoggedHand]) -> Iterator[Timeline]:
         """Everything of these hands."""
         return iter_timelines(self._store, hands)
 
@@ -95,7 +95,7 @@ class Players:
                 self._games[key] = None
         return self._games[key]
 
-    def _hands(self, game: str) -> Iterator[Hand]:
+    def _hands(self, game: str) -> Iterator[LoggedHand]:
         return iter_hands(self._store, msgspec.structs.replace(self._query, games=(game,)))
 
     def _require(self, game: str, player: str, words: Mapping[tuple[str, str], Consent]) -> None:
@@ -140,10 +140,10 @@ class _Pass:
         self._digest = hashlib.sha256()
         self._whole = False
 
-    def run(self, hands: Iterator[Hand], split: str | None) -> Iterator[PlayerMove]:
+    def run(self, hands: Iterator[LoggedHand], split: str | None) -> Iterator[PlayerMove]:
         chosen: deque[tuple[dict[int, Sitter], frozenset[int], str]] = deque()
 
-        def asked() -> Iterator[Hand]:
+        def asked() -> Iterator[LoggedHand]:
             for hand, siblings, away in _with_siblings(hands):
                 part = self._split(*_place(hand))
                 seats = {s.seat: s for s in self._sitters(hand) if s.seat not in siblings}
@@ -165,7 +165,7 @@ class _Pass:
             "to_the_end": self._whole,
         }
 
-    def _sitters(self, hand: Hand) -> Iterator[Sitter]:
+    def _sitters(self, hand: LoggedHand) -> Iterator[Sitter]:
         for sitter in sitters(hand.game, self._words):
             if sitter.consents and (not self._wanted or self._wanted & set(sitter.names)):
                 yield sitter
@@ -199,11 +199,11 @@ class _Pass:
             name = next((name for name in sitter.names if name in self._wanted), sitter.names[0])
             yield PlayerMove(game, game_id, split, name, move.seat, move.view, move.legal, move.action, started, scores)
 
-    def _came_out(self, hand: Hand, seat: int) -> bool:
+    def _came_out(self, hand: LoggedHand, seat: int) -> bool:
         started = self._done.get((_place(hand), seat))
         return started is not None and abs(hand.game.started_us - started) <= TOGETHER_US
 
-    def _remember(self, hand: Hand, seats: Collection[int]) -> None:
+    def _remember(self, hand: LoggedHand, seats: Collection[int]) -> None:
         for seat in seats:
             self._done[_place(hand), seat] = hand.game.started_us
         while len(self._done) > WINDOW_HANDS:
@@ -275,15 +275,15 @@ def _check(game: Game, timeline: Timeline, move: Move, decision: DecisionRecord)
         raise _LeftOut("hands whose views are not those that were logged", where)
 
 
-def _place(hand: Hand) -> Place:
+def _place(hand: LoggedHand) -> Place:
     return hand.game.lobby, hand.game.table, hand.game.hand
 
 
-def _with_siblings(hands: Iterator[Hand]) -> Iterator[tuple[Hand, frozenset[int], frozenset[int]]]:
+def _with_siblings(hands: Iterator[LoggedHand]) -> Iterator[tuple[LoggedHand, frozenset[int], frozenset[int]]]:
     """Each hand, the other seats of ours at which the log has it too, and the seats that any of ours saw deserted."""
-    before: deque[Hand] = deque()
-    ahead: deque[Hand] = deque()
-    near: dict[Place, list[Hand]] = {}
+    before: deque[LoggedHand] = deque()
+    ahead: deque[LoggedHand] = deque()
+    near: dict[Place, list[LoggedHand]] = {}
 
     def take() -> None:
         if (hand := next(hands, None)) is not None:

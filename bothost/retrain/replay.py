@@ -32,7 +32,7 @@ from bothost.strategy import Budget, Model, Player, Strategy, Table
 Json = dict[str, Any]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """What was, or would have been, decided."""
 
     action: int
@@ -58,8 +58,8 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     model_sha256: str | None
     fallback: str | None
     legal: tuple[int, ...]
-    logged: Answer
-    again: Answer | None
+    logged: ReplayedDecision
+    again: ReplayedDecision | None
     """None: not asked, ``note`` says why."""
     view_exact: bool
     """Whether folding the events gave the logged view, its hash and its encodings, bit for bit."""
@@ -216,7 +216,7 @@ def _stats(row: DecisionRecord) -> Json:
     return stats if isinstance(stats, dict) else {}
 
 
-def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
+def _asked(player: Player, view: View, row: DecisionRecord) -> ReplayedDecision:
     legal = view.legal()
     grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
     stats = _stats(row)
@@ -224,7 +224,7 @@ def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
     if decision is None:
         decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
     action = int(decision.action)
-    return Answer(
+    return ReplayedDecision(
         action=action,
         notation=view.notation(action) if view.is_legal(action) else str(action),
         policy=_floats(decision.policy),
@@ -235,9 +235,15 @@ def _asked(player: Player, view: View, row: DecisionRecord) -> Answer:
 
 
 def _compared(
-    game: Game, row: DecisionRecord, view: View, folded: View | None, again: Answer | None, other: bool, note: str
+    game: Game,
+    row: DecisionRecord,
+    view: View,
+    folded: View | None,
+    again: ReplayedDecision | None,
+    other: bool,
+    note: str,
 ) -> Replayed:
-    logged = Answer(
+    logged = ReplayedDecision(
         action=row.action,
         notation=row.notation,
         policy=_floats(None if row.policy is None else np.frombuffer(row.policy, "<f4")),
@@ -282,7 +288,7 @@ def _same_encodings(game: Game, one: View, other: View) -> bool:
     return True
 
 
-def _distance(logged: Answer, again: Answer) -> float:
+def _distance(logged: ReplayedDecision, again: ReplayedDecision) -> float:
     if logged.policy is None or again.policy is None or len(logged.policy) != len(again.policy):
         return float(logged.action != again.action)
     return float(np.abs(np.subtract(logged.policy, again.policy)).sum() / 2)

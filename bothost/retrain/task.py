@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class RetrainTask(msgspec.Struct, frozen=True, kw_only=True):
     """A training whose dataset is complete."""
 
     request: Request
@@ -66,11 +66,11 @@ class Site(msgspec.Struct, frozen=True):
     """Opens the database. Called only if the trainer reads the log itself."""
 
 
-Learn = Callable[[Task, ReportProgress], Learnt]
+Learn = Callable[[RetrainTask, ReportProgress], Learnt]
 """Runs a task, in this process or another. Continues an interrupted one."""
 
 
-def learn(site: Site, task: Task, report: ReportProgress) -> Learnt:
+def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
     """Run the task in this process, from its last checkpoint if there is one."""
     request = task.request
     strategy: type[Strategy] = require(site.plugins, site.plugins.strategies, "strategy", request.strategy)

@@ -13,7 +13,7 @@ from bothost.rules.game import View
 
 perft = _native.othello_perft
 
-__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "Found", "afterstates", "choose", "judge", "perft"]
+__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge", "perft"]
 
 WEIGHTS = {
     "mobility": 900,
@@ -45,7 +45,7 @@ def afterstates(
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What the search found for the seat that is asked."""
 
     action: int
@@ -58,14 +58,14 @@ class Found:
     nodes: int
 
 
-def choose(view: View, *, depth: int = 6, solve_from: int = 12, nodes: int = 120_000) -> Found:
+def choose(view: View, *, depth: int = 6, solve_from: int = 12, nodes: int = 120_000) -> SearchResult:
     """The best action by alpha-beta over mobility, corners, edges and frontier; deterministic.
 
     It deepens to ``depth`` plies, and solves the game from ``solve_from`` empty squares on. ``nodes`` bounds the time
     on any machine, at five to ten million a second; what was found until then stands. Releases the GIL. Raises
     ValueError unless the view's seat is asked, TypeError for another game's view.
     """
-    return Found(*_native.othello_choose(_native_view(view), depth, solve_from, nodes))
+    return SearchResult(*_native.othello_choose(_native_view(view), depth, solve_from, nodes))
 
 
 def judge(

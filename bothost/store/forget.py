@@ -14,19 +14,19 @@ import sqlalchemy as sa
 from bothost.errors import UsageError
 from bothost.store.models import decisions, events, game_ends, games, outcomes, snapshots
 from bothost.store.query import HandQuery
-from bothost.store.reader import Hand, iter_hands
+from bothost.store.reader import LoggedHand, iter_hands
 from bothost.store.store import Store
 
 HANDS_AT_ONCE = 200
 DEAD_S = 86_400
 
 
-def hands_of(store: Store, player: str) -> Iterator[Hand]:
+def hands_of(store: Store, player: str) -> Iterator[LoggedHand]:
     """The hands at which the player sat, by id, account or name."""
     return iter_hands(store, HandQuery(players=(player,)))
 
 
-def check_ended(hands: Iterable[Hand]) -> None:
+def check_ended(hands: Iterable[LoggedHand]) -> None:
     """Raise UsageError while one of the hands may still be played: its rows are still being written."""
     youngest = time.time_ns() // 1000 - DEAD_S * 1_000_000
     for hand in hands:

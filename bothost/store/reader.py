@@ -28,7 +28,7 @@ Key = tuple[bytes, int]
 MakeGame = Callable[..., Game]
 
 
-class Hand(msgspec.Struct, frozen=True):
+class LoggedHand(msgspec.Struct, frozen=True):
     """A hand at one of our seats."""
 
     game: GameRecord
@@ -65,7 +65,7 @@ def decode_away(text: str | None) -> list[int] | None:
 class Timeline(msgspec.Struct, frozen=True):
     """Everything that is logged of a hand, each kind in order."""
 
-    hand: Hand
+    hand: LoggedHand
     decisions: list[DecisionRecord]
     events: list[EventsRecord]
     snapshots: list[SnapshotRecord]
@@ -75,7 +75,7 @@ class Timeline(msgspec.Struct, frozen=True):
 
 def iter_hands(
     store: Store, query: HandQuery = EVERY_HAND, *, after: Key | None = None, page: int = PAGE_HANDS
-) -> Iterator[Hand]:
+) -> Iterator[LoggedHand]:
     """The hands that meet a query, by id; with ``after``, those behind that key."""
     while True:
         rows = _hands_page(store, query, after, page)
@@ -101,9 +101,9 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
         after = rows[-1][0], rows[-1][1]
 
 
-def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | None = None) -> list[Hand]:
+def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | None = None) -> list[LoggedHand]:
     """The newest hands that meet a query, newest first. ``before``: only hands that started before this one."""
-    found: list[Hand] = []
+    found: list[LoggedHand] = []
     while len(found) < limit:
         rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
         found += islice((h for h in rows if query.accepts(h.game.account, h.game.players)), limit - len(found))
@@ -113,7 +113,7 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
     return found
 
 
-def read_hands(store: Store, keys: Sequence[Key]) -> list[Hand]:
+def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:
     """The hands of these keys, in the order of their keys; those that are not there are left out."""
     statement = _joined(*_OF_HAND).where(games.c.game_id.in_(sorted({game_id for game_id, _ in keys})))
     wanted = set(keys)
@@ -133,7 +133,7 @@ def _joined(*columns: Any) -> sa.Select[Any]:
 
 def _hands_page(
     store: Store, query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
-) -> list[Hand]:
+) -> list[LoggedHand]:
     statement = _page(_joined(*_OF_HAND), query, beyond, limit, newest_first=newest_first)
     with store.begin() as connection:
         return [_hand(row) for row in connection.execute(statement)]
@@ -154,16 +154,16 @@ def _page(
     return statement
 
 
-def _hand(row: Sequence[Any]) -> Hand:
+def _hand(row: Sequence[Any]) -> LoggedHand:
     count = len(games.columns)
     game = GameRecord(**dict(zip(GameRecord.__struct_fields__, row[:count], strict=True)))
     of_end = dict(zip(_OF_END, row[count:], strict=True))
     if of_end["ended_us"] is None:
-        return Hand(game, None)
-    return Hand(game, GameEndRecord(game_id=game.game_id, seat=game.seat, **of_end))
+        return LoggedHand(game, None)
+    return LoggedHand(game, GameEndRecord(game_id=game.game_id, seat=game.seat, **of_end))
 
 
-def iter_timelines(store: Store, hands: Iterator[Hand], *, page: int = 64) -> Iterator[Timeline]:
+def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64) -> Iterator[Timeline]:
     """Everything of each hand; reads a page of hands at a time."""
     while some := list(islice(hands, page)):
         ids = sorted({hand.game.game_id for hand in some})
@@ -200,7 +200,7 @@ def _outcomes(connection: sa.Connection, ids: list[bytes]) -> Iterator[OutcomeRe
         yield OutcomeRecord(*row)
 
 
-def iter_decisions(store: Store, query: HandQuery = CLOSED_HANDS) -> Iterator[tuple[Hand, DecisionRecord]]:
+def iter_decisions(store: Store, query: HandQuery = CLOSED_HANDS) -> Iterator[tuple[LoggedHand, DecisionRecord]]:
     """Every decision of the hands that meet a query, hand after hand."""
     for timeline in iter_timelines(store, iter_hands(store, query)):
         for decision in timeline.decisions:

@@ -1,4 +1,4 @@
-"""Who is at a table, as far as its lobby tells: at a seat whose player is away the lobby moves."""
+"""Who is at a table, as far as its lobby reports: the lobby moves for players that are away."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Attendance:
         self._away: frozenset[str | int] = frozenset()
         """Players; seats where the lobby names nobody."""
 
-    def told(self, event: Presence | ServerActedFor, hand: Hand | None, players: tuple[PlayerInfo, ...]) -> None:
-        """The lobby tells of a player of the running hand, or else, of the last one's ``players``."""
+    def receive(self, event: Presence | ServerActedFor, hand: Hand | None, players: tuple[PlayerInfo, ...]) -> None:
+        """The lobby reports on a player of the running hand or, between hands, of the last one's ``players``."""
         if isinstance(event, ServerActedFor):
             if hand is not None and hand.name == event.hand:
                 hand.away |= {event.seat}

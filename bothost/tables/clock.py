@@ -30,14 +30,14 @@ class ClockPolicy(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
-    """The moments of one decision, seconds of the monotonic clock: ``arrival < strategy < late < rescue < answer``."""
+    """The moments of one decision, monotonic seconds: ``arrival < strategy < late < fallback < answer``."""
 
     arrival: float
     strategy: float
-    """The budget that the strategy is told."""
+    """The end of the strategy's budget."""
     late: float
     """Until then its answer is taken; then its quick policy and the route's fallback are asked."""
-    rescue: float
+    fallback: float
     """Until then those may think; then the first legal action is taken."""
     answer: float
     """The deadline: by then an answer has left."""
@@ -65,7 +65,7 @@ def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms:
 
 
 def _clamped(ms: float) -> float:
-    """Milliseconds as the lobby tells them, in seconds that can be believed."""
+    """The lobby's milliseconds in seconds, clipped to plausible values."""
     return min(ms / 1000.0, MAX_GRANT_S) if ms > 0.0 else 0.0
 
 
@@ -86,7 +86,7 @@ class Deadlines:
 
     A table whose deadline moves later keeps its one entry, which is moved only when it comes up: as each request of a
     table has a later deadline than the one before, asking and answering touch nothing here. Items that are gone are
-    told to ``forget``, and swept out when they are a quarter of all.
+    removed by ``forget``, and swept out when they are a quarter of all.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One hand at one of our seats, its decisions, and what a session tells the shell."""
+"""One hand at one of our seats, its decisions, and what a session asks of the shell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tuple[PlayerInfo, ...]:
-    """A hand's players, where whoever plays our seat agreed to be imitated; added if the lobby told of nobody there."""
+    """A hand's players, where whoever plays our seat agreed to be imitated; added if the lobby named nobody there."""
     if all(player.seat != seat for player in players):
         return (*players, PlayerInfo(account, seat, consents=True))
     return tuple(
@@ -48,12 +48,12 @@ class Job:
         "decided_by",
         "decision",
         "elapsed_s",
+        "falling_back",
         "hand",
         "id",
         "legal",
         "reason",
         "request_id",
-        "rescue",
         "seq",
         "substep",
         "ticket",
@@ -75,7 +75,7 @@ class Job:
         """Events that our seat had received when it was asked."""
         self.attempt = attempt
         self.substep = 0
-        self.rescue = False
+        self.falling_back = False
         """Whether the strategy failed, so that its quick policy and the fallback are asked."""
         self.ticket = 0
         """Raised with every hand-over to a worker: a result of an earlier one is void."""
@@ -112,6 +112,7 @@ class Hand:
         "attempt_seq",
         "away",
         "due_at",
+        "fallback_player",
         "game_id",
         "given_up",
         "held",
@@ -127,7 +128,6 @@ class Hand:
         "players",
         "raw",
         "rejected",
-        "rescuer",
         "resyncs",
         "seat",
         "session",
@@ -147,7 +147,7 @@ class Hand:
         self.players = players
         self.view = view
         self.away: frozenset[int] = frozenset()
-        """Seats whose players were away at some time, or in whose place the lobby moved, as far as it told."""
+        """Seats whose players were away at some time, or in whose place the lobby moved, as far as it reports."""
         self.lent = False
         """Whether a worker may be reading ``view``: it is then cloned before it changes."""
         self.game_id = b""
@@ -160,13 +160,13 @@ class Hand:
         self.owner: Any = None
         """The strategy instance that ``player`` belongs to."""
         self.news: deque[str] | None = None
-        """Events that the player was not told yet; None where its strategy does not want them."""
-        self.rescuer: Player | None = None
+        """Events that the player has not received yet; None where its strategy does not want them."""
+        self.fallback_player: Player | None = None
         """The fallback strategy's player, made when it is first needed."""
         self.slot = -1
         """Which thread of a pool plays it; -1: none yet."""
         self.notified = False
-        """Whether plugins were told that the hand was opened."""
+        """Whether ``bothost_table_opened`` was fired."""
         self.job: Job | None = None
         self.steps: list[Job] = []
         """Decided selections of a composite move, before the one that is open."""

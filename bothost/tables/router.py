@@ -27,7 +27,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Router:
-    """The ordered rules. ``has_strategy`` tells whether a strategy of that name is registered."""
+    """The ordered rules. ``has_strategy`` returns whether a strategy of that name is registered."""
 
     def __init__(self, routes: Sequence[RouteSettings], has_strategy: Callable[[str], bool]) -> None:
         self.routes = tuple(routes)

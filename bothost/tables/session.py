@@ -1,4 +1,4 @@
-"""One seat at one table, hand after hand: folds what the lobby tells into the view, asks for decisions, answers once.
+"""One seat at one table, hand after hand: folds the lobby's events into the view, asks for decisions, answers once.
 
 A session takes table events and the results of workers, and returns what is to be done (``bothost.tables.hand``), in
 order. Whatever the lobby says it keeps these promises:
@@ -63,7 +63,7 @@ MAX_RESYNCS = 3
 
 
 class Session:
-    """One seat at one table. ``resumed``: the lobby told of the table when we connected, it is not a new one."""
+    """One seat at one table. ``resumed``: the lobby named the table when we connected; it is not a new one."""
 
     __slots__ = (
         "attendance",
@@ -119,7 +119,7 @@ class Session:
 
     def _hand_started(self, event: HandStarted, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
-            return  # told again by a resume
+            return  # repeated by a resume
         self._close_hand(out, "aborted", None)
         self.fresh = self._open_hand(event.hand, event.seat, event.players, out)
 
@@ -187,7 +187,7 @@ class Session:
 
     def _attends(self, event: Presence | ServerActedFor, now: float, out: list[Output]) -> None:
         if 0 <= event.seat < self.game.num_seats:  # the log's reader takes no other
-            self.attendance.told(event, self.hand, self.players)
+            self.attendance.receive(event, self.hand, self.players)
 
     # ----------------------------------------------------------------------------------------------- action events
 
@@ -321,10 +321,10 @@ class Session:
             return out
         if decision is not None:
             error = "illegal"
-        if job.rescue:
+        if job.falling_back:
             self._first_legal(hand, job, now, out)
         else:
-            self._rescue(hand, job, error or "error", out)
+            self._fall_back(hand, job, error or "error", out)
         return out
 
     def _decided(self, hand: Hand, job: Job, out: list[Output]) -> None:
@@ -353,15 +353,15 @@ class Session:
         hand.steps.append(job)
         step = Job(hand, job.request_id, after, after.legal(), job.window, job.seq, job.attempt)
         step.substep = job.substep + 1
-        step.reason, step.rescue = (job.reason, True) if job.rescue else (None, False)
+        step.reason, step.falling_back = (job.reason, True) if job.falling_back else (None, False)
         hand.job = step
         out.append(step)
 
-    def _rescue(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
-        job.rescue, job.reason = True, reason
+    def _fall_back(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
+        job.falling_back, job.reason = True, reason
         job.ticket += 1
         hand.lent = True
-        hand.due_at = job.window.rescue
+        hand.due_at = job.window.fallback
         out.append(job)
 
     def _first_legal(self, hand: Hand, job: Job, now: float, out: list[Output]) -> None:
@@ -382,11 +382,11 @@ class Session:
             if hand.answer is not None and hand.answer.sent_in == self.epoch:
                 self._distrust(hand, "no sign that our move arrived", out)
             return out
-        if now >= job.window.rescue or job.rescue:
+        if now >= job.window.fallback or job.falling_back:
             self._first_legal(hand, job, now, out)
         else:
             out.append(Late(job, job.ticket))
-            self._rescue(hand, job, "late", out)
+            self._fall_back(hand, job, "late", out)
         return out
 
     # ------------------------------------------------------------------------------------------------------ sending
@@ -429,11 +429,11 @@ class Session:
         except ValueError as error:
             out.append(GaveUp(self.key.table, f"hand {name}: {error}"))
             return False
-        self.players = told = players or self.players
+        self.players = seated = players or self.players
         if self.conduct.consents:
-            told = consenting(told, self.key.account, seat)
-        self.hand = Hand(self, name, seat, told, view)
-        self.hand.away = self.attendance.away_from(told, self.game.num_seats)
+            seated = consenting(seated, self.key.account, seat)
+        self.hand = Hand(self, name, seat, seated, view)
+        self.hand.away = self.attendance.away_from(seated, self.game.num_seats)
         out.append(HandOpening(self.hand, self.lookup))
         self.lookup = False
         return True

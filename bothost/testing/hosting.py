@@ -5,7 +5,7 @@
     kit = Hosting(tmp_path, MyStrategy)
     lobby = kit.lobby("mine", "my-lobby", url, accounts)
     async with kit.running(kit.settings(lobby)) as host:
-        await until(lambda: host.floor.tally.hands >= 10)
+        await until(lambda: host.runner.counters.hands >= 10)
     assert kit.count("decisions WHERE raw IS NULL") == 0
 """
 
@@ -32,7 +32,7 @@ from bothost.config import (
     StoreSettings,
 )
 from bothost.hookspecs import hookimpl
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
@@ -42,7 +42,7 @@ from bothost.store import DecisionLog, Store, schema
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
 
 FAST = ConnectionSettings(heartbeat_s=0.3, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
-SHORT = Patience(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
+SHORT = Timeouts(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
 
 
 class RandomPlayer(Player):
@@ -90,13 +90,13 @@ class Hosting:
         folder: Path,
         *strategies: type[Strategy],
         connection: ConnectionSettings = FAST,
-        patience: Patience = SHORT,
+        timeouts: Timeouts = SHORT,
     ) -> None:
         """The first strategy plays everything, where the settings say nothing else; default: at random."""
         self.folder = folder
         self.strategies = strategies or (RandomStrategy,)
         self.connection = connection
-        self.patience = patience
+        self.timeouts = timeouts
         self.store_settings = StoreSettings(url=f"sqlite:///{folder}/log.db")
         schema.upgrade(self.store_settings)
 
@@ -136,7 +136,7 @@ class Hosting:
             rules.game,
             config_hash="0" * 8,
             connection=self.connection,
-            patience=self.patience,
+            timeouts=self.timeouts,
         )
 
     @contextlib.asynccontextmanager

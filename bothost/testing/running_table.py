@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from bothost import messages as m
-from bothost.lobby_server.table import Table
+from bothost.lobby_server.table import ServerTable
 from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 NAMES = ("ada", "bob", "cyd", "dan")
@@ -37,7 +37,7 @@ def started(
     game: str = "claims",
     attributes: Mapping[str, Any] | None = None,
     **options: Any,
-) -> tuple[MemoryLobby, list[RandomClient], Table]:
+) -> tuple[MemoryLobby, list[RandomClient], ServerTable]:
     """A lobby with one running table, and its players; ``acts``: whether they answer."""
     lobby = new_lobby(seed, **options)
     players = clients(lobby, count, acts=acts)

@@ -27,9 +27,9 @@ from bothost.training.distributed import shares
 from bothost.training.loop import Iteration, Outcome, TrainerLoop, check_end
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import ExtraBatch
-from bothost.training.processes import ATTEMPTS, Answer, Process, Processes, WorkerDied, retry_on_death
+from bothost.training.processes import ATTEMPTS, PendingCall, Process, Processes, WorkerDied, retry_on_death
 from bothost.training.roles import Device, Played, Setup, Tensors, Updated
-from bothost.training.rollout import Build, SelfPlayLearner, SelfPlayOptions, Task, rollout_figures
+from bothost.training.rollout import Build, RolloutTask, SelfPlayLearner, SelfPlayOptions, rollout_figures
 from bothost.training.runners import Runner, processes_of
 
 KEPT = 64
@@ -63,7 +63,7 @@ class Order(NamedTuple):
 
 def train(
     options: FleetOptions,
-    task: Task,
+    task: RolloutTask,
     build: Build,
     run: TrainingRun,
     encoder_version: int,
@@ -117,10 +117,10 @@ class Coordinator(SelfPlayLearner):
     ) -> None:
         super().__init__(options, setup.build, seed)
         self.seed, self._extra, self._processes = seed, extra, processes
-        self.workers = [processes.start(roles.Worker, setup) for _ in range(options.workers)]
+        self.workers = [processes.start(roles.RolloutWorker, setup) for _ in range(options.workers)]
         self.trainers = [processes.start(roles.Trainer, setup) for _ in range(options.trainers)]
         self.pool = processes.start(roles.Pool, setup)
-        self._published: OrderedDict[int, Answer] = OrderedDict()
+        self._published: OrderedDict[int, PendingCall] = OrderedDict()
         self._formed = False  # whether the trainers are a group whose state is that of ``model``
 
     def iterate(self, iteration: Iteration) -> Outcome:
@@ -189,7 +189,7 @@ class Coordinator(SelfPlayLearner):
             version: self._opponent(iteration.pool, version) for version in sorted({order.opponent for order in orders})
         }
 
-        def ask(worker: Process, order: Order) -> Answer:
+        def ask(worker: Process, order: Order) -> PendingCall:
             return worker.ask("play", order.seed, learner.payload, opponents[order.opponent].payload)
 
         asked = [ask(worker, order) for worker, order in zip(self.workers, orders, strict=True)]
@@ -200,7 +200,7 @@ class Coordinator(SelfPlayLearner):
             )
         return played
 
-    def _opponent(self, versions: ModelPool, version: int) -> Answer:
+    def _opponent(self, versions: ModelPool, version: int) -> PendingCall:
         """Publish a past version, unless it is published already."""
         if version not in self._published:
             parameters = safetensors.torch.load_file(versions.path(version))
@@ -217,7 +217,7 @@ class Coordinator(SelfPlayLearner):
         if not self._formed:
             self._form()
 
-        def ask(trainer: Process, share: range) -> Answer:
+        def ask(trainer: Process, share: range) -> PendingCall:
             seeds = [orders[w].order_seed for w in share]
             beside = [others[w] for w in share] if others else []
             return trainer.ask("update", learning_rate, seeds, beside, *(rollouts[w] for w in share))
@@ -249,7 +249,7 @@ class Coordinator(SelfPlayLearner):
         self._formed = True
 
     @staticmethod
-    def _receive(process: Process, answer: Answer) -> None:
+    def _receive(process: Process, answer: PendingCall) -> None:
         """Wait for an answer. If the process died, restart it for the next attempt."""
         try:
             answer.receive()

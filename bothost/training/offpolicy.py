@@ -28,7 +28,7 @@ from bothost.rules import FloatArray
 from bothost.strategy import LoggedGames, LoggedStep, Trajectory
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import Batch, Bool, ExtraBatch, Float, PpoOptions, masked_log_probs
-from bothost.training.rollout import Task
+from bothost.training.rollout import RolloutTask
 
 UNKNOWN = math.inf
 """Log-probability of an action that the strategy did not choose. Its weight becomes 0."""
@@ -229,7 +229,7 @@ class LeadEncoder:
 
     precision = np.float32
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: RolloutTask) -> None:
         self.task = task
         self.observation_size = task.observation_size
         self.num_actions = task.game.num_actions

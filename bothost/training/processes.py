@@ -45,7 +45,7 @@ class WorkerDied(BothostError):
     """A process of a training died or does not answer in time."""
 
 
-class Answer(Protocol):
+class PendingCall(Protocol):
     """The result of a call to a process."""
 
     @property
@@ -70,7 +70,7 @@ class Process(Protocol):
         """The process id on its own machine."""
         ...
 
-    def ask(self, method: str, *arguments: Any) -> Answer:
+    def ask(self, method: str, *arguments: Any) -> PendingCall:
         """Call a method of the role. An earlier answer that was not received is dropped."""
         ...
 
@@ -99,7 +99,7 @@ class Processes(Protocol):
 
 
 def retry_on_death(
-    process: Process, answer: Answer, ask: Callable[[], Answer], take: Callable[[Answer], Result]
+    process: Process, answer: PendingCall, ask: Callable[[], PendingCall], take: Callable[[PendingCall], Result]
 ) -> Result:
     """Return ``take(answer)``. If the process died, restart it and call ``ask`` for a new answer.
 

@@ -23,7 +23,7 @@ from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
 from bothost.training.packing import PackedRollout, pack, unpack
 from bothost.training.ppo import Batch, PpoOptions
-from bothost.training.rollout import SelfPlay, SelfPlayOptions, Task
+from bothost.training.rollout import RolloutTask, SelfPlay, SelfPlayOptions
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 """Parameters, or an optimizer's state, by name."""
@@ -55,7 +55,7 @@ class Setup(msgspec.Struct, frozen=True):
     @classmethod
     def of(
         cls,
-        task: Task,
+        task: RolloutTask,
         build: Callable[[], torch.nn.Module],
         options: SelfPlayOptions,
         device: Device,
@@ -82,9 +82,9 @@ class Setup(msgspec.Struct, frozen=True):
         )
 
     @property
-    def task(self) -> Task:
+    def task(self) -> RolloutTask:
         """The task, built from plain data."""
-        return Task(
+        return RolloutTask(
             game(self.game, **self.rules),
             self.observation,
             self.turns,
@@ -125,7 +125,7 @@ class Played(NamedTuple):
     final_leads: npt.NDArray[np.float32]
 
 
-class Worker:
+class RolloutWorker:
     """Plays the learner against an opponent."""
 
     def __init__(self, setup: Setup) -> None:

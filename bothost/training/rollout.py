@@ -45,7 +45,7 @@ class SelfPlayOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError("learning_rate must be positive, and newest_share within 0 and 1")
 
 
-class Task(msgspec.Struct, frozen=True):
+class RolloutTask(msgspec.Struct, frozen=True):
     """A game of two seats, as self-play sees it. A turn may have several decisions."""
 
     game: Game
@@ -121,7 +121,7 @@ class Rollout(NamedTuple):
 class SelfPlay:
     """N environments and the memory of their trajectories. Every rollout overwrites that memory."""
 
-    def __init__(self, task: Task, environments: int, horizon: int) -> None:
+    def __init__(self, task: RolloutTask, environments: int, horizon: int) -> None:
         self.task = task
         self.environments = environments
         self.horizon = horizon

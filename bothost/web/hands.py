@@ -10,7 +10,7 @@ from bothost.errors import StoreError
 from bothost.rules.game import Game
 from bothost.store.hand_report import report
 from bothost.store.query import HandQuery, players_of
-from bothost.store.reader import Hand, Timeline, decision_counts, iter_timelines, latest_hands, read_hands
+from bothost.store.reader import LoggedHand, Timeline, decision_counts, iter_timelines, latest_hands, read_hands
 from bothost.web.replay import positions
 from bothost.web.site import Site
 
@@ -29,7 +29,7 @@ def listed(site: Site, query: HandQuery, before: str | None) -> Json:
     }
 
 
-def name_of(hand: Hand) -> str:
+def name_of(hand: LoggedHand) -> str:
     """What addresses call a hand at one of our seats: its id and the seat."""
     return f"{hand.game.game_id.hex()}-{hand.game.seat}"
 
@@ -73,7 +73,7 @@ def _where(steps: list[Json], seat: int, seq: int) -> int | None:
     return here[-1] if here else None
 
 
-def seat_names(hand: Hand, game: Game | None) -> list[str]:
+def seat_names(hand: LoggedHand, game: Game | None) -> list[str]:
     """The name of the player at each seat."""
     players = players_of(hand.game.players)
     names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
@@ -81,7 +81,7 @@ def seat_names(hand: Hand, game: Game | None) -> list[str]:
     return [str(names.get(seat) or f"seat {seat}") for seat in range(count)]
 
 
-def _line(hand: Hand, decisions: int, fallbacks: int) -> Json:
+def _line(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
     scores = hand.scores
     return {
         "name": name_of(hand),

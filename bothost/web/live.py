@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from bothost.rules.game import View
 from bothost.store.models import events
 from bothost.store.query import HandQuery
-from bothost.store.reader import Hand, Key, latest_hands
+from bothost.store.reader import Key, LoggedHand, latest_hands
 from bothost.web.hands import name_of, seat_names
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer, public_view
@@ -35,7 +35,7 @@ MAX_TABLES = 500
 class LiveHand(msgspec.Struct):
     """A hand that has not ended, folded as far as the log goes."""
 
-    hand: Hand
+    hand: LoggedHand
     view: View | None
     seq: int = 0
     moved_at: float = 0.0

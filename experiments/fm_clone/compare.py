@@ -37,7 +37,7 @@ BATCHES = 16, 256
 WITH_AFTERSTATES = " + afterstates"
 LEAF_WIDTH = 64
 """Hidden units by which a network looks at an afterstate."""
-PATIENCE = 3
+TIMEOUTS = 3
 """Epochs that bring nothing on left-out hands, after which a training of a network or a plain machine ends."""
 
 
@@ -252,7 +252,7 @@ def _stopped(train: Iterator[Any], predict: Callable[[Any], Predict], out: Decis
         loss = score(predict(learnt)(out.samples), out.samples).log_loss
         if best[2] is None or loss < best[0]:
             best = loss, epoch, learnt
-        elif epoch - best[1] == PATIENCE:
+        elif epoch - best[1] == TIMEOUTS:
             break
     return best
 

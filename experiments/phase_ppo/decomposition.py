@@ -25,7 +25,7 @@ from bothost.training.loop import version_at
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import SelfPlayOptions, Task
+from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost.training.statistics import mean_half95
 from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS
 from bothost_phase_ppo.model import PhaseNet
@@ -75,7 +75,7 @@ class Kind(msgspec.Struct, frozen=True):
     """One of the two spaces of actions."""
 
     actions: int
-    task: Task
+    task: RolloutTask
     horizon: int
     """Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
     minibatch: int
@@ -90,7 +90,7 @@ def kinds(environments: int) -> dict[str, Kind]:
     """Both spaces of actions, with updates of about equally many hands."""
 
     def kind(game_: Any, actions: int, horizon: int) -> Kind:
-        task = Task(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
+        task = RolloutTask(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
         return Kind(actions, task, horizon, environments * horizon // 8)
 
     return {"phases": kind(game("pairing"), ACTIONS, 80), "flat": kind(FlatPairing(), COMPOSITES, 40)}

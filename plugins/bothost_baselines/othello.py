@@ -8,7 +8,7 @@ import msgspec
 
 from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, View
-from bothost.rules.othello import Found, choose
+from bothost.rules.othello import SearchResult, choose
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class RuleOthelloPlayer(Player):
     def quick(self, view: View, legal: ActionArray) -> Decision:
         return self.decision(view, choose(view, depth=2, solve_from=0, nodes=2_000))
 
-    def decision(self, view: View, found: Found) -> Decision:
+    def decision(self, view: View, found: SearchResult) -> Decision:
         kind = "exactly" if found.exact else "about"
         stats = {
             "reason": f"{kind} {found.score:+.1f} discs, {found.depth} plies ahead",
@@ -48,7 +48,7 @@ class RuleOthelloPlayer(Player):
         return Decision(action=found.action, value=exact_return(view, found), stats=stats)
 
 
-def exact_return(view: View, found: Found) -> float | None:
+def exact_return(view: View, found: SearchResult) -> float | None:
     """What the hand returns under best play, where the game is solved."""
     if not found.exact:
         return None

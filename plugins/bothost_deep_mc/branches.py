@@ -17,7 +17,7 @@ from bothost_deep_mc.selfplay import (
     Pairs,
     PlayOptions,
     Round,
-    Table,
+    SelfPlayTable,
     best_of,
     utility,
 )
@@ -49,10 +49,10 @@ def play_round(
     experts[np.arange(hands), rng.integers(2, size=hands)] = rng.random(hands) < expert_share
     experts |= imitate
 
-    def begin(rng: np.random.Generator) -> Table:
+    def begin(rng: np.random.Generator) -> SelfPlayTable:
         env = vec_env(game, hands, seed)
         kept = {"imitate": imitate, "keep_expert": keep_expert}
-        return Table(env, nets, options, rng, experts=experts, seen=seen, **kept)
+        return SelfPlayTable(env, nets, options, rng, experts=experts, seen=seen, **kept)
 
     table = begin(rng)
     turns = [BranchPoints(hands, seen) for _ in range(branches)]
@@ -98,7 +98,7 @@ class BranchPoints:
         self._positions = np.zeros((hands, seen.position), np.uint8)
         self._moves = np.zeros((hands, 2, seen.move), np.uint8)
 
-    def consider(self, table: Table, role: str, chosen: Chosen, step: int) -> None:
+    def consider(self, table: SelfPlayTable, role: str, chosen: Chosen, step: int) -> None:
         """Replace earlier choices by some of these decisions: reservoir sampling of one decision per hand."""
         learnt = np.flatnonzero(chosen.own | table.imitate)
         self._seen[chosen.rows[learnt]] += 1
@@ -141,13 +141,13 @@ def alternatives(chosen: Chosen, temperature: float, rng: np.random.Generator) -
     return best_of(scores.astype(np.float32), part.offsets)
 
 
-def _keep(table: Table, decided: Iterable[tuple[str, Chosen]], kept: dict[str, list[Kept]]) -> None:
+def _keep(table: SelfPlayTable, decided: Iterable[tuple[str, Chosen]], kept: dict[str, list[Kept]]) -> None:
     for role, chosen in decided:
         if (found := table.keep(chosen)) is not None:
             kept[role].append(found)
 
 
-def play_branch(table: Table, turn: BranchPoints, script: list[ActionArray]) -> None:
+def play_branch(table: SelfPlayTable, turn: BranchPoints, script: list[ActionArray]) -> None:
     """Play the hands of ``script`` again, each with its changed decision."""
     table.going &= turn.step >= 0
     step = 0
@@ -215,7 +215,7 @@ def win_rates(game: Game, nets: Nets, *, deals: int, seed: int, seen: Seen) -> t
     for side in (0, 1):
         experts = np.zeros((deals, 2), np.bool_)
         experts[:, 1 - side] = True
-        table = Table(
+        table = SelfPlayTable(
             vec_env(game, deals, seed),
             nets,
             PlayOptions(epsilon=0.0),

@@ -20,7 +20,7 @@ from bothost.rules import game
 from bothost.training.action_values import NativeActionValues
 from bothost.training.distributed import shares
 from bothost.training.loop import LoopOptions
-from bothost.training.processes import Answer, Process, Processes, retry_on_death
+from bothost.training.processes import PendingCall, Process, Processes, retry_on_death
 from bothost.training.runners import Runner, processes_of
 from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
 from bothost_deep_mc.encode import ROLES
@@ -100,14 +100,14 @@ def merged(parts: Sequence[Round]) -> Round:
     )
 
 
-def _whole(answer: Answer) -> Round:
+def _whole(answer: PendingCall) -> Round:
     """The part of a round that a worker played. Raises WorkerDied."""
     answer.receive()
     found: Round = answer.fetch()
     return found
 
 
-class Player:
+class SelfPlayRole:
     """The role of a process that plays."""
 
     def __init__(self, setup: Setup) -> None:
@@ -137,7 +137,7 @@ class Engine:
         self.workers: list[Process] = []
         if options.workers:
             self._processes = processes_of(options.runner, options.ray_address, cores=options.workers, device="cpu")
-            self.workers = [self._processes.start(Player, setup) for _ in range(options.workers)]
+            self.workers = [self._processes.start(SelfPlayRole, setup) for _ in range(options.workers)]
 
     def play(self, order: Order, rng: np.random.Generator) -> Round:
         """Play a round. The hands depend on the number of workers."""

@@ -127,7 +127,7 @@ def best_of(values: FloatArray, offsets: IntArray) -> IntArray:
     return first_of(values == np.repeat(top, np.diff(offsets)), offsets)
 
 
-class Table:
+class SelfPlayTable:
     """Running hands: how they are decided, and which samples are kept."""
 
     def __init__(

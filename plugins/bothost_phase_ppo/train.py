@@ -22,7 +22,15 @@ from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limite
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
 from bothost.training.publish import WEIGHTS, lineage_of, play_options, write_manifest, write_version
-from bothost.training.rollout import Build, Rollout, SelfPlay, SelfPlayLearner, SelfPlayOptions, Task, rollout_figures
+from bothost.training.rollout import (
+    Build,
+    Rollout,
+    RolloutTask,
+    SelfPlay,
+    SelfPlayLearner,
+    SelfPlayOptions,
+    rollout_figures,
+)
 from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.model import PhaseNet, graph
 
@@ -53,9 +61,9 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """In a retraining: logged samples for each sample of self-play."""
 
     @property
-    def task(self) -> Task:
+    def task(self) -> RolloutTask:
         """The game as self-play sees it."""
-        return Task(
+        return RolloutTask(
             game("pairing", preset=self.preset),
             BLOCK,
             TURNS,
@@ -72,7 +80,7 @@ class SelfPlayPpo(SelfPlayLearner):
     def __init__(
         self,
         options: SelfPlayOptions,
-        task: Task,
+        task: RolloutTask,
         build: Build,
         seed: int,
         *,
@@ -110,7 +118,7 @@ class SelfPlayPpo(SelfPlayLearner):
 
 def train(
     options: SelfPlayOptions,
-    task: Task,
+    task: RolloutTask,
     build: Build,
     run: TrainingRun,
     report: ReportProgress,

@@ -29,7 +29,7 @@ async def play(kit, bad, *, decisions=40, grant_ms=600, game="doudizhu", options
     async with kit.lobby(grant_ms=grant_ms, bank_ms=0):
         made = kit.settings(wishes=(game,), routes=routes(bad, **(options or {})), **settings)
         async with kit.running(made, misbehaving) as host:
-            await kit.until(lambda: host.floor.tally.decisions >= decisions, 20)
+            await kit.until(lambda: host.runner.counters.decisions >= decisions, 20)
     return host
 
 
@@ -54,7 +54,7 @@ def never_missed_a_deadline(kit):
 )
 async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined_for_new_tables(kit, bad, reason):
     host = await play(kit, bad)
-    fallbacks = host.floor.tally.fallbacks
+    fallbacks = host.runner.counters.fallbacks
     assert fallbacks[reason] >= 3
     assert set(fallbacks) <= {reason, "quarantined"}
     assert any(loaded.quarantined_until for loaded in host.plans.loaded if loaded.name == BAD + bad)
@@ -90,8 +90,8 @@ def test_a_quarantine_is_lifted_by_itself():
 
 async def test_a_strategy_that_hangs_costs_its_tables_a_fallback_and_its_thread(kit):
     host = await play(kit, "hang", decisions=60, options={"seconds": 3.0}, tables=2)
-    assert host.floor.tally.fallbacks["late"] >= 1
-    assert len(host.floor.workers.abandoned) <= 2, "a strategy that hangs must not eat a thread per decision"
+    assert host.runner.counters.fallbacks["late"] >= 1
+    assert len(host.runner.workers.abandoned) <= 2, "a strategy that hangs must not eat a thread per decision"
     never_missed_a_deadline(kit)
 
 
@@ -106,8 +106,8 @@ async def test_a_strategy_that_hangs_in_the_shared_worker_delays_nobody_else(kit
     async with kit.lobby(grant_ms=800, bank_ms=0):
         made = kit.settings(routes=routes("inline", seconds=3.0), tables=2)
         async with kit.running(made, misbehaving, plugin) as host:
-            await kit.until(lambda: host.floor.tally.decisions >= 60, 20)
-    assert host.floor.tally.fallbacks["late"] >= 1
+            await kit.until(lambda: host.runner.counters.decisions >= 60, 20)
+    assert host.runner.counters.fallbacks["late"] >= 1
     assert (
         kit.count(
             "decisions WHERE strategy = 'test-random' AND fallback IS NOT NULL AND fallback NOT IN "
@@ -129,8 +129,8 @@ async def test_a_slow_inline_strategy_gets_a_thread_of_its_own(kit):
     async with kit.lobby(grant_ms=3000, bank_ms=0):
         made = kit.settings(routes=routes("sleeps", seconds=0.2), tables=2, accounts=4, wishes=("pairing",))
         async with kit.running(made, misbehaving, plugin) as host:
-            await kit.until(lambda: host.floor.tally.decisions >= 60, 20)
-            assert [loaded.name for loaded in host.floor.workers._own] == [BAD + "sleeps"]
+            await kit.until(lambda: host.runner.counters.decisions >= 60, 20)
+            assert [loaded.name for loaded in host.runner.workers._own] == [BAD + "sleeps"]
     never_missed_a_deadline(kit)
     waited = kit.rows("SELECT elapsed_ms FROM decisions WHERE strategy = 'test-random' ORDER BY elapsed_ms DESC")
     assert waited[len(waited) // 10][0] < 150
@@ -144,7 +144,7 @@ async def test_a_policy_that_changes_its_view_or_returns_nonsense_arrays_does_no
 
 async def test_a_thread_that_comes_back_is_counted_out(kit):
     host = await play(kit, "hang", decisions=30, options={"seconds": 1.0})
-    assert host.floor.tally.fallbacks["late"] >= 1
+    assert host.runner.counters.fallbacks["late"] >= 1
     loaded = next(item for item in host.plans.loaded if item.name == BAD + "hang")
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline and loaded.hung:
@@ -172,10 +172,10 @@ async def test_hooks_hear_of_tables_and_decisions_and_their_failures_cost_nothin
         bothost_table_closed=bothost_table_closed,
     )
     async with kit.lobby(), kit.running(kit.settings(), listener) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 3)
+        await kit.until(lambda: host.runner.counters.hands >= 3)
     kinds = [kind for kind, *_ in heard]
-    assert kinds.count("decision") == host.floor.tally.decisions
-    assert kinds.count("opened") == kinds.count("closed") == host.floor.tally.hands
+    assert kinds.count("decision") == host.runner.counters.decisions
+    assert kinds.count("opened") == kinds.count("closed") == host.runner.counters.hands
     assert kinds[0] == "opened"
     assert {thread for kind, _, thread in heard if kind == "opened"} == {"hooks"}
 
@@ -188,7 +188,7 @@ async def test_finished_games_are_released(kit):
     from bothost.tables.session import Session
 
     async with kit.lobby(), kit.running(kit.settings(tables=2)) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 40, 40)
+        await kit.until(lambda: host.runner.counters.hands >= 40, 40)
         gc.collect()
         alive = [item for item in gc.get_objects() if type(item) in (Hand, Session)]  # isinstance wakes lazy objects
         live = sum(len(account.sessions) for account in host.accounts)

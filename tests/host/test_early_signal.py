@@ -8,4 +8,4 @@ async def test_a_host_that_is_told_to_drain_before_it_began_ends_at_once(kit):
         host = kit.host(kit.settings())
         host.interrupt()
         await asyncio.wait_for(host.run(), 5)
-        assert not server.lobby.tables and host.floor.tally.hands == 0
+        assert not server.lobby.tables and host.runner.counters.hands == 0

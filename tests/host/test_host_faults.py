@@ -29,8 +29,8 @@ async def faulty(kit, faults, *, accounts=3, game="doudizhu", tables=1, **lobby)
 
 async def plays_on(kit, host, hands):
     """Wait for so many hands more."""
-    before = host.floor.tally.hands
-    await kit.until(lambda: host.floor.tally.hands >= before + hands)
+    before = host.runner.counters.hands
+    await kit.until(lambda: host.runner.counters.hands >= before + hands)
 
 
 def every_move_has_its_row_and_none_was_illegal(kit, server):
@@ -65,7 +65,7 @@ async def test_what_an_adapter_remembers_takes_the_place_of_what_it_did_before(k
 )
 async def test_a_connection_that_fails_in_the_middle_of_a_hand(kit, name, faults):
     async with faulty(kit, faults, grant_ms=3000) as (server, host):
-        await kit.until(lambda: name in server.struck and host.floor.tally.hands >= 6)
+        await kit.until(lambda: name in server.struck and host.runner.counters.hands >= 6)
         assert sum(account.connection.reconnects for account in host.accounts) >= 1
         assert all(account.connection.connected for account in host.accounts)
     every_move_has_its_row_and_none_was_illegal(kit, server)
@@ -79,21 +79,21 @@ async def test_frames_that_are_lost_doubled_swapped_and_garbage(kit, game):
         server,
         host,
     ):
-        await kit.until(lambda: host.floor.tally.decisions >= 60, 40)
+        await kit.until(lambda: host.runner.counters.decisions >= 60, 40)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
 async def test_time_0_after_a_reconnect_is_no_reason_for_an_illegal_move(kit):
     """lichess-bot#1053."""
     async with faulty(kit, Faults(zero_clock=True, drop_after=8), grant_ms=3000) as (server, host):
-        await kit.until(lambda: "drop_after" in server.struck and host.floor.tally.hands >= 6)
+        await kit.until(lambda: "drop_after" in server.struck and host.runner.counters.hands >= 6)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
 async def test_a_rate_cut_costs_a_connection_and_no_move(kit):
     faults = Faults(rate_cut=12.0)
     async with faulty(kit, faults, accounts=1, tables=4, robots=True, grant_ms=3000) as (server, host):
-        await kit.until(lambda: "rate_cut" in server.struck and host.floor.tally.hands >= 4, 40)
+        await kit.until(lambda: "rate_cut" in server.struck and host.runner.counters.hands >= 4, 40)
         assert host.accounts[0].connection.reconnects >= 1
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
@@ -111,7 +111,7 @@ async def logged_in_elsewhere(url):
 async def test_a_zombie_first_socket_is_noticed_and_left(kit):
     """A second log-in took over, and the first socket stands: open, silent, and nobody tells it."""
     async with faulty(kit, Faults(zombies=True), accounts=1, robots=True, grant_ms=3000) as (server, host):
-        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        await kit.until(lambda: host.runner.counters.decisions >= 5)
         async with logged_in_elsewhere(server.url):
             (account,) = host.accounts
             await kit.until(lambda: account.connection.reconnects >= 1)
@@ -124,7 +124,7 @@ async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit
         kit.url = server.url
         host = kit.host(kit.settings(accounts=1))
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        await kit.until(lambda: host.runner.counters.decisions >= 5)
         async with logged_in_elsewhere(server.url):
             await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 10)
             connections = {frame.conn for frame in server.frames}
@@ -138,7 +138,7 @@ async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit
 
 async def test_the_end_of_a_table_of_another_evening_is_ignored(kit):
     async with faulty(kit, Faults(stale_game_over=True, drop_after=8), grant_ms=3000) as (server, host):
-        await kit.until(lambda: "drop_after" in server.struck and host.floor.tally.hands >= 6)
+        await kit.until(lambda: "drop_after" in server.struck and host.runner.counters.hands >= 6)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -151,17 +151,17 @@ async def test_a_lobby_restarted_mid_game_aborts_its_tables_and_play_goes_on(kit
         task_settings = kit.settings(accounts=3)
         host = kit.host(task_settings)
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 20)
+        await kit.until(lambda: host.runner.counters.decisions >= 20)
     await asyncio.sleep(0.3)
     assert not any(account.connection.connected for account in host.accounts)
-    before = host.floor.tally.decisions
+    before = host.runner.counters.decisions
     async with serve(ServerSettings(tokens=tokens, port=port, grant_ms=3000)):
-        await kit.until(lambda: host.floor.tally.decisions >= before + 40)
+        await kit.until(lambda: host.runner.counters.decisions >= before + 40)
         host.drain()
         await asyncio.wait_for(running, 20)
     aborted = kit.rows("SELECT scores FROM game_ends WHERE reason = 'aborted'")
     assert all(scores is None for (scores,) in aborted), "a lost lobby is no lost game"
-    assert kit.count("decisions") == host.floor.tally.decisions
+    assert kit.count("decisions") == host.runner.counters.decisions
 
 
 async def test_a_drain_finishes_the_open_hands_and_loses_no_move(kit):
@@ -169,7 +169,7 @@ async def test_a_drain_finishes_the_open_hands_and_loses_no_move(kit):
     async with kit.lobby(grant_ms=3000) as server:
         host = kit.host(kit.settings(min_move_ms=10.0))
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 10)
+        await kit.until(lambda: host.runner.counters.decisions >= 10)
         host.interrupt()
         await asyncio.wait_for(running, 20)
         assert not server.lobby.tables
@@ -183,14 +183,14 @@ async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resum
     async with kit.lobby(grant_ms=60_000) as server:
         host = kit.host(kit.settings(min_move_ms=30.0))
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        await kit.until(lambda: host.runner.counters.decisions >= 5)
         host.interrupt()
         host.interrupt()
         await asyncio.wait_for(running, 5)
         open_hands = kit.count("games") - kit.count("game_ends")
         assert open_hands >= 1
         async with kit.running(kit.settings()) as again:
-            await kit.until(lambda: again.floor.tally.hands >= 3)
+            await kit.until(lambda: again.runner.counters.hands >= 3)
     assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
     assert server.lobby.hands_played >= 1
 
@@ -200,22 +200,22 @@ async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit):
     async with kit.lobby(grant_ms=60_000):
         host = kit.host(kit.settings(min_move_ms=30.0))
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.decisions >= 5)
+        await kit.until(lambda: host.runner.counters.decisions >= 5)
         host.interrupt()
         host.interrupt()
         await asyncio.wait_for(running, 5)
         assert kit.count("games") - kit.count("game_ends") >= 1
         async with kit.running(kit.settings()) as again:
-            find, asked = again.floor._find, []
+            find, asked = again.runner._find, []
 
-            def away(sought):
-                asked.append(sought)
+            def away(keys):
+                asked.append(keys)
                 if len(asked) < 4:
                     raise StoreUnavailable("the database is away")
-                return find(sought)
+                return find(keys)
 
-            again.floor._find = away
-            await kit.until(lambda: again.floor.tally.hands >= 3)
+            again.runner._find = away
+            await kit.until(lambda: again.runner.counters.hands >= 3)
     assert len(asked) >= 4
     assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
     assert kit.count("decisions") == kit.count("(SELECT DISTINCT game_id, seat, request_id FROM decisions)")
@@ -237,7 +237,7 @@ async def test_a_session_that_died_is_left_even_when_the_adapter_does_not_notice
         lobby = msgspec.structs.replace(settings.lobbies[0], adapter="deaf")
         settings = msgspec.structs.replace(settings, lobbies=(lobby,))
         async with kit.running(settings, kit.module("deaf", bothost_lobbies=lambda: [Deaf])) as host:
-            await kit.until(lambda: server.struck and host.floor.tally.hands >= 2)
+            await kit.until(lambda: server.struck and host.runner.counters.hands >= 2)
             assert host.accounts[0].connection.reconnects >= 1
 
 
@@ -257,17 +257,17 @@ async def test_rows_are_written_even_when_something_fails_on_the_way_out(kit, mo
     async with kit.lobby(grant_ms=60_000):
         host = kit.host(kit.settings())
         running = asyncio.create_task(host.run())
-        await kit.until(lambda: host.floor.tally.hands >= 1)
+        await kit.until(lambda: host.runner.counters.hands >= 1)
 
         async def fail():
             raise RuntimeError("a bug on the way out")
 
-        monkeypatch.setattr(host.floor.workers, "aclose", fail)
+        monkeypatch.setattr(host.runner.workers, "aclose", fail)
         host.interrupt()
         with pytest.raises(RuntimeError, match="on the way out"):
             await asyncio.wait_for(running, 20)
     assert host.log.stats.queue_depth == 0 and not host.log._thread.is_alive()
-    assert kit.count("decisions") == host.floor.tally.decisions
+    assert kit.count("decisions") == host.runner.counters.decisions
 
 
 class Ill(EmbeddedLobby):
@@ -301,7 +301,7 @@ async def test_no_move_is_faster_than_people_can_follow(kit):
     async with FaultLobby(TOKENS, robots=True, grant_ms=60_000) as server:
         kit.url = server.url
         async with kit.running(kit.settings(accounts=1, min_move_ms=60.0)) as host:
-            await kit.until(lambda: host.floor.tally.decisions >= 8)
+            await kit.until(lambda: host.runner.counters.decisions >= 8)
     asked = {}
     for frame in server.frames:
         if frame.direction == "out" and (ask := re.search(r'"ask":\{"id":"([^"]+)"', frame.data)):
@@ -318,7 +318,7 @@ async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):
     most = 0
     faults = Faults(lose=0.02, duplicate=0.1)
     async with faulty(kit, faults, tables=2, grant_ms=1000, bank_ms=0, robots=True) as (_, host):
-        while host.floor.tally.decisions < 150:
+        while host.runner.counters.decisions < 150:
             await asyncio.sleep(0.002)
             for account in host.accounts:
                 assert account.slots.used <= 2
@@ -347,6 +347,6 @@ async def test_an_unreachable_lobby_ends_a_host_only_when_it_is_told_to_fail_fas
 
 async def test_no_secret_in_the_log_of_a_night_of_failures(kit, capsys):
     async with faulty(kit, Faults(drop_after=8), grant_ms=3000) as (server, host):
-        await kit.until(lambda: server.struck and host.floor.tally.hands >= 3)
+        await kit.until(lambda: server.struck and host.runner.counters.hands >= 3)
     printed = "".join(capsys.readouterr())
     assert "adaadaada" not in printed and "bobbobbob" not in printed

@@ -84,8 +84,8 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
             second.drain()
             await kit.until(lambda: len(connected(first)) == 3)
             assert connected(second) == set()
-            hands = first.floor.tally.hands
-            await kit.until(lambda: first.floor.tally.hands >= hands + 3)
+            hands = first.runner.counters.hands
+            await kit.until(lambda: first.runner.counters.hands >= hands + 3)
     assert server.lobby.hands_played >= 1
     assert kit.count("leases") == 0, "all are released"
     assert kit.count("game_ends") == kit.count("games")
@@ -93,7 +93,7 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
 
 async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_other(kit, pair):
     async with kit.lobby(grant_ms=60_000), pair.running("first", min_move_ms=20.0) as first:
-        await kit.until(lambda: first.floor.tally.decisions >= 3)
+        await kit.until(lambda: first.runner.counters.decisions >= 3)
         with Store.open(kit.store_settings) as store, store.begin() as connection:
             connection.exec_driver_sql("UPDATE leases SET holder = 'other', expires_us = expires_us + 60000000")
         await kit.until(lambda: all(account.waiting == "other" for account in first.accounts))
@@ -101,7 +101,7 @@ async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_othe
         assert first.seated == {} and first.capacity.used == 0
         assert kit.count("games") > kit.count("game_ends"), "the hands are not over: the other host plays them"
         Leases(Store.open(kit.store_settings), "other", 60).release([a.key for a in first.accounts])
-        await kit.until(lambda: first.floor.tally.hands >= 3)
+        await kit.until(lambda: first.runner.counters.hands >= 3)
     assert kit.count("games") == kit.count("game_ends")
 
 
@@ -127,9 +127,9 @@ async def test_where_the_lobby_allows_several_connections_another_host_takes_the
         kit.url = lobby.url
         first = await stack.enter_async_context(contextlib.AsyncExitStack())
         one = await first.enter_async_context(pair.running("one", lobby_settings=as_ada("aaa")))
-        await kit.until(lambda: one.floor.tally.decisions > 3)
+        await kit.until(lambda: one.runner.counters.decisions > 3)
         two = await stack.enter_async_context(pair.running("two", lobby_settings=as_ada("bbb")))
-        await kit.until(lambda: two.floor.tally.decisions > 3, 5)
+        await kit.until(lambda: two.runner.counters.decisions > 3, 5)
         assert connected(one) == connected(two) == {"ada"}
         assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "one"), ("ada#2", "two")}
         three = await stack.enter_async_context(pair.running("three", lobby_settings=as_ada("ccc")))
@@ -137,7 +137,7 @@ async def test_where_the_lobby_allows_several_connections_another_host_takes_the
         await asyncio.sleep(0.3)
         assert not connected(three), "the lobby allows two"
         await first.aclose()
-        await kit.until(lambda: three.floor.tally.decisions > 3)
+        await kit.until(lambda: three.runner.counters.decisions > 3)
         assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "three"), ("ada#2", "two")}
 
 
@@ -236,7 +236,7 @@ async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(k
             async with pair.running("heir") as heir:
                 await kit.until(lambda: len(connected(heir)) == 3, 20)
                 took_s = time.monotonic() - killed
-                await kit.until(lambda: heir.floor.tally.hands >= 3)
+                await kit.until(lambda: heir.runner.counters.hands >= 3)
         finally:
             zygote.stdin.close()
             await asyncio.wait_for(zygote.wait(), 30)

@@ -7,8 +7,8 @@ import pytest
 
 from bothost.config import StoreSettings
 from bothost.host import memory
-from bothost.host.floor import Sought
 from bothost.host.memory import StoreMemory
+from bothost.host.session_runner import HandKey
 from bothost.store import DecisionLog, Store, schema
 from bothost.store.records import DecisionRecord, OutcomeRecord
 from bothost.tables.conduct import TableKey
@@ -32,9 +32,9 @@ def remembered(tmp_path):
         yield StoreMemory(store), store, lambda records: asyncio.run(write(records))
 
 
-def sought(game, **of_game):
+def keys(game, **of_game):
     hand, seat = of_game.pop("hand", game.hand), of_game.pop("seat", game.seat)
-    return Sought(TableKey("home", game.account, game.table)._replace(**of_game), hand, seat)
+    return HandKey(TableKey("home", game.account, game.table)._replace(**of_game), hand, seat)
 
 
 def test_many_hands_are_found_together_each_with_its_own_moves(remembered, monkeypatch):
@@ -44,13 +44,13 @@ def test_many_hands_are_found_together_each_with_its_own_moves(remembered, monke
     over = sample_hand(RNG)
     write([row for hand in [*hands, over] for row in hand])
     games = [hand[0] for hand in hands]
-    strangers = [sought(over[0]), sought(games[0], table="x"), sought(games[0], seat=2), sought(games[0], hand="2")]
-    asked = [*map(sought, games), *strangers]
+    strangers = [keys(over[0]), keys(games[0], table="x"), keys(games[0], seat=2), keys(games[0], hand="2")]
+    asked = [*map(keys, games), *strangers]
     RNG.shuffle(asked)
     answers = dict(zip(asked, found_by.find(asked), strict=True))
     assert all(answers[stranger] is None for stranger in strangers)
     for hand, game in zip(hands, games, strict=True):
-        found = answers[sought(game)]
+        found = answers[keys(game)]
         assert (found.game_id, found.seed) == (game.game_id, game.seed)
         decisions = [row for row in hand if isinstance(row, DecisionRecord)]
         assert [move.decision_ids for move in found.moves] == [(row.id,) for row in decisions]
@@ -63,7 +63,7 @@ def test_of_a_move_in_steps_all_are_told_and_a_refusal_is_the_whole_moves(rememb
     second.seq, second.substep = first.seq, 1
     third.seq, third.attempt = first.seq, 1
     write([game, *rows, OutcomeRecord(second.id, "rejected", None, 1)])
-    (found,) = found_by.find([sought(game)])
+    (found,) = found_by.find([keys(game)])
     refused, again = found.moves
     assert (refused.decision_ids, refused.rejected) == ((first.id, second.id), True)
     assert (again.decision_ids, again.attempt, again.rejected) == ((third.id,), 1, False)
@@ -76,5 +76,5 @@ def test_a_thousand_hands_cost_a_few_queries(remembered, monkeypatch):
     begun = []
     begin = store.begin
     monkeypatch.setattr(store, "begin", lambda: begun.append(1) or begin())
-    assert None not in found_by.find([sought(hand[0]) for hand in hands])
+    assert None not in found_by.find([keys(hand[0]) for hand in hands])
     assert len(begun) == 6

@@ -35,11 +35,11 @@ async def pages(port):
 
 async def test_metrics_and_status_tell_what_the_log_holds(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host, serving(host, ANY_PORT) as port:
-        await kit.until(lambda: host.floor.tally.hands >= 6)
+        await kit.until(lambda: host.runner.counters.hands >= 6)
         samples, health = await pages(port)
         status = host.status()
         assert health.status_code == 200 and health.json()["connected"] == 3
-    assert 0 < samples[("bothost_decisions_total",)] <= host.floor.tally.decisions == kit.count("decisions")
+    assert 0 < samples[("bothost_decisions_total",)] <= host.runner.counters.decisions == kit.count("decisions")
     assert samples["bothost_hands_total", ("end", "played")] >= 6
     assert samples["bothost_connected", ("account", "ada"), ("lobby", "home")] == 1
     assert samples["bothost_slots_cap", ("account", "ada"), ("lobby", "home")] == 1
@@ -64,7 +64,7 @@ async def test_fallbacks_are_told_by_reason(kit):
 
     routes = (RouteSettings(strategy="test-failing", fallback="test-random"),)
     async with kit.lobby(), kit.running(kit.settings(routes=routes), kit.module("bad", FailingStrategy)) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 1)
+        await kit.until(lambda: host.runner.counters.hands >= 1)
         text = generate_latest(metrics.registry(host)).decode()
     assert re.search(r'^bothost_fallbacks_total\{reason="error"\} [1-9]', text, re.M)
     assert re.search(r'^bothost_strategy_quarantined\{strategy="test-failing",version="1"\} 1', text, re.M)
@@ -85,16 +85,16 @@ async def test_health_fails_while_nothing_is_connected_and_is_well_while_drainin
 
 async def test_health_fails_when_rows_do_not_become_durable(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 1)
-        host.floor.recorder._timed_since = -1e6
+        await kit.until(lambda: host.runner.counters.hands >= 1)
+        host.runner.recorder._timed_since = -1e6
         health = metrics.health(host)
-        host.floor.recorder._timed_since = None
+        host.runner.recorder._timed_since = None
     assert health["status"] == "failing" and "durable" in health["problems"][0]
 
 
 async def test_two_hosts_in_one_process_do_not_share_metrics(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 1)
+        await kit.until(lambda: host.runner.counters.hands >= 1)
         idle = kit.host(kit.settings())
         assert b"bothost_decisions_total 0.0" in generate_latest(metrics.registry(idle))
         assert b"bothost_decisions_total 0.0" not in generate_latest(metrics.registry(host))
@@ -112,7 +112,7 @@ async def test_a_port_that_is_taken_is_a_configuration_error(kit):
 
 async def test_every_metric_of_the_dashboard_exists(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 1)
+        await kit.until(lambda: host.runner.counters.hands >= 1)
         text = generate_latest(metrics.registry(host)).decode()
     there = set(re.findall(r"^# TYPE (\S+)", text, re.M)) | set(re.findall(r"^([a-z_]+)", text, re.M))
     dashboard = json.loads((ROOT / "deploy/grafana/bothost.json").read_text())

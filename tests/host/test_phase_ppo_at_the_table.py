@@ -15,10 +15,10 @@ async def test_every_model_decision_is_logged_with_its_phase_policy_value_and_mo
     async with kit.lobby():
         settings = kit.settings(wishes=("pairing",), accounts=2, tables=4, routes=(route,))
         async with kit.running(settings, bothost_phase_ppo, bothost_baselines) as host:
-            await kit.until(lambda: host.floor.tally.hands >= 8)
-    assert host.floor.tally.fallbacks == {}
+            await kit.until(lambda: host.runner.counters.hands >= 8)
+    assert host.runner.counters.fallbacks == {}
     rows = kit.rows("SELECT phase, strategy, model_sha256, encoder_version, policy, value, stats FROM decisions")
-    assert len(rows) == host.floor.tally.decisions > 200
+    assert len(rows) == host.runner.counters.decisions > 200
     assert {"init", "pairing", "A", "B"} <= {row.phase for row in rows}
     assert {row.strategy for row in rows} == {"phase-ppo"}
     assert {row.model_sha256 for row in rows} == {weights.find(PhasePpo, "level-5").sha256}

@@ -16,7 +16,7 @@ async def test_every_decision_of_our_accounts_comes_back_once(kit, game, account
         kit.lobby() as _,
         kit.running(kit.settings(wishes=(game,), accounts=accounts, consents=("ada",))) as host,
     ):
-        await kit.until(lambda: host.floor.tally.hands >= 3 * accounts)
+        await kit.until(lambda: host.runner.counters.hands >= 3 * accounts)
     with Store.open(kit.store_settings) as store:
         log = Players(store, rules.game)
         assert set(log.players(game)) == {"ada"}
@@ -44,7 +44,7 @@ async def test_what_the_lobby_plays_for_an_account_that_left_is_not_its_play(kit
     """A drain comes when a hand is dealt, and one account has heard of it and the other not yet: that one leaves at
     once, and the lobby plays its seat to the end."""
     async with kit.lobby() as _, kit.running(kit.settings(wishes=("pairing",), accounts=2)) as host:
-        await kit.until(lambda: host.floor.tally.hands >= 2)
+        await kit.until(lambda: host.runner.counters.hands >= 2)
         accounts = {account.name: account for account in host.accounts}
         on_their_way = held_back(accounts[leaves], HandStarted)
         await kit.until(lambda: on_their_way and plays(accounts[stays], on_their_way[0].table))
@@ -87,7 +87,7 @@ async def test_a_robots_decisions_come_back_by_its_recorded_consent(kit):
         kit.lobby(robots_after_s=0.0),
         kit.running(kit.settings(wishes=("othello",), accounts=1, consents=("ada",))) as host,
     ):
-        await kit.until(lambda: host.floor.tally.hands >= 2)
+        await kit.until(lambda: host.runner.counters.hands >= 2)
     with Store.open(kit.store_settings) as store:
         log = Players(store, rules.game)
         assert {move.player for move in log.moves("othello")} == {"ada"}

@@ -42,9 +42,9 @@ async def test_a_strategy_that_wants_events_is_told_all_of_them_before_it_decide
             kit.module("folding_plugin", Folding),
         ) as host,
     ):
-        await kit.until(lambda: host.floor.tally.hands >= 4)
+        await kit.until(lambda: host.runner.counters.hands >= 4)
     assert Folding.faults == []
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
 
 
 async def test_hooks_hear_of_every_hand_and_decision_and_cannot_harm(kit):
@@ -65,10 +65,10 @@ async def test_hooks_hear_of_every_hand_and_decision_and_cannot_harm(kit):
         kit.lobby(),
         kit.running(kit.settings(wishes=("pairing",), accounts=2), kit.module("listener", **hooks)) as host,
     ):
-        await kit.until(lambda: host.floor.tally.hands >= 4)
+        await kit.until(lambda: host.runner.counters.hands >= 4)
     kinds = [notice[0] for notice in heard]
     assert kinds.count("opened") == kinds.count("closed") == kit.count("games")
-    assert kinds.count("made") == host.floor.tally.decisions
+    assert kinds.count("made") == host.runner.counters.decisions
     assert any(notice[0] == "closed" and notice[3] is not None for notice in heard)
     assert threading.main_thread() not in [notice[4] for notice in heard if notice[0] == "made"]
 
@@ -103,8 +103,8 @@ for line in sys.stdin:
             kit.settings(wishes=("pairing",), accounts=2, routes=(RouteSettings(strategy=address),)), bothost_exec
         ) as host,
     ):
-        await kit.until(lambda: host.floor.tally.hands >= 2)
-    assert host.floor.tally.fallbacks == {}
+        await kit.until(lambda: host.runner.counters.hands >= 2)
+    assert host.runner.counters.fallbacks == {}
     import msgspec
 
     told = [msgspec.json.decode(stats) for (stats,) in kit.rows("SELECT stats FROM decisions")]

@@ -225,10 +225,10 @@ async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nob
         limits = LimitSettings(tables=100, quarantine_after=3, process_memory_mb=128)
         settings = change(settings, limits=limits)
         async with kit.running(settings, misbehaving) as host:
-            await kit.until(lambda: host.floor.tally.fallbacks["quarantined"] > 0, 40)
-            await kit.until(lambda: host.floor.tally.hands >= 4, 40)
+            await kit.until(lambda: host.runner.counters.fallbacks["quarantined"] > 0, 40)
+            await kit.until(lambda: host.runner.counters.hands >= 4, 40)
             # A busy machine may take longer to end a process than its tables have time; the thread comes back from it.
-            await kit.until(lambda: not host.floor.workers.abandoned)
+            await kit.until(lambda: not host.runner.workers.abandoned)
     assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
     if bad != "misbehaving-process-leak":  # which decides, until it is too big
         assert kit.count(f"decisions WHERE strategy = '{bad}'") == 0
@@ -239,8 +239,8 @@ async def test_at_the_table_a_process_that_floods_its_output_plays_on(kit, capfd
     async with kit.lobby():
         made = kit.settings(wishes=("othello",), routes=(RouteSettings(strategy="misbehaving-process-flood"),))
         async with kit.running(made, misbehaving) as host:
-            await kit.until(lambda: host.floor.tally.hands >= 2, 40)
-    assert host.floor.tally.fallbacks == {}
+            await kit.until(lambda: host.runner.counters.hands >= 2, 40)
+    assert host.runner.counters.fallbacks == {}
     assert "thinking" not in "".join(capfd.readouterr())
 
 

@@ -38,7 +38,7 @@ async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_e
     async with kit.lobby() as server:
         settings = kit.settings()
         async with kit.running(settings, kit.module("more", FirstStrategy)) as host:
-            await kit.until(lambda: host.floor.tally.hands >= 3)
+            await kit.until(lambda: host.runner.counters.hands >= 3)
             new = change(settings, routes=(RouteSettings(strategy="test-first"),), limits=LimitSettings(tables=2))
             new = with_account(new, wishes=(WishSettings(game="pairing"),), tables=2)
             playing = {
@@ -107,7 +107,7 @@ async def test_the_signal_reloads(kit, monkeypatch):
         new = change(settings, limits=LimitSettings(tables=5))
         async with launch.opened(settings, Plugins.load(None), read=lambda: new) as host:
             running = asyncio.create_task(host.run())
-            await kit.until(lambda: host.floor.tally.hands >= 1)
+            await kit.until(lambda: host.runner.counters.hands >= 1)
             os.kill(os.getpid(), signal.SIGHUP)
             await kit.until(lambda: host.capacity.cap == 5)
             host.interrupt()

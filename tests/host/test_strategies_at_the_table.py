@@ -95,8 +95,8 @@ async def test_all_five_strategies_play_where_the_configuration_puts_them(kit, t
         await kit.until(lambda: ended() == set(SEATS), seconds=120)
         host.interrupt()
         await asyncio.wait_for(running, 30)
-    assert host.floor.tally.fallbacks == {}
-    assert kit.count("decisions") == host.floor.tally.decisions
+    assert host.runner.counters.fallbacks == {}
+    assert kit.count("decisions") == host.runner.counters.decisions
     rows = kit.rows("SELECT DISTINCT game, strategy, model_sha256 IS NOT NULL AS learnt FROM decisions")
     assert {(row.game, row.strategy) for row in rows} == PLAYED
     assert all(row.learnt for row in rows if row.strategy != "doudizhu-mcts")

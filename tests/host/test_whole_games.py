@@ -7,7 +7,7 @@ import bothost.rules as rules
 
 async def play(kit, hands, **settings):
     async with kit.lobby() as server, kit.running(kit.settings(**settings)) as host:
-        await kit.until(lambda: host.floor.tally.hands >= hands)
+        await kit.until(lambda: host.runner.counters.hands >= hands)
         assert server.lobby.hands_played >= 1
     return host
 
@@ -15,13 +15,13 @@ async def play(kit, hands, **settings):
 @pytest.mark.parametrize("durability", ["before_send", "async"])
 async def test_whole_hands_of_dou_dizhu(kit, durability):
     host = await play(kit, hands=9, durability=durability)
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     every_decision_is_logged(kit, host)
 
 
 async def test_whole_hands_of_the_pairing_game(kit):
     host = await play(kit, hands=4, wishes=("pairing",), accounts=2)
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     every_decision_is_logged(kit, host)
 
 
@@ -33,7 +33,7 @@ async def test_two_games_at_several_tables_at_once(kit):
 def every_decision_is_logged(kit, host):
     """One row per move that was sent, of which the lobby acknowledged all; and the rows tell the whole hand."""
     decisions = kit.count("decisions")
-    assert decisions == host.floor.tally.decisions > 0
+    assert decisions == host.runner.counters.decisions > 0
     assert kit.count("outcomes WHERE kind = 'sent'") == decisions
     assert kit.count("outcomes WHERE kind = 'acknowledged'") == decisions
     assert kit.count("(SELECT DISTINCT game_id, seat, seq, substep, attempt, role FROM decisions)") == decisions

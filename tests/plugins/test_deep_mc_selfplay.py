@@ -12,7 +12,7 @@ from bothost.training.action_values import NativeActionValues
 from bothost_deep_mc import branches, engine
 from bothost_deep_mc.encode import CHOICE, FEATURES, INPUTS, NOW, ROLES, Seen, encode, encode_rows, roles
 from bothost_deep_mc.model import Sizes, seeded
-from bothost_deep_mc.selfplay import Kept, PlayOptions, Round, Table, best_of, first_of, utility
+from bothost_deep_mc.selfplay import Kept, PlayOptions, Round, SelfPlayTable, best_of, first_of, utility
 
 GAME = rules.game("doudizhu")
 BIDDING = rules.game("doudizhu", preset="bidding")
@@ -158,7 +158,7 @@ def test_imitated_rounds_keep_monte_carlo_returns(nets):
 def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
     """The same action at the changed decision: the hand that is played again is the hand."""
     hands, given_ = 24, {"experts": np.zeros((24, 2), np.bool_), "seen": SEEN}
-    table = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(1), **given_)
+    table = SelfPlayTable(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(1), **given_)
     turn, script = branches.BranchPoints(hands, SEEN), []
     while table.going.any():
         actions = np.full(hands, -1, np.int32)
@@ -169,7 +169,7 @@ def test_a_branch_that_changes_nothing_ends_as_the_hand_did(nets):
     changed = turn.action.copy()
     turn.action = np.array([script[step][i] for i, step in enumerate(turn.step)], np.int32)
     assert (changed != turn.action).all() and (turn.step >= 0).all()
-    again = Table(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(2), **given_)
+    again = SelfPlayTable(rules.vec_env(GAME, hands, 5), nets, QUIET, np.random.default_rng(2), **given_)
     branches.play_branch(again, turn, script)
     np.testing.assert_array_equal(again.returns, table.returns)
 

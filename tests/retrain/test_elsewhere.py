@@ -13,7 +13,7 @@ from bothost.retrain.elsewhere import until_learnt
 from bothost.retrain.forget import forget
 from bothost.retrain.job import Request, retrain
 from bothost.retrain.on_ray import OnRay, Trainee
-from bothost.retrain.task import TRAINING, Site, Task, learn
+from bothost.retrain.task import TRAINING, RetrainTask, Site, learn
 from bothost.store.query import HandQuery
 from bothost.training.processes import ATTEMPTS, WorkerDied
 from bothost.training.ray_processes import connect
@@ -116,7 +116,7 @@ class Hopeless:
 
 @pytest.mark.parametrize("checkpoints", [0, 7])
 def test_a_training_that_never_comes_farther_is_given_up(tmp_path, checkpoints, any_settings):
-    task = Task(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None)
+    task = RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None)
     begun = iter(Hopeless(tmp_path, n if n < checkpoints else None) for n in range(100))
     Hopeless.stopped = 0
     with pytest.raises(WorkerDied):
@@ -136,7 +136,9 @@ def test_a_watcher_that_ends_the_job_stops_the_training(tmp_path, any_settings, 
 
     running = Endless(None, None, 0)
     with pytest.raises(KeyboardInterrupt):
-        until_learnt(lambda: running, Task(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), report)
+        until_learnt(
+            lambda: running, RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), report
+        )
     assert running.stopped and elsewhere.LOOK_S > 0
 
 
@@ -144,14 +146,14 @@ def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_pa
     monkeypatch.setattr(on_ray, "_node", lambda: "node 10.0.0.7")
     config = tmp_path / "config.toml"
     config.write_text("")
-    elsewhere_ = Task(request=REQUEST, folder=tmp_path / "nowhere", dataset_sha256="0", start=None)
+    elsewhere_ = RetrainTask(request=REQUEST, folder=tmp_path / "nowhere", dataset_sha256="0", start=None)
     with pytest.raises(UsageError, match=r"node 10\.0\.0\.7 does not see .*nowhere") as caught:
         Trainee().learn(config, elsewhere_)
     assert "storage" in caught.value.advice
 
     def stop(task, report):
         site = Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store))
-        other = Task(request=task.request, folder=task.folder, dataset_sha256="0" * 64, start=None)
+        other = RetrainTask(request=task.request, folder=task.folder, dataset_sha256="0" * 64, start=None)
         return learn(site, other, report)
 
     with pytest.raises(UsageError, match="not the dataset"):
@@ -166,7 +168,7 @@ def test_without_ray_or_a_cluster_it_is_said_at_once(tmp_path, any_settings, mon
     assert "ray start --head" in caught.value.advice
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match="needs ray") as caught:
-        OnRay("auto", tmp_path, 1)(Task(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), SILENT)
+        OnRay("auto", tmp_path, 1)(RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), SILENT)
     assert "bothost[ray]" in caught.value.advice
 
 

@@ -144,7 +144,7 @@ async def test_the_whole_loop(operator, any_settings):
         (operator.folder / "config.toml").write_text(CONFIG.format(name="one", url=operator.url, lobby=url))
         first = await from_nothing(operator)
         async with playing(operator.folder / "config.toml") as host:
-            await operator.until(lambda: host.floor.tally.hands >= 6)
+            await operator.until(lambda: host.runner.counters.hands >= 6)
             assert operator.playing() == first["sha256"]
             old = operator.rows("SELECT id FROM decisions WHERE role = 'live' ORDER BY id LIMIT 1")[0][0]
             old = old.hex() if isinstance(old, bytes) else old.hex
@@ -168,7 +168,7 @@ async def test_the_whole_loop(operator, any_settings):
             back = await operator("model", "rollback", "phase-ppo")
             assert back["version"] == first["version"]
             await operator.until(lambda: operator.playing() == first["sha256"])
-            assert host.floor.tally.fallbacks == {}  # no move was dropped or late
+            assert host.runner.counters.fallbacks == {}  # no move was dropped or late
     pinned = "SELECT count(*) FROM decisions d JOIN games g ON g.game_id = d.game_id AND g.seat = d.seat WHERE "
     assert operator.rows(pinned + "d.model_sha256 <> g.model_sha256")[0][0] == 0
 
@@ -183,7 +183,7 @@ async def test_two_hosts_of_one_database_do_nothing_twice(operator, any_settings
         (operator.folder / "two.toml").write_text(second)
         first = await from_nothing(operator)
         async with playing(operator.folder / "config.toml") as one, playing(operator.folder / "two.toml") as two:
-            await operator.until(lambda: min(one.floor.tally.hands, two.floor.tally.hands) >= 2)
+            await operator.until(lambda: min(one.runner.counters.hands, two.runner.counters.hands) >= 2)
             with Store.open(any_settings) as store, JobLease(store, "retrain"):
                 err = await operator("retrain", "phase-ppo", *tiny, code=1, file="two.toml")
             assert "does this job now" in err
@@ -193,6 +193,6 @@ async def test_two_hosts_of_one_database_do_nothing_twice(operator, any_settings
             for lobby_name in ("home", "away"):
                 newest = f"SELECT model_sha256 FROM games WHERE lobby = '{lobby_name}' ORDER BY game_id DESC LIMIT 1"
                 await operator.until(lambda newest=newest: operator.rows(newest)[0][0] == made["sha256"])
-            assert one.floor.tally.fallbacks == two.floor.tally.fallbacks == {}
+            assert one.runner.counters.fallbacks == two.runner.counters.fallbacks == {}
         assert len(operator.rows("SELECT 1 FROM models")) == 2
         assert (operator.folder / "two" / "models" / made["sha256"]).is_dir()

@@ -13,10 +13,10 @@ any_ms = st.one_of(
 
 
 @given(any_ms, st.floats(allow_nan=True, allow_infinity=True), st.floats(0, 10), st.floats(0, 10))
-def test_whatever_the_lobby_says_the_moments_are_in_order(grant_ms, bank_ms, margin_s, min_move_s):
+def test_whatever_the_lobby_notice_the_moments_are_in_order(grant_ms, bank_ms, margin_s, min_move_s):
     policy = ClockPolicy(margin_s=margin_s, min_move_s=min_move_s)
     w = window(policy, 1000.0, grant_ms, bank_ms)
-    assert 1000.0 < w.strategy < w.late < w.rescue < w.answer < 1000.0 + 2 * 3600 + 1
+    assert 1000.0 < w.strategy < w.late < w.fallback < w.answer < 1000.0 + 2 * 3600 + 1
     assert 1000.0 <= w.not_before <= w.answer
 
 

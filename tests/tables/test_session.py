@@ -142,10 +142,10 @@ def test_a_move_that_the_server_made_is_noted(seat):
 
 
 @pytest.mark.parametrize("action", [-1, 10**9, 2.5, "x", True, np.int64(-3)])
-def test_an_illegal_decision_is_rescued_and_then_replaced_by_the_first_legal_one(seat, action):
+def test_an_illegal_decision_falls_back_and_then_replaced_by_the_first_legal_one(seat, action):
     job = seat.job()
     [again] = seat.decide(job, action)
-    assert again is job and job.rescue and job.reason == "illegal"
+    assert again is job and job.falling_back and job.reason == "illegal"
     [answer] = seat.decide(job, action, by="fallback")
     assert answer.steps[0].decided_by == "first-legal"
     assert answer.steps[0].reason == "illegal"
@@ -173,7 +173,7 @@ def test_before_the_deadline_there_is_an_answer_even_if_nobody_decides(seat):
     seat.now = hand.due_at
     assert kinds(seat.session.expire(hand, seat.now)) == [Late, Job]
     seat.now = hand.due_at
-    assert seat.now == job.window.rescue
+    assert seat.now == job.window.fallback
     [answer] = seat.session.expire(hand, seat.now)
     assert answer.steps[0].decided_by == "first-legal" and answer.steps[0].reason == "late"
     assert seat.now < job.window.answer
@@ -188,8 +188,8 @@ def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(s
     outputs = seat.snapshot()
     assert kinds(outputs) == [SnapshotTaken, Job]
     job = outputs[1]
-    seat.now = job.window.rescue
-    job.rescue = True
+    seat.now = job.window.fallback
+    job.falling_back = True
     [answer] = seat.session.expire(job.hand, seat.now)
     assert seat.game.parse(answer.actions[0]) in seat.state.legal(seat.seat)
 

@@ -18,12 +18,12 @@ from bothost.training.fleet import Coordinator, FleetOptions
 from bothost.training.loop import TrainerLoop
 from bothost.training.ppo import PpoOptions
 from bothost.training.processes import LocalProcesses, WorkerDied
-from bothost.training.rollout import Task
+from bothost.training.rollout import RolloutTask
 from bothost_phase_ppo.model import PhaseNet
 
 from .left_behind import same, steady, tensors
 
-TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+TASK = RolloutTask(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
 OPTIONS = FleetOptions(
     iterations=3,
     environments=4,
@@ -59,7 +59,9 @@ def whole(tmp_path_factory) -> Path:
 
 def test_other_processes_play_the_same_task():
     found = rules.game("pairing", preset="four-phase")
-    task = Task(found, "features", 381, "scores", reward_scale=0.5, win_points=3.0, rule_share=0.25, skip_forced=True)
+    task = RolloutTask(
+        found, "features", 381, "scores", reward_scale=0.5, win_points=3.0, rule_share=0.25, skip_forced=True
+    )
     again = roles.Setup.of(task, PhaseNet, OPTIONS, "cpu", 1.0).task
     assert again.game.name == "pairing" and again.game.rules == found.rules
     assert msgspec.structs.replace(again, game=found) == task
@@ -134,7 +136,7 @@ def test_a_killed_process_changes_nothing(whole, tmp_path, role):
 def test_when_all_is_over_no_process_is_left():
     setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
     with LocalProcesses() as processes:
-        process = processes.start(roles.Worker, setup)
+        process = processes.start(roles.RolloutWorker, setup)
         running = process.id
         os.kill(running, 0)
     with pytest.raises(ProcessLookupError):

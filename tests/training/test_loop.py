@@ -11,12 +11,12 @@ from bothost.errors import UsageError
 from bothost.training import checkpoint, loop, metrics
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import SelfPlayOptions, Task
+from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost_phase_ppo.train import SelfPlayPpo, train
 
 from .left_behind import same, steady
 
-TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+TASK = RolloutTask(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
 OPTIONS = SelfPlayOptions(
     iterations=4, environments=8, horizon=16, pool_every=1, checkpoint_every=2, ppo=PpoOptions(minibatch=64, chunk=32)
 )

@@ -9,10 +9,10 @@ import torch
 from bothost import LoggedStep, Trajectory, rules
 from bothost.training.offpolicy import UNKNOWN, LeadEncoder, LoggedHands, behaviour, rewards_of, vtrace
 from bothost.training.ppo import PpoOptions, generalized_advantages, joined
-from bothost.training.rollout import Task
+from bothost.training.rollout import RolloutTask
 
 GAME = rules.game("pairing")
-TASK = Task(GAME, "features", turns=381, reward_scale=0.1)
+TASK = RolloutTask(GAME, "features", turns=381, reward_scale=0.1)
 
 
 def random_batch(seed, steps=12, hands=5):

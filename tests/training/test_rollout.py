@@ -6,10 +6,10 @@ import torch
 from bothost import rules
 from bothost.training import rollout
 from bothost.training.ppo import PpoOptions
-from bothost.training.rollout import Ledger, SelfPlay, Task
+from bothost.training.rollout import Ledger, RolloutTask, SelfPlay
 
 GAME = rules.game("pairing")
-TASK = Task(GAME, "features", turns=381, reward_scale=0.5)
+TASK = RolloutTask(GAME, "features", turns=381, reward_scale=0.5)
 N, T = 6, 40
 
 

@@ -14,7 +14,7 @@ from bothost.lobbies.mailgyc.hand import RULES
 from bothost.lobbies.mailgyc.options import AWAY, HELLO, REJOIN, MailgycOptions
 from bothost.lobbies.mailgyc.seeking import Seeker, believes_we_sit
 from bothost.lobbies.mailgyc.session import Session
-from bothost.lobbies.mailgyc.table import Table, sits
+from bothost.lobbies.mailgyc.table import MailgycTable, sits
 
 
 class MailgycLobby(LobbyAdapter):
@@ -49,7 +49,7 @@ class MailgycLobby(LobbyAdapter):
         super().__init__(account, options)
         self._session = Session(account, options, self._session_ended)
         self._seeker = Seeker(self._session, options)
-        self._table: Table | None = None
+        self._table: MailgycTable | None = None
         self._listing = False
         self._known: tuple[str, ...] = ()
         self._memo: m.Json = {}
@@ -179,8 +179,8 @@ class MailgycLobby(LobbyAdapter):
             self._table = self._new_table(frame, level)
         return out + self._table.come_back(frame, self._memo)
 
-    def _new_table(self, frame: wire.Joined, level: int) -> Table:
-        return Table(self._session, self.options, self._seeker.go_away, frame, level)
+    def _new_table(self, frame: wire.Joined, level: int) -> MailgycTable:
+        return MailgycTable(self._session, self.options, self._seeker.go_away, frame, level)
 
     # ------------------------------------------------------------------------------------------------------- frames
 

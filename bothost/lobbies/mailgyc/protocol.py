@@ -63,7 +63,7 @@ class Room(Body, frozen=True):
     last_shot_poker: Cards = ()
 
 
-class Player(Body, frozen=True):
+class PlayerBody(Body, frozen=True):
     """One seat; an empty one is ``{}``."""
 
     uid: Uid | None = None
@@ -79,7 +79,7 @@ class Joined(Body, frozen=True):
     """The whole room: to everybody whenever a player takes a seat or comes back."""
 
     room: Room
-    players: Annotated[tuple[Player, ...], Meta(min_length=3, max_length=3)]
+    players: Annotated[tuple[PlayerBody, ...], Meta(min_length=3, max_length=3)]
 
 
 class Left(Body, frozen=True):

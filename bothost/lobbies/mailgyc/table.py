@@ -22,7 +22,7 @@ REPEAT_S = 15.0
 """Ready is repeated after this time when nothing came of it."""
 
 
-class Table:
+class MailgycTable:
     """Three seats, and the hand that is played."""
 
     def __init__(
@@ -273,5 +273,5 @@ def _grant_ms(timer_s: float) -> float | None:
     return min(timer_s, 600.0) * 1000.0 if timer_s > 0 else None
 
 
-def _players(players: tuple[wire.Player, ...]) -> tuple[m.PlayerInfo, ...]:
+def _players(players: tuple[wire.PlayerBody, ...]) -> tuple[m.PlayerInfo, ...]:
     return tuple(m.PlayerInfo(str(p.uid), seat, p.name) for seat, p in enumerate(players) if p.uid is not None)

@@ -7,7 +7,7 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies.open_mahjong import moves
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.lobbies.open_mahjong.hand import Hand
+from bothost.lobbies.open_mahjong.hand import HandTracker
 from bothost.lobbies.open_mahjong.options import ECHO
 from bothost.lobbies.open_mahjong.session import Session
 
@@ -40,7 +40,7 @@ class Asking:
         self._table = table
         self._gamestate = gamestate
 
-    def request(self, hand: Hand) -> list[m.Output]:
+    def request(self, hand: HandTracker) -> list[m.Output]:
         """The open question as the host reads it; nothing where it was answered."""
         ask = self.open
         if ask is None or ask.answer or hand.view is None or not hand.view.asked:
@@ -51,7 +51,7 @@ class Asking:
         )
         return [request]
 
-    def act(self, act: m.Act, hand: Hand) -> list[m.Output]:
+    def act(self, act: m.Act, hand: HandTracker) -> list[m.Output]:
         ask = self.open
         if ask is None or ask.answer or act.request_id != ask.request:
             return []
@@ -69,7 +69,7 @@ class Asking:
             return [sent]  # the others may think longer than we did
         return [sent, m.SetTimer(ECHO, self._echo_s)]
 
-    def not_seen(self, hand: Hand) -> list[m.Output]:
+    def not_seen(self, hand: HandTracker) -> list[m.Output]:
         """Our move was not made in time: the lobby refused it."""
         ask = self.open
         if ask is None or not ask.answer:
@@ -79,7 +79,7 @@ class Asking:
         ask.grant_ms = max(ask.grant_ms - spent, 0.0)
         return self._refused(ask, hand, "silence: the lobby did not accept it")
 
-    def _refused(self, ask: Ask, hand: Hand, reason: str) -> list[m.Output]:
+    def _refused(self, ask: Ask, hand: HandTracker, reason: str) -> list[m.Output]:
         """Ask the host for another action, a few times."""
         out: list[m.Output] = [m.Rejected(self._table, ask.request, reason)]
         ask.attempt += 1

@@ -14,7 +14,7 @@ from bothost import rules
 from bothost.lobbies.open_mahjong import moves
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.asking import Ask, Asking
-from bothost.lobbies.open_mahjong.hand import FALSE_WIN, Hand
+from bothost.lobbies.open_mahjong.hand import FALSE_WIN, HandTracker
 from bothost.lobbies.open_mahjong.options import ECHO, GAME, NEXT, RESYNC, TIMERS, OpenMahjongOptions, rules_of
 from bothost.lobbies.open_mahjong.picture import SEATS, Mismatch, Picture
 from bothost.lobbies.open_mahjong.presence import Attendance
@@ -47,7 +47,7 @@ class Game:
         self._room = str(info.room_id) if self.name.startswith("room-") else ""
         """Empty for a game of the match queue."""
         self._attendance = Attendance()
-        self._hand: Hand | None = None
+        self._hand: HandTracker | None = None
         self._step_s = 0
         self._blind = False
         """Whether we lost track of the hand: nothing is reported until the next snapshot."""
@@ -85,7 +85,7 @@ class Game:
             before = None
         game = rules.game(GAME, **self.rules)
         if before is None and tick == 0 and picture.untouched:
-            self._hand = hand = Hand.begin(name, game, picture, tick)
+            self._hand = hand = HandTracker.begin(name, game, picture, tick)
             started = m.HandStarted(self.name, name, hand.seat, players)
             return [*out, self._remember(hand), started, *self._report(hand)]
         if before is not None and before.tick == tick:
@@ -96,7 +96,7 @@ class Game:
             if not agrees:
                 text = f"table {self.name}: the lobby's picture is not ours: taking the lobby's"
                 out.append(m.Notice(text, "warning"))
-        hand = Hand(name, game, picture, tick)
+        hand = HandTracker(name, game, picture, tick)
         seq = None
         if before is not None:
             hand.reported = before.reported
@@ -107,7 +107,7 @@ class Game:
         view = hand.renew(seq)
         return out if view is None else [*out, m.Snapshot(self.name, name, hand.seat, view)]
 
-    def _report(self, hand: Hand) -> list[m.Output]:
+    def _report(self, hand: HandTracker) -> list[m.Output]:
         """New events; or, where the view was lost, the lobby's picture as soon as a snapshot can show it."""
         if hand.view is not None:
             first, lines = hand.take_lines()
@@ -119,7 +119,7 @@ class Game:
         view = hand.renew()
         return out if view is None else [*out, m.Snapshot(self.name, hand.name, hand.seat, view)]
 
-    def _remember(self, hand: Hand) -> m.Remember:
+    def _remember(self, hand: HandTracker) -> m.Remember:
         seq = hand.view.seq if hand.view is not None else hand.reported
         return m.Remember({"table": self.name, "gamestate": self.id, "hand": hand.name, "seq": seq, "tick": hand.tick})
 
@@ -167,7 +167,7 @@ class Game:
         offline = self._attendance.offline
         return [m.Presence(self.name, hand.seat_of(index), index not in offline) for index in indices]
 
-    def _acted(self, action: wire.Action, hand: Hand) -> list[m.Output]:
+    def _acted(self, action: wire.Action, hand: HandTracker) -> list[m.Output]:
         if action.is_claim or action.action_tick <= hand.done:
             return []  # an announcement; or reported before
         self._returned = False
@@ -179,7 +179,7 @@ class Game:
             out.append(m.ServerActedFor(self.name, hand.name, seat))
         return out + self._report(hand) + self.asking.resolve(action, done, counted=counted)
 
-    def _result(self, result: wire.Result, hand: Hand) -> list[m.Output]:
+    def _result(self, result: wire.Result, hand: HandTracker) -> list[m.Output]:
         if result.hu_fan and FALSE_WIN in result.hu_fan:
             hand.tick, hand.answer = max(hand.tick, result.action_tick), ""
             return [
@@ -218,7 +218,7 @@ class Game:
 
     # -------------------------------------------------------------------------------------------------- being asked
 
-    def _hand_asked(self, ask: wire.HandAsk, hand: Hand, raw: str | bytes) -> list[m.Output]:
+    def _hand_asked(self, ask: wire.HandAsk, hand: HandTracker, raw: str | bytes) -> list[m.Output]:
         if ask.action_tick < hand.tick:
             return []
         hand.tick = ask.action_tick
@@ -238,7 +238,7 @@ class Game:
             hand.picture.after_kong, hand.view = True, None  # a snapshot does not show it
         return self._question(hand, ask.action_list, ask.remaining_time, raw)
 
-    def _claim_asked(self, ask: wire.ClaimAsk, hand: Hand, raw: str | bytes) -> list[m.Output]:
+    def _claim_asked(self, ask: wire.ClaimAsk, hand: HandTracker, raw: str | bytes) -> list[m.Output]:
         if ask.action_tick < hand.tick or hand.seat_of(ask.player_index) != hand.seat or not ask.action_list:
             return []
         hand.tick = ask.action_tick
@@ -247,7 +247,7 @@ class Game:
             hand.view = None
         return self._question(hand, ask.action_list, ask.remaining_time, raw)
 
-    def _question(self, hand: Hand, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
+    def _question(self, hand: HandTracker, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
         if self.asking.open is not None and self.asking.open.tick == hand.tick:
             return []  # repeated
         out = self._report(hand)

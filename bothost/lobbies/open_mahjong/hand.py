@@ -20,7 +20,7 @@ BLIND_SEQ, SEQ_PER_TICK = 1000, 4
 _FAN_ALIASES = {"七对子": "七对"}
 
 
-class Hand:
+class HandTracker:
     """One hand, from one seat."""
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Hand:
         return (index - self.picture.dealer) % SEATS
 
     @classmethod
-    def begin(cls, name: str, game: Game, picture: Picture, tick: int) -> Hand:
+    def begin(cls, name: str, game: Game, picture: Picture, tick: int) -> HandTracker:
         """A hand of which nothing happened yet."""
         hand = cls(name, game, picture, tick)
         dealt = list(picture.own)

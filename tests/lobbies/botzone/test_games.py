@@ -6,13 +6,13 @@ import itertools
 import pytest
 
 from bothost.config import AccountSettings, Secret, WishSettings
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.testing.fake_botzone import FakeBotzone, Traps
 from bothost.testing.hosting import Hosting, until
 
 CONNECTION = ConnectionSettings(heartbeat_s=1.0, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
-PATIENCE = Patience(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
+TIMEOUTS = Timeouts(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
 OPTIONS = {"hello_s": 0.05, "retry_s": 0.05, "start_every_s": 0.01}
 WISHES = {
     "FightTheLandlord": WishSettings(game="doudizhu", attributes={"opponents": ["bot-1", "bot-2"]}),
@@ -41,7 +41,7 @@ class Kit(Hosting):
 
 @pytest.fixture
 def kit(tmp_path):
-    return Kit(tmp_path, connection=CONNECTION, patience=PATIENCE)
+    return Kit(tmp_path, connection=CONNECTION, timeouts=TIMEOUTS)
 
 
 def all_is_well(kit, lobby, host, ended):
@@ -49,17 +49,17 @@ def all_is_well(kit, lobby, host, ended):
     assert lobby.unasked == [], "an answer was said twice"
     assert lobby.at_once == 1, "one poll at a time"
     assert {match.aborted for match in lobby.ended[:ended]} <= {False, bool(lobby.traps.abort_every)}
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     assert kit.count("decisions WHERE raw IS NULL OR length(raw) < 3") == 0
     distinct = "(SELECT DISTINCT game_id, seat, seq, substep, attempt, role FROM decisions)"
-    assert kit.count("decisions") == kit.count(distinct) == host.floor.tally.decisions > 0
+    assert kit.count("decisions") == kit.count(distinct) == host.runner.counters.decisions > 0
 
 
 @pytest.mark.parametrize("game", WISHES)
 async def test_whole_matches_of_every_game(kit, game):
     async with FakeBotzone(seed=1) as lobby, kit.running(kit.at(lobby, [WISHES[game]])) as host:
         await until(lambda: len(lobby.ended) >= 4, 60)
-        await until(lambda: host.floor.tally.hands >= 4)
+        await until(lambda: host.runner.counters.hands >= 4)
     all_is_well(kit, lobby, host, 4)
     assert {match.game for match in lobby.ended} == {game}
 
@@ -81,7 +81,7 @@ async def many_matches(kit, matches, seed, traps=EVERYTHING):
             lambda: len(lobby.ended) >= matches and len({match.game for match in lobby.ended}) == 4,
             seconds=60 + 4 * matches,
         )
-        await until(lambda: host.floor.tally.hands >= matches - len(lobby.matches) // 9 - 12)
+        await until(lambda: host.runner.counters.hands >= matches - len(lobby.matches) // 9 - 12)
     all_is_well(kit, lobby, host, matches)
     games = collections.Counter(match.game for match in lobby.ended)
     assert len(games) == 4
@@ -127,7 +127,7 @@ async def test_matches_that_people_make(kit):
             for game in WISHES:
                 lobby.begin("ada", game, slot=1, simple=simple)
         await until(lambda: len(lobby.ended) == 8, 60)
-        await until(lambda: host.floor.tally.hands >= 4)
+        await until(lambda: host.runner.counters.hands >= 4)
     assert lobby.orders == [] and lobby.illegal == []
 
 
@@ -141,7 +141,7 @@ async def test_a_fresh_process_goes_on_with_its_matches(kit):
                 await until(lambda answers=answers: len(lobby.answers) >= answers + 40)
         async with kit.running(settings, drain=False) as host:
             await until(lambda: len(lobby.ended) >= 6, 60)
-    assert lobby.illegal == [] and lobby.unasked == [] and host.floor.tally.fallbacks == {}
+    assert lobby.illegal == [] and lobby.unasked == [] and host.runner.counters.fallbacks == {}
     assert len(lobby.aborts) <= 3, "only an order that nobody was there to hear of may come when no slot is free"
     assert sum(match.aborted for match in lobby.ended) == len(lobby.aborts)
     twice = "SELECT count(*) FROM decisions GROUP BY game_id, seat, seq, substep, attempt HAVING count(*) > 1"

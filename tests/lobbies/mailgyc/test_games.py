@@ -9,7 +9,7 @@ from bothost import config
 from bothost import messages as m
 from bothost.config import AccountSettings, WishSettings
 from bothost.errors import AuthError
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.host.supervisor import Host
 from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
@@ -19,7 +19,7 @@ from bothost.testing.fake_mailgyc import MailgycFake, Traps
 from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
 
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
-SHORT = Patience(seek_s=5.0, settle_s=0.05, confirm_s=2.0, idle_s=20.0)
+SHORT = Timeouts(seek_s=5.0, settle_s=0.05, confirm_s=2.0, idle_s=20.0)
 OPTIONS = {"ready_after_s": 0.02, "pause_s": 0.05}
 
 
@@ -32,7 +32,7 @@ class ShortStrategy(RandomStrategy):
 
 @pytest.fixture
 def kit(tmp_path):
-    return Hosting(tmp_path, ShortStrategy, connection=FAST, patience=SHORT)
+    return Hosting(tmp_path, ShortStrategy, connection=FAST, timeouts=SHORT)
 
 
 def hosting(kit, lobby, names=("ada",), level=1, **options):
@@ -54,14 +54,14 @@ async def play(kit, hands, *, names=("ada",), level=1, traps=None, seed=0, secon
 async def test_hand_after_hand_with_the_servers_robots(kit):
     lobby, host = await play(kit, 6)
     assert lobby.errors == []
-    assert host.floor.tally.fallbacks == {}
-    assert host.floor.tally.aborted <= 1  # the hand that the end of the test cuts off
+    assert host.runner.counters.fallbacks == {}
+    assert host.runner.counters.aborted <= 1  # the hand that the end of the test cuts off
 
 
 async def test_three_accounts_of_ours_at_one_table(kit):
     lobby, host = await play(kit, 5, names=("ada", "bob", "cyd"), level=2)
     assert lobby.errors == []
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
 
 
 TRAPS = Traps(drop_every=9, refuse=0.05, noise=0.05)
@@ -81,7 +81,7 @@ async def test_two_hundred_games_with_all_traps(kit):
 def every_trap_was_survived(lobby, host):
     assert set(lobby.errors) <= {"Poker does not comply with the rules"}
     assert lobby.logins > 2
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
 
 
 async def test_every_decision_is_logged_once_with_the_frame_that_led_to_it(kit):
@@ -89,7 +89,7 @@ async def test_every_decision_is_logged_once_with_the_frame_that_led_to_it(kit):
     ((decisions, distinct),) = kit.rows(
         "SELECT count(*), count(DISTINCT hex(game_id) || seq || '.' || attempt) FROM decisions"
     )
-    assert decisions == distinct == host.floor.tally.decisions > 0
+    assert decisions == distinct == host.runner.counters.decisions > 0
     ((sent,),) = kit.rows("SELECT count(*) FROM outcomes WHERE kind = 'sent'")
     ((acknowledged,),) = kit.rows("SELECT count(*) FROM outcomes WHERE kind = 'acknowledged'")
     assert sent - 1 <= acknowledged <= sent
@@ -100,7 +100,7 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
     """The first host is cut off in the middle of a hand; the second finds the seat, and logs under the same game."""
     async with MailgycFake(Traps(dead_after=30), seed=2) as lobby:
         async with hosting(kit, lobby) as host:
-            await until(lambda: lobby.moves >= 30 and host.floor.tally.decisions > 3)
+            await until(lambda: lobby.moves >= 30 and host.runner.counters.decisions > 3)
             await asyncio.sleep(0.1)
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
         lobby.traps = Traps()
@@ -121,8 +121,8 @@ async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
     traps = Traps(drop_every=25, notices_after_s=1.5)
     lobby, host = await play(kit, 4, traps=traps, seed=7)
     assert set(lobby.errors) & {"TURN ERROR", "STATE[1]", "STATE[2]", "STATE[3]"}
-    assert host.floor.tally.fallbacks == {}
-    assert host.floor.tally.aborted <= 1, "only the hand that the end of the test cuts off"
+    assert host.runner.counters.fallbacks == {}
+    assert host.runner.counters.aborted <= 1, "only the hand that the end of the test cuts off"
 
 
 async def test_a_stalled_table_is_left_for_another(kit):
@@ -133,7 +133,7 @@ async def test_a_stalled_table_is_left_for_another(kit):
         await until(lambda: len(lobby.uids) == 1 and any(line == [wire.LEAVE] for line in said_codes(lobby)))
         lobby.traps = Traps()
         await until(lambda: lobby.hands >= 2)
-    assert host.floor.tally.aborted >= 1
+    assert host.runner.counters.aborted >= 1
 
 
 def said_codes(lobby):

@@ -10,7 +10,7 @@ import pytest
 
 import bothost_baselines
 from bothost.config import AccountSettings, RouteSettings, WishSettings
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.testing.hosting import Hosting
 
@@ -29,7 +29,7 @@ async def test_a_hundred_hands_at_the_real_server(tmp_path):
     kit = Hosting(
         tmp_path,
         connection=ConnectionSettings(heartbeat_s=5.0, connect_s=5.0, backoff_first_s=0.1, backoff_most_s=2.0),
-        patience=Patience(seek_s=60.0, settle_s=1.0, confirm_s=60.0, idle_s=120.0),
+        timeouts=Timeouts(seek_s=60.0, settle_s=1.0, confirm_s=60.0, idle_s=120.0),
     )
     wish = (WishSettings(game="doudizhu", attributes={"level": 2}),)
     accounts = [AccountSettings(name=name, wishes=wish) for name in NAMES]
@@ -39,14 +39,14 @@ async def test_a_hundred_hands_at_the_real_server(tmp_path):
             lobby = kit.lobby("ddz", "mailgyc", url, accounts, options={"ready_after_s": 0.05})
             settings = kit.settings(lobby, routes=(RouteSettings(strategy="rule-doudizhu"),))
             async with kit.running(settings, bothost_baselines, drain=False) as host, asyncio.timeout(3000):
-                while host.floor.tally.hands < HANDS * 3:
+                while host.runner.counters.hands < HANDS * 3:
                     await asyncio.sleep(BREAK_EVERY_S)
                     proxy.break_connections()
     outcomes = dict(kit.rows("SELECT kind, count(*) FROM outcomes GROUP BY kind"))
     ends = dict(kit.rows("SELECT reason, count(*) FROM game_ends GROUP BY reason"))
     print({"breaks": proxy.breaks, "hands": ends, "outcomes": outcomes})
     assert proxy.breaks >= 5
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     # While another player returns, the lobby may answer our return twice. The second answer, an error, looks like the
     # refusal of a move: a resync follows.
     assert outcomes.get("rejected", 0) <= proxy.breaks

@@ -8,7 +8,7 @@ import bothost_baselines
 from bothost import messages as m
 from bothost.config import AccountSettings, RouteSettings, Secret, WishSettings
 from bothost.errors import AuthError
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
@@ -18,7 +18,7 @@ from bothost.testing.hosting import Hosting, until
 
 PASSWORD = "planted-Passw0rd!m"
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
-SHORT = Patience(seek_s=20.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
+SHORT = Timeouts(seek_s=20.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
 OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "echo_s": 0.3, "look_s": 0.2}
 NAMES = ("ada", "bob", "cyd", "dan")
 
@@ -46,7 +46,7 @@ class Kit(Hosting):
 
 @pytest.fixture
 def kit(tmp_path):
-    return Kit(tmp_path, connection=FAST, patience=SHORT)
+    return Kit(tmp_path, connection=FAST, timeouts=SHORT)
 
 
 def opened(traps=None, **settings):
@@ -67,7 +67,7 @@ async def test_a_match_of_four_accounts_of_ours(kit):
     """One finds no room and opens one; the others find it; hand after hand until the match ends, then another room."""
     lobby, host = await play(kit, 1)
     assert lobby.silences == {}
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     assert lobby.hands == 4
 
 
@@ -75,7 +75,7 @@ async def test_one_account_and_three_robots(kit):
     lobby, host = await play(kit, 2, names=("ada",), wishes={"all": {"robots": 3}}, seed=1)
     assert lobby.silences == {}
     assert lobby.stale == []
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
 
 
 TRAPS = Traps(drop_every=61, ignore=0.02, repeat=0.05, noise=0.02)
@@ -87,7 +87,7 @@ async def many_games(kit, hands, seed, seconds):
     lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds, **patient)
     assert set(lobby.struck) == {"drop", "ignore", "repeat", "noise"}
     assert lobby.deleted == 0, "a table was abandoned"
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
     silent = [what.split()[0] for _, _, what in lobby.silences]
     assert len(silent) <= lobby.struck.count("ignore") and set(silent) <= {"cut"}, "only what the trap ignored"
     every_decision_is_logged_with_its_frame(kit, host)
@@ -96,7 +96,7 @@ async def many_games(kit, hands, seed, seconds):
 
 def every_decision_is_logged_with_its_frame(kit, host):
     ((decisions,),) = kit.rows("SELECT count(*) FROM decisions")
-    assert decisions == host.floor.tally.decisions > 0
+    assert decisions == host.runner.counters.decisions > 0
     keys = "game_id, seat, seq, substep, attempt, role"
     assert kit.rows(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM decisions)") == [(decisions,)]
     assert kit.rows("SELECT count(*) FROM decisions WHERE raw IS NULL OR length(raw) < 20") == [(0,)]
@@ -119,14 +119,14 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
     one, rest = Kit(tmp_path / "one"), Kit(tmp_path / "rest")
     async with opened(seed=5) as lobby, rest.hosting(lobby, names=NAMES[1:]):
         async with one.hosting(lobby, names=("ada",)) as host:
-            await until(lambda: host.floor.tally.decisions > 10)
+            await until(lambda: host.runner.counters.decisions > 10)
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
             lobby.break_line(10_000_001)
             hand = lobby.playing[10_000_001].round  # the others play on
         games = one.rows("SELECT count(*) FROM games")[0][0]
         before = one.rows("SELECT count(*) FROM decisions")[0][0]
         async with one.hosting(lobby, names=("ada",)) as host:
-            await until(lambda: host.floor.tally.decisions > 0)
+            await until(lambda: host.runner.counters.decisions > 0)
             assert lobby.playing[10_000_001].round - hand >= one.rows("SELECT count(*) FROM games")[0][0] - games
             await until(lambda: lobby.matches >= 1)
         assert lobby.deleted == 0 and lobby.repeated == []
@@ -150,11 +150,11 @@ async def test_trap_server_made_moves_when_our_clock_ran_out(kit):
 
 async def test_trap_all_people_offline_deletes_the_game(kit):
     async with opened(seed=7) as lobby, kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host:
-        await until(lambda: host.floor.tally.decisions > 5)
+        await until(lambda: host.runner.counters.decisions > 5)
         lobby.break_line(10_000_001)
         assert lobby.deleted == 1
         await until(lambda: lobby.matches >= 1)
-    assert host.floor.tally.aborted >= 1
+    assert host.runner.counters.aborted >= 1
 
 
 async def test_trap_a_frame_without_a_type_ends_the_servers_loop_while_the_socket_answers_protocol_pings(kit):
@@ -164,7 +164,7 @@ async def test_trap_a_frame_without_a_type_ends_the_servers_loop_while_the_socke
         lobby.lines[10_000_001].dead = True
         await until(lambda: lobby.logins >= 2)
         await until(lambda: lobby.matches >= 1)
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}
 
 
 async def test_trap_a_second_login_elsewhere_is_not_fought(kit):
@@ -219,7 +219,7 @@ async def test_trap_three_registrations_a_day(kit):
 
 async def test_a_draining_host_leaves_after_the_hand(kit):
     async with opened(seed=9) as lobby, kit.hosting(lobby, names=("ada",), wishes={"all": {"robots": 3}}) as host:
-        await until(lambda: host.floor.tally.decisions > 5)
+        await until(lambda: host.runner.counters.decisions > 5)
         host.interrupt()
         await until(lambda: not lobby.playing)
-    assert host.floor.tally.fallbacks == {}
+    assert host.runner.counters.fallbacks == {}

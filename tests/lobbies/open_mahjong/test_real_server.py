@@ -11,7 +11,7 @@ import pytest
 
 import bothost_baselines
 from bothost.config import AccountSettings, RouteSettings, Secret, WishSettings
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.testing.hosting import Hosting
 
@@ -29,7 +29,7 @@ def hosting(folder, port, names):
     kit = Hosting(
         folder,
         connection=ConnectionSettings(heartbeat_s=5.0, connect_s=5.0, backoff_first_s=0.1, backoff_most_s=2.0),
-        patience=Patience(seek_s=60.0, settle_s=1.0, confirm_s=60.0, idle_s=120.0),
+        timeouts=Timeouts(seek_s=60.0, settle_s=1.0, confirm_s=60.0, idle_s=120.0),
     )
     wish = (WishSettings(game="mahjong"),)
     accounts = [AccountSettings(name=name, password=Secret(PASSWORD, "test"), wishes=wish) for name in names]
@@ -62,7 +62,7 @@ async def test_a_hundred_hands_at_the_real_server(tmp_path):
             steady, rest = hosting(tmp_path / "steady", port, NAMES[1:])
             async with one as first, rest as second:
                 async with asyncio.timeout(3000):
-                    while second.floor.tally.hands < HANDS * 3:
+                    while second.runner.counters.hands < HANDS * 3:
                         await asyncio.sleep(BREAK_EVERY_S)
                         proxy.break_connections()
         truth = real_servers.open_mahjong_scores(database)
@@ -77,7 +77,7 @@ async def test_a_hundred_hands_at_the_real_server(tmp_path):
     outcomes = [dict(kit.rows("SELECT kind, count(*) FROM outcomes GROUP BY kind")) for kit in (shaky, steady)]
     print({"games": len(truth), "scores compared": compared, "breaks": proxy.breaks, "outcomes": outcomes})
     assert compared > HANDS * 2 and proxy.breaks >= 10
-    assert first.floor.tally.fallbacks == second.floor.tally.fallbacks == {}
+    assert first.runner.counters.fallbacks == second.runner.counters.fallbacks == {}
     assert "rejected" not in outcomes[0] and "rejected" not in outcomes[1]
-    assert second.floor.tally.aborted <= 3, "only the hand that the end of the test cuts off"
+    assert second.runner.counters.aborted <= 3, "only the hand that the end of the test cuts off"
     assert outcomes[1]["sent"] - outcomes[1]["acknowledged"] <= outcomes[1].get("withdrawn", 0) + 3

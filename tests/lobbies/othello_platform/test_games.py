@@ -6,14 +6,14 @@ import json
 import pytest
 
 from bothost.config import AccountSettings, Secret, WishSettings
-from bothost.host.account import Patience
+from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.testing.fake_othello_platform import FakeOthelloPlatform, Traps
 from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
 
 PASSWORD = "planted-Passw0rd!x"
 CONNECTION = ConnectionSettings(heartbeat_s=1.0, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
-PATIENCE = Patience(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
+TIMEOUTS = Timeouts(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
 
 
 class PlacingPlayer(RandomPlayer):
@@ -48,7 +48,7 @@ class Kit(Hosting):
 
 @pytest.fixture
 def kit(tmp_path):
-    return Kit(tmp_path, PlacingStrategy, connection=CONNECTION, patience=PATIENCE)
+    return Kit(tmp_path, PlacingStrategy, connection=CONNECTION, timeouts=TIMEOUTS)
 
 
 EVERYTHING = Traps(drop_every=53, refuse_every=31, repeat_every=7, noise_every=11, lie_every=47, text_ids=True)
@@ -62,7 +62,7 @@ async def many_games(kit, games, **settings):
             lobby.add(name, PASSWORD)
         async with kit.running_at(lobby.url, names=NAMES) as host:
             await until(lambda: len(lobby.ended) >= games, seconds=20 + 3 * games)
-            await until(lambda: host.floor.tally.hands >= 2 * games)
+            await until(lambda: host.runner.counters.hands >= 2 * games)
     return lobby, host
 
 
@@ -72,17 +72,17 @@ def nothing_went_wrong(kit, lobby, host):
     assert lobby.most_per_second <= 20
     errors = collections.Counter(code for _, code in lobby.errors)
     assert set(errors) <= {"ILLEGAL_MOVE", "GAME_NOT_FOUND"}
-    assert host.floor.tally.aborted <= errors["GAME_NOT_FOUND"] < lobby.struck.count("drop"), (
+    assert host.runner.counters.aborted <= errors["GAME_NOT_FOUND"] < lobby.struck.count("drop"), (
         "a game is given up only where it ended while we were away"
     )
     logins = [call for call in lobby.calls if "/auth/" in call]
     assert len(logins) == len(NAMES), "tokens are kept over reconnects"
-    assert "illegal" not in host.floor.tally.fallbacks
+    assert "illegal" not in host.runner.counters.fallbacks
     moves = [(user, said["payload"]) for user, said in lobby.heard if said["type"] == "move"]
     sends = collections.Counter((user, move["gameId"], move["seq"], str(move["pos"])) for user, move in moves)
     assert max(sends.values()) == 1, "a refused move was repeated at the same position"
     decisions = kit.rows("SELECT count(*) FROM decisions")[0][0]
-    assert decisions == host.floor.tally.decisions > 0
+    assert decisions == host.runner.counters.decisions > 0
     assert kit.rows("SELECT count(*) FROM (SELECT DISTINCT game_id, seat, seq, substep, attempt, role FROM decisions)")[
         0
     ] == (decisions,)
@@ -113,7 +113,7 @@ async def test_a_fresh_process_comes_back_to_its_game(kit):
 
 async def test_the_lobbys_own_player(kit):
     async with FakeOthelloPlatform() as lobby, kit.running_at(lobby.url, names=("ada",), mode="ai", ai_level=3) as host:
-        await until(lambda: lobby.ended and host.floor.tally.hands)
+        await until(lambda: lobby.ended and host.runner.counters.hands)
     assert lobby.ended[0][2] == "normal"
 
 
@@ -126,7 +126,7 @@ async def test_rooms_by_rest(kit, password):
         dead.seats[:] = [stranger, None]
         options = {"start_s": 0.3}
         async with kit.running_at(lobby.url, options=options, **attributes) as host:
-            await until(lambda: lobby.ended and host.floor.tally.hands >= 2)
+            await until(lambda: lobby.ended and host.runner.counters.hands >= 2)
     assert lobby.ended[0][2] == "normal"
     assert dead.game is None
     assert f"POST /api/v1/rooms/{dead.id}/quit 200" in lobby.calls, "a room whose owner is gone is left"
@@ -158,7 +158,7 @@ async def test_two_bots_that_open_rooms_at_once_meet_in_one(kit):
     """Each lists before the other's room is there, so each opens one."""
     async with FakeOthelloPlatform(list_s=0.3) as lobby:
         async with kit.running_at(lobby.url, options={"look_s": 0.4}, mode="room") as host:
-            await until(lambda: lobby.ended and host.floor.tally.hands >= 2)
+            await until(lambda: lobby.ended and host.runner.counters.hands >= 2)
         assert len(lobby.rooms) >= 2, "both opened a room"
     assert lobby.ended[0][2] == "normal"
 

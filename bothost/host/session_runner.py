@@ -48,7 +48,7 @@ from bothost.tables.session import Session
 _log = structlog.get_logger("bothost.host")
 
 
-class Found(Protocol):
+class RecoveredHand(Protocol):
     """A hand that the log knows from an earlier process."""
 
     @property
@@ -59,7 +59,7 @@ class Found(Protocol):
     def moves(self) -> tuple[Logged, ...]: ...
 
 
-class Sought(NamedTuple):
+class HandKey(NamedTuple):
     """A hand that may be in the log from an earlier process."""
 
     key: TableKey
@@ -67,7 +67,7 @@ class Sought(NamedTuple):
     seat: int
 
 
-Find = Callable[[Sequence[Sought]], Sequence[Found | None]]
+Find = Callable[[Sequence[HandKey]], Sequence[RecoveredHand | None]]
 """What the log knows of each of these hands; called in a thread."""
 
 
@@ -89,7 +89,7 @@ class Observer(Protocol):
     def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None: ...
 
 
-class Tally:
+class Counters:
     """What a host did, for people to read."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Tally:
         self.results[strategy] = (hands + 1, total + score)
 
 
-class Floor:
+class SessionRunner:
     """Performs what sessions want. One per host; all of it runs on the event loop."""
 
     def __init__(self, plans: Plans, recorder: Recorder, hooks: HookThread, find: Find) -> None:
@@ -116,7 +116,7 @@ class Floor:
         self.hooks = hooks
         self.workers: Workers
         self.observer: Observer | None = None
-        self.tally = Tally()
+        self.counters = Counters()
         self.decide = Latency()
         """From a request's arrival to the worker's result, one of every batch of results."""
         self.sending = Latency()
@@ -128,7 +128,7 @@ class Floor:
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sought: list[tuple[Session, Hand]] = []
+        self._pending_lookups: list[tuple[Session, Hand]] = []
         """Hands that are looked up next."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
         """Snapshots of hands whose ``game_id`` is still being looked up."""
@@ -161,13 +161,13 @@ class Floor:
     def _answered(self, answer: Answer) -> None:
         hand = answer.hand
         for job in answer.steps:
-            self.tally.decisions += 1
+            self.counters.decisions += 1
             if job.reason is not None:
-                self.tally.fallbacks[job.reason] += 1
+                self.counters.fallbacks[job.reason] += 1
                 if job.decided_by == "first-legal":
-                    self.workers.rescue_late()
+                    self.workers.fallback_late()
             elif hand.plan.reason is not None:
-                self.tally.fallbacks[hand.plan.reason] += 1
+                self.counters.fallbacks[hand.plan.reason] += 1
             if self.observer is not None:
                 self.observer.answered(hand, job)
             if self.hooks.decisions:
@@ -242,8 +242,8 @@ class Floor:
         if plan.strategy.resolved.strategy.wants_events:
             hand.news = deque()
         if event.lookup:
-            self._sought.append((session, hand))
-            if len(self._sought) == 1:
+            self._pending_lookups.append((session, hand))
+            if len(self._pending_lookups) == 1:
                 self._spawn(self._look_up())
         else:
             self._opened(session, hand, None)
@@ -256,30 +256,30 @@ class Floor:
         while the database is away, and no others.
         """
         await asyncio.sleep(0)
-        sought, self._sought = self._sought, []
+        keys, self._pending_lookups = self._pending_lookups, []
         backoff = Backoff(0.2, 2.0)
-        while sought:
+        while keys:
             try:
-                found = await asyncio.to_thread(self._find, [Sought(s.key, hand.name, hand.seat) for s, hand in sought])
+                found = await asyncio.to_thread(self._find, [HandKey(s.key, hand.name, hand.seat) for s, hand in keys])
                 break
             except StoreUnavailable as error:
                 if not backoff.attempts:
-                    _log.error("lookup_waits", hands=len(sought), error=str(error), advice=error.advice)
+                    _log.error("lookup_waits", hands=len(keys), error=str(error), advice=error.advice)
                 await asyncio.sleep(backoff.next(0.1))
-                sought = [(session, hand) for session, hand in sought if session.hand is hand]
+                keys = [(session, hand) for session, hand in keys if session.hand is hand]
             except Exception as error:
-                _log.exception("lookup_failed", hands=len(sought))
+                _log.exception("lookup_failed", hands=len(keys))
                 self.fatal(error)
                 return
         else:
             return
-        for (session, hand), known in zip(sought, found, strict=True):
+        for (session, hand), known in zip(keys, found, strict=True):
             if session.hand is hand:
                 self._opened(session, hand, known)
             else:
                 self._early.pop(hand, None)
 
-    def _opened(self, session: Session, hand: Hand, found: Found | None) -> None:
+    def _opened(self, session: Session, hand: Hand, found: RecoveredHand | None) -> None:
         lobby, _, table = session.key
         seed = found.seed if found is not None else self._random.getrandbits(63)
         hand.table = Table(
@@ -312,11 +312,11 @@ class Floor:
         self._deadlines.forget(hand)
         if hand.game_id:
             self.recorder.hand_closed(event)
-            self.tally.hands += 1
+            self.counters.hands += 1
             if event.scores is None:
-                self.tally.aborted += 1
+                self.counters.aborted += 1
             elif 0 <= hand.seat < len(event.scores):
-                self.tally.result(hand.plan.strategy.name, event.scores[hand.seat])
+                self.counters.result(hand.plan.strategy.name, event.scores[hand.seat])
             if self.observer is not None:
                 self.observer.closed(hand, event.scores)
             if not hand.notified:
