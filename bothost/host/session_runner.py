@@ -164,6 +164,8 @@ class SessionRunner:
             self.counters.decisions += 1
             if job.reason is not None:
                 self.counters.fallbacks[job.reason] += 1
+                table = hand.session.key.table
+                _log.warning("fallback_decided", table=table, link=job.decided_by, reason=job.reason)
                 if job.decided_by == "first-legal":
                     self.workers.fallback_late()
             elif hand.plan.reason is not None:

@@ -13,8 +13,9 @@ import structlog
 from bothost.errors import ANY_FAILURE
 from bothost.host.plans import Loaded
 from bothost.host.process import ProcessLate
-from bothost.strategy import Budget, Decision, Player, Request, Strategy
-from bothost.tables.hand import DecidedBy, Hand, Job
+from bothost.strategy import Decision, Player, Request, Strategy
+from bothost.tables import fallback
+from bothost.tables.hand import DecidedBy, Job
 
 _log = structlog.get_logger("bothost.host")
 
@@ -207,25 +208,39 @@ class Worker:
             if ticket != job.ticket:
                 continue  # superseded
             if instance is None:
-                results.append(self._fallback(task))
+                results.append(self._fall_back(task))
                 continue
             self.call = Call(loaded, now, (task,))
             if now >= job.window.late:
                 results.append(Result(job, ticket, None, "late", "strategy"))
             else:
-                results.append(_decided(instance, job, ticket))
+                results.append(self._decide(task))
             if now - posted > POST_EVERY_S and not self.abandoned:
                 posted = now
                 self._finish(results)
                 results = []
         self._finish(results)
 
+    def _decide(self, task: QueuedJob) -> Result:
+        """Ask the strategy, the first link."""
+        job, ticket = task
+        try:
+            decision = fallback.checked(fallback.CHAIN[0].decide(job, self._instance))
+        except ProcessLate as error:
+            return Result(job, ticket, None, "late", "strategy", error)
+        except ANY_FAILURE as error:
+            return Result(job, ticket, None, "error", "strategy", error)
+        return Result(job, ticket, decision, None, "strategy")
+
     def _many(self, loaded: Loaded, instance: Strategy, tasks: list[QueuedJob]) -> None:
         """One ``decide_many`` for all; if it fails, one by one, so that only the culprit pays."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
         self.call = Call(loaded, time.monotonic(), live)
         try:
-            requests = [Request(_player(instance, job.hand), job.view, job.legal, _budget(job)) for job, _ in live]
+            requests = [
+                Request(fallback.player_of(job.hand, instance), job.view, job.legal, fallback.budget_of(job))
+                for job, _ in live
+            ]
             decisions = instance.decide_many(requests)
             if len(decisions) != len(live):
                 raise ValueError(f"decide_many gave {len(decisions)} decisions for {len(live)} requests")
@@ -242,65 +257,22 @@ class Worker:
             ]
         )
 
-    def _fallback(self, task: QueuedJob) -> Result:
-        """The strategy failed: its player's quick policy, then the fallback strategy."""
+    def _fall_back(self, task: QueuedJob) -> Result:
+        """The strategy failed: try the links after it."""
         job, ticket = task
-        hand = job.hand
-        if hand.player is not None:
-            self.call = Call(hand.plan.strategy, time.monotonic(), (task,))
+        for link, loaded in fallback.middle_links(job):
+            self.call = Call(loaded, time.monotonic(), (task,))
             try:
-                decision = hand.player.quick(job.view, job.legal)
-                if type(decision) is Decision and decision.action in job.legal:
-                    return Result(job, ticket, decision, None, "quick")
+                decision = link.decide(job, self._instance)
+                if decision is not None:
+                    return Result(job, ticket, fallback.checked(decision, job.legal), None, link.by)
             except ANY_FAILURE as error:
-                _log.warning("quick_failed", strategy=hand.plan.strategy.address, error=repr(error))
-        fallback = hand.plan.fallback
-        if fallback is None:
-            return Result(job, ticket, None, "error", "fallback")
-        self.call = Call(fallback, time.monotonic(), (task,))
-        try:
-            if hand.fallback_player is None:
-                assert hand.table is not None
-                hand.fallback_player = self._instance(fallback).player(hand.table)
-            decision = hand.fallback_player.decide(job.view, job.legal, Budget(job.window.fallback, 0.0))
-            if type(decision) is not Decision:
-                raise _not_a_decision(decision)
-        except ANY_FAILURE as error:
-            return Result(job, ticket, None, "error", "fallback", error)
-        return Result(job, ticket, decision, None, "fallback")
+                _log.warning(f"{link.by}_failed", strategy=loaded.address, error=repr(error))
+        return Result(job, ticket, None, "error", "fallback")
 
     def _finish(self, results: list[Result]) -> None:
         if results and not self.abandoned:
             self._post(self, results)
-
-
-def _budget(job: Job) -> Budget:
-    return Budget(job.window.strategy, job.window.bank_ms)
-
-
-def _player(instance: Strategy, hand: Hand) -> Player:
-    """The hand's player of this instance; made now if there is none."""
-    player = hand.player
-    if player is None or hand.owner is not instance:
-        assert hand.table is not None
-        player = instance.player(hand.table)
-        hand.player, hand.owner = player, instance
-    if hand.news:
-        news = hand.news
-        player.observe([news.popleft() for _ in range(len(news))])
-    return player
-
-
-def _decided(instance: Strategy, job: Job, ticket: int) -> Result:
-    try:
-        decision = _player(instance, job.hand).decide(job.view, job.legal, _budget(job))
-        if type(decision) is not Decision:
-            raise _not_a_decision(decision)
-    except ProcessLate as error:
-        return Result(job, ticket, None, "late", "strategy", error)
-    except ANY_FAILURE as error:
-        return Result(job, ticket, None, "error", "strategy", error)
-    return Result(job, ticket, decision, None, "strategy")
 
 
 def _not_a_decision(value: Any) -> TypeError:

@@ -89,7 +89,7 @@ class Workers:
         for job in jobs:
             plan = job.hand.plan
             loaded = plan.strategy
-            if job.falling_back:
+            if job.link:
                 worker, loaded = self._fallbacks, plan.fallback or loaded
             elif loaded.hung:
                 failed.append(Result(job, job.ticket, None, "quarantined", "strategy"))

@@ -48,10 +48,10 @@ class Job:
         "decided_by",
         "decision",
         "elapsed_s",
-        "falling_back",
         "hand",
         "id",
         "legal",
+        "link",
         "reason",
         "request_id",
         "seq",
@@ -75,8 +75,8 @@ class Job:
         """Events that our seat had received when it was asked."""
         self.attempt = attempt
         self.substep = 0
-        self.falling_back = False
-        """Whether the strategy failed, so that its quick policy and the fallback are asked."""
+        self.link = 0
+        """Who is asked: an index into ``bothost.tables.fallback.CHAIN``. Not 0: the strategy failed."""
         self.ticket = 0
         """Raised with every hand-over to a worker: a result of an earlier one is void."""
         self.reason: str | None = None

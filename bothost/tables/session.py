@@ -8,7 +8,7 @@ order. Whatever the lobby says it keeps these promises:
 - a request is answered once; the answer to a request that was superseded or withdrawn is discarded;
 - a pending request that comes again after a reconnect or a crash gets the same answer again;
 - only actions that are legal in our view are sent, and none that the lobby refused at this position;
-- before the deadline there is an answer: strategy, its quick policy, the fallback strategy, the first legal action.
+- before the deadline there is an answer, by the chain in ``bothost.tables.fallback``.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from bothost.messages import (
 )
 from bothost.rules.game import Game
 from bothost.strategy import Decision
+from bothost.tables import fallback
 from bothost.tables.attendance import Attendance
 from bothost.tables.clock import NEVER, window
 from bothost.tables.conduct import Conduct, TableKey
@@ -295,7 +296,7 @@ class Session:
     def _start(self, hand: Hand, job: Job, out: list[Output]) -> None:
         hand.job = job
         hand.lent = True
-        hand.due_at = job.window.late
+        fallback.start(job)
         out.append(job)
 
     def decided(
@@ -321,8 +322,8 @@ class Session:
             return out
         if decision is not None:
             error = "illegal"
-        if job.falling_back:
-            self._first_legal(hand, job, now, out)
+        if job.link:
+            self._decide_last(hand, job, now, out)
         else:
             self._fall_back(hand, job, error or "error", out)
         return out
@@ -353,22 +354,19 @@ class Session:
         hand.steps.append(job)
         step = Job(hand, job.request_id, after, after.legal(), job.window, job.seq, job.attempt)
         step.substep = job.substep + 1
-        step.reason, step.falling_back = (job.reason, True) if job.falling_back else (None, False)
+        if job.link:
+            step.link, step.reason = job.link, job.reason
         hand.job = step
         out.append(step)
 
     def _fall_back(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
-        job.falling_back, job.reason = True, reason
-        job.ticket += 1
+        fallback.fall_back(job, reason)
         hand.lent = True
-        hand.due_at = job.window.fallback
         out.append(job)
 
-    def _first_legal(self, hand: Hand, job: Job, now: float, out: list[Output]) -> None:
-        job.decision, job.decided_by = Decision(action=int(job.legal[0])), "first-legal"
-        job.reason = job.reason or "late"
+    def _decide_last(self, hand: Hand, job: Job, now: float, out: list[Output]) -> None:
+        job.decision, job.decided_by = fallback.decide_last(job)
         job.elapsed_s = now - job.window.arrival
-        job.ticket += 1
         self._decided(hand, job, out)
 
     def expire(self, hand: Hand, now: float) -> list[Output]:
@@ -382,8 +380,8 @@ class Session:
             if hand.answer is not None and hand.answer.sent_in == self.epoch:
                 self._distrust(hand, "no sign that our move arrived", out)
             return out
-        if now >= job.window.fallback or job.falling_back:
-            self._first_legal(hand, job, now, out)
+        if fallback.is_over(job, now):
+            self._decide_last(hand, job, now, out)
         else:
             out.append(Late(job, job.ticket))
             self._fall_back(hand, job, "late", out)

@@ -145,7 +145,7 @@ def test_a_move_that_the_server_made_is_noted(seat):
 def test_an_illegal_decision_falls_back_and_then_replaced_by_the_first_legal_one(seat, action):
     job = seat.job()
     [again] = seat.decide(job, action)
-    assert again is job and job.falling_back and job.reason == "illegal"
+    assert again is job and job.link and job.reason == "illegal"
     [answer] = seat.decide(job, action, by="fallback")
     assert answer.steps[0].decided_by == "first-legal"
     assert answer.steps[0].reason == "illegal"
@@ -189,7 +189,7 @@ def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(s
     assert kinds(outputs) == [SnapshotTaken, Job]
     job = outputs[1]
     seat.now = job.window.fallback
-    job.falling_back = True
+    job.link = 1
     [answer] = seat.session.expire(job.hand, seat.now)
     assert seat.game.parse(answer.actions[0]) in seat.state.legal(seat.seat)
 

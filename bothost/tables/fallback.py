@@ -1,0 +1,120 @@
+"""The fallback chain: who decides, in order, until one gives a legal action in time.
+
+A session asks the first link. If that fails or is late, a worker tries the links between, and the session takes the
+last one when the time is up. The first link that gives a legal action decides, and the log says which one and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from bothost.rules.game import ActionArray
+from bothost.strategy import Budget, Decision, Player, Strategy
+from bothost.tables.clock import Window
+from bothost.tables.hand import DecidedBy, Hand, Job
+
+InstanceOf = Callable[[Any], Strategy]
+"""The worker's instance of a strategy of the plan."""
+
+
+def player_of(hand: Hand, instance: Strategy) -> Player:
+    """The hand's player of this instance, with all events; made now if there is none."""
+    player = hand.player
+    if player is None or hand.owner is not instance:
+        assert hand.table is not None
+        player = instance.player(hand.table)
+        hand.player, hand.owner = player, instance
+    if hand.news:
+        news = hand.news
+        player.observe([news.popleft() for _ in range(len(news))])
+    return player
+
+
+def budget_of(job: Job) -> Budget:
+    """What the strategy may spend on this decision."""
+    return Budget(job.window.strategy, job.window.bank_ms)
+
+
+def _strategy(job: Job, instance_of: InstanceOf) -> Decision:
+    player = player_of(job.hand, instance_of(job.hand.plan.strategy))
+    return player.decide(job.view, job.legal, budget_of(job))
+
+
+def _quick(job: Job, instance_of: InstanceOf) -> Decision | None:
+    assert job.hand.player is not None
+    return job.hand.player.quick(job.view, job.legal)
+
+
+def _fallback(job: Job, instance_of: InstanceOf) -> Decision:
+    hand = job.hand
+    if hand.fallback_player is None:
+        assert hand.table is not None
+        hand.fallback_player = instance_of(hand.plan.fallback).player(hand.table)
+    return checked(hand.fallback_player.decide(job.view, job.legal, Budget(job.window.fallback, 0.0)))
+
+
+def _first_legal(job: Job, instance_of: InstanceOf | None = None) -> Decision:
+    return Decision(action=int(job.legal[0]))
+
+
+class Link(NamedTuple):
+    """One link of the chain."""
+
+    by: DecidedBy
+    decide: Callable[[Job, InstanceOf], Decision | None]
+    """None: it has no opinion. May raise anything."""
+    who: Callable[[Hand], Any]
+    """The strategy whose code runs; None: this hand does not have the link."""
+    until: Callable[[Window], float]
+    """Its answer is taken until then."""
+
+
+CHAIN: tuple[Link, ...] = (
+    Link("strategy", _strategy, lambda hand: hand.plan.strategy, lambda window: window.late),
+    Link("quick", _quick, lambda hand: hand.plan.strategy if hand.player is not None else None, lambda w: w.fallback),
+    Link("fallback", _fallback, lambda hand: hand.plan.fallback, lambda window: window.fallback),
+    Link("first-legal", _first_legal, lambda hand: None, lambda window: window.answer),
+)
+"""The links in order. ``Job.link`` is the index of the one that is asked."""
+
+
+def start(job: Job) -> None:
+    """Ask the first link."""
+    job.link = 0
+    job.hand.due_at = CHAIN[0].until(job.window)
+
+
+def fall_back(job: Job, reason: str) -> None:
+    """The strategy failed: ask the links after it. Results of the earlier hand-over are void."""
+    job.link, job.reason = 1, reason
+    job.ticket += 1
+    job.hand.due_at = CHAIN[1].until(job.window)
+
+
+def is_over(job: Job, now: float) -> bool:
+    """Whether only the last link is left when ``job`` is due: its fallbacks failed, or their time is up."""
+    return job.link > 0 or now >= CHAIN[1].until(job.window)
+
+
+def decide_last(job: Job) -> tuple[Decision, DecidedBy]:
+    """The last link: it always gives a legal action."""
+    job.reason = job.reason or "late"
+    job.ticket += 1
+    return _first_legal(job), CHAIN[-1].by
+
+
+def middle_links(job: Job) -> Iterator[tuple[Link, Any]]:
+    """The links that a worker tries after the strategy failed, each with the strategy whose code runs."""
+    for link in CHAIN[1:-1]:
+        if (loaded := link.who(job.hand)) is not None:
+            yield link, loaded
+
+
+def checked(decision: Any, legal: ActionArray | None = None) -> Decision:
+    """``decision`` if it is one, and one of ``legal`` if that is given. Raises TypeError and ValueError."""
+    if type(decision) is not Decision:
+        raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
+    if legal is not None and decision.action not in legal:
+        raise ValueError(f"action {decision.action} is illegal")
+    return decision
