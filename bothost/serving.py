@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bothost.listening import stop_accepting
 
+REQUEST_S = 10.0
+"""A request must be complete by then."""
+UNFINISHED = 100
+"""Connections without a complete request. One more disconnects the oldest of them."""
+
 
 class WebServer(uvicorn.Server):
-    """Installs no signal handlers and leaves no connection open."""
+    """Installs no signal handlers, leaves no connection open, and waits for no request for ever."""
+
+    def __init__(self, config: uvicorn.Config, *, request_s: float = REQUEST_S) -> None:
+        unfinished: dict[BoundedHttp, asyncio.TimerHandle] = {}
+        config.http = partial(BoundedHttp, unfinished=unfinished, request_s=request_s)  # type: ignore[assignment]
+        super().__init__(config)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -23,3 +38,50 @@ class WebServer(uvicorn.Server):
         """Close all connections, including those that are being accepted."""
         await stop_accepting(*self.servers)
         await super().shutdown(sockets)
+
+
+class BoundedHttp(H11Protocol):
+    """Uvicorn's HTTP, with a deadline for each request and a bound on connections without one."""
+
+    def __init__(
+        self, *args: Any, unfinished: dict[BoundedHttp, asyncio.TimerHandle], request_s: float, **named: Any
+    ) -> None:
+        super().__init__(*args, **named)
+        self._unfinished = unfinished
+        self._request_s = request_s
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._finish()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not None and not self.cycle.more_body:
+            self._finish()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        self._finish()
+        super().handle_websocket_upgrade(event)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._wait()
+
+    def _wait(self) -> None:
+        """The next request is due."""
+        self._finish()
+        self._unfinished[self] = self.loop.call_later(self._request_s, self.transport.abort)
+        if len(self._unfinished) > UNFINISHED:
+            oldest = next(iter(self._unfinished))
+            oldest._finish()
+            oldest.transport.abort()
+
+    def _finish(self) -> None:
+        deadline = self._unfinished.pop(self, None)
+        if deadline is not None:
+            deadline.cancel()

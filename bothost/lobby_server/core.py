@@ -91,8 +91,9 @@ class Lobby:
         self.frames_in = 0
         self.hands_played = 0
         self._digests = {name: hashlib.sha256(token.encode()).digest() for name, token in settings.tokens.items()}
-        self._remembered: OrderedDict[str, tuple[ServerTable, wire.TableEnded]] = OrderedDict()
-        self._strangers: set[int] = set()
+        self.remembered: OrderedDict[str, tuple[ServerTable, wire.TableEnded]] = OrderedDict()
+        self._strangers: dict[int, str] = {}
+        """Connections without a hello, oldest first, with their addresses."""
         self._out: list[Output] = []
         self._ids = 0
 
@@ -107,20 +108,34 @@ class Lobby:
         """When to call ``tick``; None: nothing waits."""
         return self.timers.wake_at()
 
-    def opened(self, conn: int, now: float) -> None:
+    def opened(self, conn: int, now: float, address: str = "") -> None:
         """A socket was accepted."""
         connection = Connection(conn, float(self.settings.burst), now)
         self.connections[conn] = connection
-        self._strangers.add(conn)
-        if len(self.connections) > self.settings.connections or len(self._strangers) > self.settings.strangers:
+        if len(self.connections) > self.settings.connections:
             self._close(connection, wire.CLOSE_FULL, "too many connections")
             return
+        self._strangers[conn] = address
         self.timers.set(f"hello {conn}", now + self.settings.hello_s)
+        self._evict_stranger(address)
+
+    def _evict_stranger(self, address: str) -> None:
+        """Silent connections must not keep the accounts out: the oldest makes room."""
+        same = [conn for conn, of in self._strangers.items() if of == address]
+        if len(same) > self.settings.strangers_per_address:
+            oldest = same[0]
+        elif len(self._strangers) > self.settings.strangers:
+            oldest = next(iter(self._strangers))
+        else:
+            return
+        del self._strangers[oldest]
+        self.timers.cancel(f"hello {oldest}")
+        self._close(self.connections[oldest], wire.CLOSE_FULL, "too many connections without a hello")
 
     def closed(self, conn: int, now: float) -> None:
         """A socket is gone, whoever closed it."""
         connection = self.connections.pop(conn, None)
-        self._strangers.discard(conn)
+        self._strangers.pop(conn, None)
         self.timers.cancel(f"hello {conn}")
         player = self.players.get(connection.player or "") if connection is not None else None
         if player is None or player.conn is not connection:
@@ -195,10 +210,10 @@ class Lobby:
         """How many tables a player sits at."""
         return len(self.players[player].tables)
 
-    def new_id(self) -> str:
-        """An id that no other table or invitation has, over restarts."""
+    def new_id(self, *, secret: bool = False) -> str:
+        """An id that no other table or invitation has, over restarts. ``secret``: nor can anybody guess it."""
         self._ids += 1
-        return f"{self.boot}-{self._ids}"
+        return f"{self.boot}-{self._ids}" + (f"-{self.rng.getrandbits(96):024x}" if secret else "")
 
     def seed(self) -> int:
         return self.rng.getrandbits(63)
@@ -254,7 +269,7 @@ class Lobby:
         if player.conn is not None:
             self._supersede(player, now)
         connection.player, player.conn = name, connection
-        self._strangers.discard(connection.number)
+        self._strangers.pop(connection.number, None)
         resumed = hmac.compare_digest(hello.session.encode("utf-8", "surrogatepass"), player.session.encode())
         log.info("hello", player=name, conn=connection.number, resumed=resumed, agent=hello.agent[:80])
         s = self.settings
@@ -278,7 +293,7 @@ class Lobby:
 
     def _tell_end(self, player: ServerPlayer, table_id: str, known: wire.Known) -> None:
         """A table that the client holds for alive is not: say how it ended, if that is still known."""
-        table, ended = self._remembered.get(table_id, (None, None))
+        table, ended = self.remembered.get(table_id, (None, None))
         if table is not None and ended is not None and table.sat(player.name):
             table.catch_up(player.name, known)
             self.send(player.name, ended)
@@ -362,9 +377,9 @@ class Lobby:
         for member in table.members:
             if not member.robot:
                 self.players[member.player].tables.pop(table.name, None)
-        self._remembered[table.name] = (table, ended)
-        if len(self._remembered) > self.settings.remembered:
-            self._remembered.popitem(last=False)
+        self.remembered[table.name] = (table, ended)
+        if len(self.remembered) > self.settings.remembered:
+            self.remembered.popitem(last=False)
         log.debug("table ended", table=table.name, reason=ended.reason, hands=table.hands_played, detail=ended.detail)
 
     # --------------------------------------------------------------------------------------------- lists and limits

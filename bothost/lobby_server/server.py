@@ -145,7 +145,7 @@ class LobbyServer:
         self._outlets[conn] = outlet
         writer = asyncio.create_task(self._write(outlet))
         try:
-            lobby.opened(conn, loop.time())
+            lobby.opened(conn, loop.time(), websocket.client.host if websocket.client is not None else "")
             self._perform()
             while (message := await websocket.receive())["type"] == "websocket.receive":
                 lobby.received(conn, message.get("bytes") or message.get("text") or b"", loop.time())

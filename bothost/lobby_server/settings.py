@@ -65,7 +65,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a connection may stay without saying hello."""
     connections: int = 1_000
     strangers: int = 100
-    """Of these, connections that have not said hello: they cannot keep the accounts out."""
+    """Of these, connections without a hello. One more disconnects the oldest of them."""
+    strangers_per_address: int = 20
+    """The same for the connections of one address."""
     tables: int = 10_000
     """Tables of the whole server, waiting and playing."""
     tables_per_account: int = 2_000

@@ -43,8 +43,12 @@ class Audience(Protocol):
     def online(self, player: str) -> bool: ...
 
 
+SILENT_HANDS = 3
+"""A table at which the server played so many hands in a row for silent players is given up; one, if all are away."""
+
+
 class Member(msgspec.Struct):
-    """Somebody who has a seat."""
+    """A player or a robot who has a seat."""
 
     player: str
     seek: str = ""
@@ -80,8 +84,9 @@ class Ask(msgspec.Struct):
 class ServerHand:
     """One hand: the truth, the members by seat, and how much each was told."""
 
-    def __init__(self, number: str, state: State, seats: list[Member], bank_ms: float) -> None:
+    def __init__(self, number: str, state: State, seats: list[Member], bank_ms: float, began: float) -> None:
         self.number = number
+        self.began = began
         self.state = state
         self.seats = seats
         self.sent = [0] * len(seats)
@@ -126,6 +131,8 @@ class ServerTable:
         self.asks_made = 0
         self.active = now
         self.next_hand_at: float | None = None
+        self.silent_hands = 0
+        """Hands in a row in which the server moved for players, and no player said anything."""
         self.ended: wire.TableEnded | None = None
 
     # ------------------------------------------------------------------------------------------------------- seating
@@ -177,7 +184,7 @@ class ServerTable:
             member.resigned = False
         self.hands_played += 1
         state = self.rules.game.new_state(self.seed())
-        self.hand = ServerHand(str(self.hands_played), state, seats, float(self.rules.bank_ms))
+        self.hand = ServerHand(str(self.hands_played), state, seats, float(self.rules.bank_ms), now)
         infos = self.player_infos(seats)
         for seat, member in enumerate(seats):
             if not member.robot and not member.left:
@@ -257,8 +264,13 @@ class ServerTable:
             member.total += score
         for member in self.humans():
             self.audience.send(member.player, self._hand_ended(hand))
+        silent = bool(hand.played_for) and self.active <= hand.began
+        self.silent_hands = self.silent_hands + 1 if silent else 0
+        present = any(self.audience.online(member.player) for member in self.humans())
         if any(m.left for m in self.members):
             self._end("left", "a player left")
+        elif self.silent_hands >= (SILENT_HANDS if present else 1):
+            self._end("aborted", "no player answers")
         elif self.hands_played >= self.rules.hands:
             self._end("normal")
         else:

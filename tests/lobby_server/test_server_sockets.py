@@ -151,15 +151,15 @@ async def test_too_many_connections_are_turned_away():
 
 
 async def test_strangers_do_not_keep_accounts_out():
-    async with lobby(strangers=2) as server, connect(server.url), connect(server.url) as second:
-        async with connect(server.url) as third:
+    async with lobby(strangers=2) as server, connect(server.url) as first, connect(server.url) as second:
+        async with connect(server.url):
             with pytest.raises(ConnectionClosed) as closed:
-                await hear(third)
-            assert closed.value.rcvd.code == wire.CLOSE_FULL
+                await hear(first)
+            assert closed.value.rcvd.code == wire.CLOSE_FULL, "the oldest makes room"
         await say(second, wire.Hello(1, TOKENS["ada"]))
         await hear(second, wire.Welcome)
         async with client(server, "bob"):
-            assert len(server.lobby.connections) == 3
+            assert len(server.lobby.connections) == 2
 
 
 async def test_an_oversize_frame_closes_that_connection_only():
@@ -198,7 +198,7 @@ async def test_a_client_that_does_not_read_is_cut_off():
                     await say(socket, wire.List())
                     await asyncio.sleep(0)
         assert server.lobby.players["ada"].conn is None
-        assert len(server._outlets) == 1
+        assert len(server.lobby.connections) == 1
         await say(good, wire.Ping())
         assert isinstance(await hear(good), wire.Pong)
         socket.transport.abort()

@@ -1,0 +1,106 @@
+"""Clients that want the server to themselves: silent connections, unfinished requests, tables without players."""
+
+import asyncio
+import contextlib
+import re
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from bothost import lobby_server
+from bothost import messages as m
+from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.server import listen
+from bothost.lobby_server.settings import ServerSettings
+from bothost.serving import UNFINISHED, WebServer
+from bothost.testing.running_table import new_lobby, started
+
+TOKENS = {"ada": "planted-secret-1", "bob": "planted-secret-2"}
+
+
+@pytest.mark.parametrize("limits", [{"strangers": 5}, {"strangers_per_address": 5}])
+async def test_silent_connections_make_room_for_accounts(limits):
+    settings = ServerSettings(tokens=TOKENS, port=0, **limits)
+    async with lobby_server.serve(settings) as server, contextlib.AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(connect(server.url)) for _ in range(12)]
+        for number, token in enumerate(TOKENS.values()):
+            account = await stack.enter_async_context(connect(server.url))
+            await account.send(wire.encode(wire.Hello(wire.VERSION, token)).decode())
+            assert isinstance(wire.decode_server(await account.recv()), wire.Welcome), number
+        for old in silent[:7]:
+            with pytest.raises(ConnectionClosed) as closed:
+                await old.recv()
+            assert closed.value.rcvd.code == wire.CLOSE_FULL
+
+
+async def unfinished(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+    await writer.drain()
+    return reader, writer
+
+
+async def test_requests_that_never_end_make_room_for_others():
+    async with lobby_server.serve(ServerSettings(tokens=TOKENS, port=0)) as server:
+        held = [await unfinished(server.port) for _ in range(UNFINISHED + 20)]
+        async with connect(server.url) as account:
+            await account.send(wire.encode(wire.Hello(wire.VERSION, TOKENS["ada"])).decode())
+            assert isinstance(wire.decode_server(await account.recv()), wire.Welcome)
+        async with asyncio.timeout(5):
+            with contextlib.suppress(ConnectionError):
+                assert await held[0][0].read() == b"", "the oldest is disconnected"
+        for _, writer in held:
+            writer.close()
+
+
+async def test_a_request_has_a_deadline():
+    async def hello(request):
+        return PlainTextResponse("hello")
+
+    listening = listen("127.0.0.1", 0)
+    config = uvicorn.Config(Starlette(routes=[Route("/", hello)]), lifespan="off", log_config=None)
+    server = WebServer(config, request_s=0.2)
+    running = asyncio.ensure_future(server.serve(sockets=[listening]))
+    reader, writer = await unfinished(listening.getsockname()[1])
+    async with asyncio.timeout(5):
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+    writer.close()
+    server.should_exit = True
+    await running
+
+
+FAST = {"grant_ms": 1, "bank_ms": 0, "hands": 100_000}
+
+
+def test_a_table_whose_players_are_away_ends_with_the_hand():
+    lobby, players, table = started(attributes=FAST, lag_ms=0)
+    for player in players:
+        player.shell.drop()
+    lobby.sleep(60.0)
+    assert table.ended.reason == "aborted" and table.hands_played <= 2
+
+
+def test_a_table_whose_players_are_silent_ends_after_some_hands():
+    lobby, players, table = started(attributes=FAST, lag_ms=0)
+    lobby.sleep(60.0)
+    assert table.ended.detail == "no player answers" and table.hands_played <= 4
+    assert players[0].ended[table.name].reason == "aborted"
+
+
+def test_the_id_of_a_private_table_cannot_be_guessed():
+    lobby = new_lobby()
+    shell = lobby.shell("ada")
+    shell.do(m.Authenticate({}))
+    lobby.run()
+    for number in range(2):
+        shell.do(m.Create(f"s{number}", m.Wish("claims", {}, {"private": True})))
+    lobby.run()
+    first, second = lobby.core.waiting.tables
+    assert re.fullmatch(r"t-1-[0-9a-f]{24}", first) and re.fullmatch(r"t-2-[0-9a-f]{24}", second)
+    assert first[4:] != second[4:]
