@@ -24,9 +24,12 @@ settings.load_profile("bothost")
 
 
 @pytest.fixture(autouse=True)
-def _games_of_a_test_end_with_it(monkeypatch):
+def _games_of_a_test_end_with_it():
     """Games that plugins bring are registered for the whole process: no test may see those of another."""
-    monkeypatch.setattr(rules, "_factories", dict(rules._factories))
+    before = set(rules.games())
+    yield
+    for name in set(rules.games()) - before:
+        rules.forget_game(name)
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,8 @@ class WebSocket(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
-        self._parts: list[bytes] = []
+        self.fragments: list[bytes] = []
+        """Parts of a message whose end has not come yet."""
         self._text = True
         self._flushing = False
         self._is_open = False
@@ -153,12 +154,12 @@ class WebSocket(asyncio.Protocol):
             if frame.fin:
                 self._message(frame.data, opcode is Opcode.TEXT)
             else:
-                self._parts, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
+                self.fragments, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
         elif opcode is Opcode.CONT:
             if frame.data:  # the protocol limits their bytes, not their number
-                self._parts.append(bytes(frame.data))
+                self.fragments.append(bytes(frame.data))
             if frame.fin:
-                parts, self._parts = self._parts, []
+                parts, self.fragments = self.fragments, []
                 self._message(b"".join(parts), self._text)
         elif opcode is Opcode.PONG:
             self.pongs += 1

@@ -72,6 +72,11 @@ def register_game(factory: GameFactory) -> None:
     _factories[factory.name] = factory
 
 
+def forget_game(name: str) -> None:
+    """Undo ``register_game``. Raises KeyError where no game of this name was registered."""
+    del _factories[name]
+
+
 def games(*, testing: bool = False) -> tuple[str, ...]:
     """Names of all games, sorted. With ``testing`` also those that only test the contract; no wheel has them."""
     if testing:

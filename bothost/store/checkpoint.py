@@ -38,7 +38,7 @@ class Checkpointer:
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
         self._rows = 0
-        self._nearly_done = False
+        self.nearly_done = False
         """The log is long, and most of it was copied just now."""
         self._wanted = threading.Event()
         self._closing = False
@@ -54,9 +54,9 @@ class Checkpointer:
 
     def before_write(self, connection: sqlite3.Connection) -> None:
         """The writer, on its own connection, is about to begin a transaction: let the log start over where it can."""
-        if self._nearly_done:
+        if self.nearly_done:
             with suppress(sqlite3.Error):
-                self._nearly_done = _checkpoint(connection) is None
+                self.nearly_done = _checkpoint(connection) is None
 
     def close(self) -> None:
         self._closing = True
@@ -73,14 +73,14 @@ class Checkpointer:
             while self._wanted.wait() and not self._closing:
                 self._wanted.clear()
                 # Twice, for what came during a long turn: the less is left for the writer, whose turn it is then.
-                if not self._nearly_done and self._turn(connection):
-                    self._nearly_done = self._turn(connection)
+                if not self.nearly_done and self._turn(connection):
+                    self.nearly_done = self._turn(connection)
 
     def _turn(self, connection: sqlite3.Connection) -> bool:
         """Copy and sync; whether the log should start over."""
         with suppress(sqlite3.Error):
             pages = _checkpoint(connection)
-            _sync(self._path)
+            sync(self._path)
             return (pages or 0) > LOG_PAGES
         return False
 
@@ -91,7 +91,7 @@ def _checkpoint(connection: sqlite3.Connection) -> int | None:
     return None if busy else int(pages)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Sync a file that SQLite has open, by SQLite's own descriptor.
 
     One of our own would have to be closed some time, and with it go all of the process's locks on the file (fcntl).

@@ -58,7 +58,7 @@ def make_ahead(execute: Execute, now: datetime | None = None) -> list[str]:
         for later in range(MONTHS_AHEAD + 1):
             month, following = month_of(now, later), month_of(now, later + 1)
             if least_key(month) >= covered:
-                made.append(_make(execute, table, f"{table}_{month:%Y_%m}", least_key(month), least_key(following)))
+                made.append(make(execute, table, f"{table}_{month:%Y_%m}", least_key(month), least_key(following)))
     return made
 
 
@@ -72,7 +72,7 @@ def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
     return sorted(found, key=lambda partition: partition[1])
 
 
-def _make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:
+def make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:
     """Attaching, unlike making in place, does not wait for readers and writers of the other partitions."""
     key = KEY_OF[table]
     settings = f" WITH ({SETTINGS_OF[table]})" if table in SETTINGS_OF else ""

@@ -226,7 +226,7 @@ def conversations(draw):
 async def in_pieces(after_handshake, cuts):
     """What a socket tells when the answer to its handshake, and then this, come cut at these places."""
     client, wire = Client(), Wire()
-    socket = WebSocket("ws://lobby/", (), 1 << 17, client.messages.append, client.close)
+    socket = client.socket = WebSocket("ws://lobby/", (), 1 << 17, client.messages.append, client.close)
     socket.connection_made(wire)
     lobby = ServerProtocol()
     lobby.receive_data(wire.written)
@@ -254,7 +254,7 @@ def test_frames_arrive_whole_wherever_the_network_cuts_them(conversation, cuts):
 async def test_certificates_are_not_read_for_every_connection(monkeypatch):
     read, make = [], websocket.tls.create_default_context
     monkeypatch.setattr(websocket.tls, "create_default_context", lambda: read.append(1) or make())
-    websocket._trusted.cache_clear()
+    monkeypatch.setattr(websocket.time, "monotonic", lambda: 1e12)  # an hour of which nothing is kept
     for _ in range(3):
         with pytest.raises(OpenFailed):
             await Client().open("wss://127.0.0.1:9/")
@@ -262,11 +262,9 @@ async def test_certificates_are_not_read_for_every_connection(monkeypatch):
 
 
 async def test_fragments_without_end_and_without_content_take_no_memory():
-    socket = WebSocket("ws://lobby/", (), 1 << 17, lambda data: None, lambda code, reason: None)
-    socket._frame(Frame(Opcode.TEXT, b"begun", fin=False))
-    for _ in range(1000):
-        socket._frame(Frame(Opcode.CONT, b"", fin=False))
-    assert socket._parts == [b"begun"]
+    begun = Frame(Opcode.TEXT, b"begun", fin=False).serialize(mask=False)
+    client, _ = await in_pieces(begun + Frame(Opcode.CONT, b"", fin=False).serialize(mask=False) * 1000, [])
+    assert client.socket.fragments == [b"begun"]
 
 
 @pytest.mark.parametrize("cuts", [[], range(1000)], ids=["at once", "byte by byte"])

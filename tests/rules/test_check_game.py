@@ -153,7 +153,7 @@ def test_an_endless_game_is_named(monkeypatch: pytest.MonkeyPatch):
 def registered() -> Iterator[None]:
     rules.register_game(NIM)
     yield
-    rules._factories.pop("nim")
+    rules.forget_game("nim")
 
 
 def test_a_registered_game_is_found_by_name(registered: None):

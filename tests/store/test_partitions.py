@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from hypothesis import given
@@ -112,8 +113,10 @@ def test_a_host_makes_the_months_to_come_and_lives_without_the_right_to(engine, 
         connection.exec_driver_sql(f"DROP TABLE {names(engine, 'events')[-1]}")
         connection.exec_driver_sql("CREATE ROLE writer LOGIN")
         connection.exec_driver_sql("GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO writer")
-    sink._connection.execute("SET ROLE writer")
-    sink._make_partitions(sink._connection)
+    sink.close()
+    as_writer = msgspec.structs.replace(postgres_settings, url=f"{postgres_settings.url}&options=-crole%3Dwriter")
+    sink = PostgresSink(as_writer)
+    sink.connect()
     assert sink.write([], wait_ms=100) == 0, "the connection is as good as before"
     sink.close()
     with engine.begin() as connection:

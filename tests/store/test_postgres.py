@@ -111,14 +111,23 @@ async def test_a_lost_connection_costs_nothing(postgres_settings, postgres_url, 
     assert found == Counter(record.id for record in before + during + after)
 
 
+def backends(settings) -> list[int]:
+    """The server's processes that serve this database."""
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with Store.open(settings) as store, store.begin() as connection:
+        return list(connection.exec_driver_sql(query).scalars())
+
+
 @contextlib.contextmanager
-def frozen(backend: int):
-    """A server process that does not answer, while its connection stands."""
-    os.kill(backend, signal.SIGSTOP)
+def frozen(*backends: int):
+    """Server processes that do not answer, while their connections stand."""
+    for backend in backends:
+        os.kill(backend, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(backend, signal.SIGCONT)
+        for backend in backends:
+            os.kill(backend, signal.SIGCONT)
 
 
 async def test_a_server_that_is_silent_counts_as_away(postgres_settings, log, monkeypatch):
@@ -126,7 +135,7 @@ async def test_a_server_that_is_silent_counts_as_away(postgres_settings, log, mo
     monkeypatch.setattr(writer, "ANSWER_S", 0.2)
     before, during = some_decisions(3), some_decisions(30)
     await log.submit(before)
-    with frozen(log._writer._sink._connection.info.backend_pid):
+    with frozen(*backends(postgres_settings)):
         async with asyncio.timeout(20):
             await log.submit(during)
         assert log.stats.outages == 1

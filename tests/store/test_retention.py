@@ -86,7 +86,7 @@ async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings,
             for later in range(-5, 1):
                 month, following = partitions.month_of(NOW, later), partitions.month_of(NOW, later + 1)
                 name = f"{table}_{month:%Y_%m}"
-                partitions._make(execute, table, name, partitions.least_key(month), partitions.least_key(following))
+                partitions.make(execute, table, name, partitions.least_key(month), partitions.least_key(following))
     engine.dispose()
     months = [partitions.month_of(NOW, later) for later in range(-5, 0)]
     await fill(postgres_settings, tmp_path, [at(month + timedelta(days=9), 3) for month in months])
