@@ -30,13 +30,13 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Options of the reproduction."""
 
     opponent: str = "rhcp-doudizhu"
-    """Whom the source's table is played against."""
+    """The opponent of the source's table."""
     deals: int | None = None
     """Deals of each match of the table; None: 500 in full, else 20."""
     ladder: Literal["iterations", "time"] = "iterations"
-    """What grows from step to step: iterations (the same on a busy machine), or milliseconds by the clock."""
+    """What grows from step to step: iterations, which a busy machine does not change, or milliseconds by the clock."""
     ladder_against: Literal["opponent", "before"] = "opponent"
-    """Whom a step plays: the opponent, in the same deals as the step before, or that step itself."""
+    """The opponent of a step: the table's opponent on the same deals, or the step before."""
     ladder_deals: int | None = None
     """Deals of each step; None: 200 in full, else 10."""
     iterations: tuple[int, ...] = (400, 1200, 5000, 25000)

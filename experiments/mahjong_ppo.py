@@ -1,4 +1,4 @@
-"""``bothost reproduce mahjong-ppo``: standard PPO, and what each of the source's additions brings, on equal budgets."""
+"""``bothost reproduce mahjong-ppo``: standard PPO, and the gain of each of the source's additions on equal budgets."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TRAINING: dict[str, Any] = {
     "least_score": 1e6,
     "steering": {"entropy_target": 0.6, "entropy_rate": 1e-4},
 }
-"""Pure runs, against three random players to the end: who meets stronger ones sooner would score less for it. With the
-trainer's own rate the weight of the entropy is 0 after six updates, as nothing is learnt yet and all of it is there."""
+"""All runs play against three random players to the end: a run that met stronger ones sooner would score less. With the
+trainer's own rate the weight of the entropy is 0 after six updates, because entropy is still high then."""
 LAST = 0.2
-"""Part of the updates, from the end, over which the final score is taken."""
+"""Last share of the updates, over which the final score is averaged."""
 TARGETS = (2.0, 5.0, 10.0, 20.0)
-"""Scores whose first time is told."""
+"""Scores for which the hands to reach them are reported."""
 WINDOW = 10
-"""Updates over which the score is averaged for that."""
+"""Updates over which the score is averaged for it."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     full_iterations: int = 2000
     full_hands: int = 512
     training: dict[str, Any] = {}
-    """Options of the trainer, in place of what the reproduction itself says; the same for all variants."""
+    """Options of the trainer for all variants; they replace the experiment's own."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "iterations", "hands", "full_seeds", "full_iterations", "full_hands"):
@@ -102,7 +102,7 @@ class MahjongPpoReproduction(Reproduction):
 
 
 def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int) -> list[float]:
-    """Mean score a hand, update by update, of one training, which goes on where an earlier run left it."""
+    """Mean score a hand of each update of one training, which continues an earlier run's."""
     try:
         options = msgspec.convert(size, TrainOptions)
     except msgspec.ValidationError as error:
@@ -129,8 +129,8 @@ def smoothed(curves: np.ndarray) -> np.ndarray:
 
 
 def hands_to(curves: np.ndarray, score: float, hands: int) -> list[int]:
-    """Hands until the score over a whole window was first reached, of each of the curves (seeds, updates) that came
-    there; an update is so many ``hands``."""
+    """Hands until the mean over a whole window first reached the score, for each curve (seeds, updates) that did. An
+    update has ``hands`` hands."""
     whole = smoothed(curves)[:, WINDOW - 1 :] >= score
     return [(int(row.argmax()) + WINDOW) * hands for row in whole if row.any()]
 

@@ -1,7 +1,6 @@
 """What a match shows, per game: the figures of ``bothost arena --json``.
 
-A deal is the unit of everything: its lineups are played with the same cards and are not independent of each other, so
-intervals are taken over deals, never over hands.
+Intervals are over deals, never over hands: the lineups of one deal share its cards and are not independent.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def common(deals: Sequence[DealResult], contestants: int) -> Json:
 
 
 def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
-    """Contestant A's share of wins on a deal, draws counting half."""
+    """Contestant A's share of wins on a deal; a draw counts half."""
     return sum(
         _win(hand.returns[lineup.index(0)], hand.returns[lineup.index(1)])
         for hand, lineup in zip(deal.hands, seats, strict=True)
@@ -74,8 +73,8 @@ def _landlord_is_a(hand: HandResult, lineup: Lineup) -> bool | None:
 
 
 def _a_points(hand: HandResult, lineup: Lineup) -> float | None:
-    """A's points of one hand as a side: the landlord's return, or its opposite. None in a hand that does not tell A
-    from B (no landlord, or A and B share the peasants against one of them — then A is a peasant beside B)."""
+    """A's points of one hand as a side: the landlord's return, or its opposite. None in a hand that does not separate A
+    from B: there is no landlord, or A is a peasant beside B."""
     landlord = hand.final.get("landlord")
     if landlord is None:
         return None
@@ -90,8 +89,8 @@ def _is_a_contest(hand: HandResult, lineup: Lineup) -> bool:
 
 
 def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
-    """A's share of wins on a deal. A hand in which the landlord's contestant also holds a peasant's seat (it can only
-    happen with bidding) counts by the single contestant's own return: above zero is a win."""
+    """A's share of wins on a deal. With bidding the landlord's contestant may also hold a peasant's seat. Such a hand
+    counts by the single contestant's own return: above zero is a win."""
     wins = []
     for hand, lineup in zip(deal.hands, seats, strict=True):
         if _is_a_contest(hand, lineup):
@@ -139,7 +138,7 @@ def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
 
 
 def table_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
-    """Contestant A's share of deals won: whether its mean return on the deal exceeds the others' mean."""
+    """Contestant A's share of deals won. It wins a deal if its mean return exceeds the others' mean."""
     mine: list[float] = []
     others: list[float] = []
     for hand, lineup in zip(deal.hands, seats, strict=True):
@@ -172,7 +171,7 @@ def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
 
 
 class Settlement(NamedTuple):
-    """How a hand of Chinese Official mahjong ended, read off its scores."""
+    """How a hand of Chinese Official mahjong ended, derived from its scores."""
 
     winner: int
     discarder: int | None
@@ -181,10 +180,10 @@ class Settlement(NamedTuple):
 
 
 def settlement(returns: Sequence[float]) -> Settlement | None:
-    """Winner, discarder and fan of a hand, None where nobody won.
+    """Winner, discarder and fan of a hand; None if no seat won.
 
-    A self-drawn win of f fan takes 8 + f from each; a win on a discard takes 8 + f from the discarder and 8 from the
-    others, so that the scores tell which it was. A false win (one pays 10 to each) is nobody's.
+    A self-drawn win of f fan takes 8 + f from each seat. A win on a discard takes 8 + f from the discarder and 8 from
+    the others. So the scores identify the win. After a false win (one pays 10 to each) no seat won.
     """
     winner = max(range(len(returns)), key=lambda seat: returns[seat])
     losers = [seat for seat in range(len(returns)) if seat != winner]
@@ -220,7 +219,7 @@ Figures = Callable[[Sequence[DealResult], Sequence[Lineup]], Json]
 
 
 def figures_for(game: str, seats: Sequence[Lineup]) -> tuple[Score, Figures]:
-    """How deals of a game are scored for the sequential test, and what a match of it reports."""
+    """How a game's deals are scored for the sequential test, and the figures of its matches."""
     if game == "doudizhu":
         return doudizhu_score, doudizhu_figures
     if game == "mahjong":

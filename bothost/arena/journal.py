@@ -1,4 +1,4 @@
-"""The record of a match on disk, from which an interrupted match goes on: JSON lines, one deal each."""
+"""The record of a match on disk, from which an interrupted match continues: JSON lines, one deal each."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bothost.errors import UsageError
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a match is; results of another match are never mixed in."""
+    """The identity of a match. Results of different matches are never mixed."""
 
     game: str
     rules: str
     """JSON of every option."""
     contestants: tuple[str, ...]
-    """Addresses with the model's sha256 where there is one, and with the options that were given."""
+    """Addresses with the model's sha256, if there is one, and the given options."""
     seed: int
     ms: float | None
     format: int = 1
 
 
 class Journal:
-    """Appends finished deals to a file and reads back those of an earlier run. Without a path it keeps nothing."""
+    """Appends finished deals to a file and reads those of an earlier run. Without a path it keeps nothing."""
 
     def __init__(self, path: Path | None, header: Header) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class Journal:
         self._file: IO[bytes] | None = None
 
     def open(self) -> list[DealResult]:
-        """Deals that the file already holds. Raises UsageError when it belongs to another match."""
+        """Deals in the file. Raises UsageError if it belongs to another match."""
         if self.path is None:
             return []
         done: list[DealResult] = []
@@ -73,7 +73,7 @@ class Journal:
         return done, end
 
     def _lines(self) -> Iterator[tuple[bytes, int]]:
-        """Whole lines, each with the offset behind it."""
+        """Complete lines, each with the offset after it."""
         assert self.path is not None
         offset = 0
         with self.path.open("rb") as file:

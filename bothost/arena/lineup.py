@@ -10,13 +10,13 @@ Lineup = tuple[int, ...]
 
 
 def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
-    """The lineups of a duplicate deal, such that every contestant sits in every place equally often.
+    """The lineups of a duplicate deal. Every contestant sits in every place equally often.
 
-    Two seats: both ways round. Dou Dizhu: one contestant is the landlord, the other both peasants, and the reverse;
-    with bidding, where the landlord is not known beforehand, each contestant has each seat alone once. Four
-    contestants at four seats: the four rotations.
+    Two seats: both ways round. Dou Dizhu: one contestant is the landlord and the other both peasants, and the reverse.
+    With bidding the landlord is not known beforehand, so each contestant has each seat alone once. Four contestants at
+    four seats: the four rotations.
 
-    Raises UsageError for a number of contestants that the game has no duplicate form for.
+    Raises UsageError if the game has no duplicate form for this number of contestants.
     """
     seats = game.num_seats
     if contestants == seats:

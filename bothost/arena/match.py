@@ -19,13 +19,13 @@ class HandResult(msgspec.Struct, frozen=True):
     returns: tuple[float, ...]
     """Score per seat."""
     final: Json
-    """JSON of seat 0's last view, without the history: who was landlord, who won with what."""
+    """JSON of seat 0's last view without the history: for example the landlord, or the winner and the fans."""
     decisions: tuple[int, ...]
-    """Per contestant."""
+    """Number of decisions per contestant."""
     seconds: tuple[float, ...]
-    """Time in ``decide`` per contestant; a batch's time is shared by its requests."""
+    """Seconds in ``decide`` per contestant. The requests of a batch share its time."""
     illegal: tuple[int, ...]
-    """Illegal answers per contestant; the first legal action was played instead."""
+    """Illegal actions per contestant. The first legal action was played instead."""
 
 
 class DealResult(msgspec.Struct, frozen=True):
@@ -36,12 +36,12 @@ class DealResult(msgspec.Struct, frozen=True):
 
 
 def deal_seed(seed: int, deal: int) -> int:
-    """Seed of a deal: consecutive deals of one match share nothing with those of a match of a neighbouring seed."""
+    """Seed of a deal. Matches with neighbouring seeds share no deals."""
     return (seed * 0x9E3779B97F4A7C15 + deal) & 0xFFFFFFFFFFFFFFFF
 
 
 def final_of(view: View) -> Json:
-    """What a hand's figures need to know of its end: the view's JSON without the long parts."""
+    """What a hand's figures need of its end: the view's JSON without the long parts."""
     return {key: value for key, value in view.to_json().items() if key not in ("history", "reveal", "events")}
 
 
@@ -80,23 +80,23 @@ class HandInPlay:
         return deal_seed(seed, self.deal) ^ (0x5DEECE66D * nth) & (2**63 - 1)
 
     def fold(self) -> None:
-        """Tell each seat what it may know of what has happened."""
+        """Pass each seat the new events that it may know."""
         for seat, view in enumerate(self.views):
-            self.told(seat, self.state.events(seat, view.seq))
+            self.receive(seat, self.state.events(seat, view.seq))
 
-    def told(self, seat: int, events: Sequence[str]) -> None:
-        """A seat receives events."""
+    def receive(self, seat: int, events: Sequence[str]) -> None:
+        """Pass events to a seat."""
         self.views[seat].observe_all(events)
 
     def requests(self, budget: Budget) -> list[tuple[int, Request]]:
-        """What is asked now: (seat, request), all the seats of a simultaneous decision at once."""
+        """The pending (seat, request) pairs, with all seats of a simultaneous decision."""
         return [
             (seat, Request(self.players[seat], self.views[seat], self.views[seat].legal(), budget))
             for seat in self.state.to_act
         ]
 
     def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
-        """Do what a player decided; the first legal action where it may not."""
+        """Apply a player's decision, or the first legal action if the decision is illegal."""
         who = self.lineup[seat]
         self.decisions[who] += 1
         self.seconds[who] += seconds
@@ -163,7 +163,7 @@ def play_deals(
 ) -> Generator[DealResult, None, None]:
     """Play each deal in every lineup and yield results in the order in which deals finish.
 
-    ``ms`` is the time allowed per decision (infinite: no clock, and decisions of up to ``batch`` deals are batched).
+    ``ms``: time allowed per decision. Infinite: no clock, and decisions of up to ``batch`` deals are batched.
     """
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}

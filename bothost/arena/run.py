@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A match, in a form that a worker process can be given."""
+    """A match, in a form for worker processes."""
 
     game: str
     rules: Json
@@ -34,7 +34,7 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[Json, ...]
     """Options per contestant."""
     weights: tuple[str | None, ...] = ()
-    """Per contestant, the folder in which its version is looked up, or None; empty: None for all."""
+    """Per contestant the folder of its version, or None; empty: None for all."""
     deals: int
     seed: int = 0
     ms: float | None = None
@@ -45,11 +45,11 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
     alpha: float = 0.05
     config: str | None = None
-    """Configuration file whose plugins take part."""
+    """Configuration file that names the plugins."""
 
 
 Build = Callable[[MatchSpec], tuple[Game, list[Strategy]]]
-"""Makes a match's game and strategies; a module-level function, since worker processes import it by name."""
+"""Makes a match's game and strategies. It must be a module-level function: worker processes import it by name."""
 
 _WORKER: dict[str, Any] = {}
 
@@ -73,7 +73,7 @@ def _play(
 
 
 def _in_processes(build: Build, spec: MatchSpec, deals: Sequence[int]) -> Generator[DealResult, None, None]:
-    """Deals spread over worker processes, a few at a time so that a sequential stop wastes little."""
+    """Spreads deals over worker processes, a few at a time, so that a sequential stop wastes little."""
     chunk = max(1, min(spec.batch, math.ceil(len(deals) / (4 * spec.workers))))
     chunks = iter([deals[i : i + chunk] for i in range(0, len(deals), chunk)])
     context = multiprocessing.get_context("spawn")
@@ -109,8 +109,8 @@ def _stream(
 
 
 class _Sequence:
-    """Feeds deals to the two one-sided tests in the order of their numbers, whatever order they finish in, so that the
-    verdict does not depend on which hands were short."""
+    """Feeds deals to the two one-sided tests in the order of their numbers, not as they finish. So the verdict does not
+    depend on which hands were short."""
 
     def __init__(self, score: Callable[[DealResult], float], alpha: float) -> None:
         self._score = score
@@ -121,7 +121,7 @@ class _Sequence:
         self.counted: list[DealResult] = []
 
     def add(self, result: DealResult) -> str | None:
-        """The verdict, "A" or "B", as soon as there is one."""
+        """Add a deal and return the verdict, "A" or "B", once there is one."""
         self._waiting[result.deal] = result
         while self.verdict is None and (deal := self._waiting.pop(self._next, None)) is not None:
             self._next += 1
@@ -149,11 +149,10 @@ def run_match(
     on_deal: Callable[[int, float], None] | None = None,
     each_deal: bool = False,
 ) -> Json:
-    """Play a match and return its figures; with ``each_deal`` also ``scores``, contestant A's of every deal in order.
+    """Play a match and return its figures. ``each_deal`` adds ``scores``: contestant A's score of every deal in order.
 
-    With a journal, deals that it already holds are not played again. ``on_deal`` is told the number of deals done
-    and contestant A's mean score so far, for a progress bar. The figures of an unsequential match
-    do not depend on ``workers``.
+    Deals in the journal are not played again. ``on_deal`` receives the number of finished deals and contestant A's mean
+    score, to show progress. Without a sequential test the figures do not depend on ``workers``.
     """
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))
@@ -199,7 +198,7 @@ def run_match(
 
 
 def _describe(address: str, strategy: Strategy, given: Json) -> str:
-    """Options that come with a model are in its sha256."""
+    """Options that come with a model are part of its sha256."""
     made = strategy.version if strategy.model is None else strategy.model.sha256
     options = f" {json.dumps(given, sort_keys=True)}" if given else ""
     return f"{address}@{made}{options}"

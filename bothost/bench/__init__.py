@@ -1,1 +1,1 @@
-"""What ``bothost bench`` measures."""
+"""The benchmarks of ``bothost bench``, one module each."""

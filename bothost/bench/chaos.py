@@ -1,14 +1,14 @@
 """``bothost bench chaos``: a host under SIGKILL, with a database, a lobby and plugins that fail at random.
 
-The host is ``bothost run`` as an operator starts it, in a process of its own that is started again whenever it ends.
-The lobby (in this process) is honest and counts. Accounts play with `random`, with strategies that misbehave in a
-thread, and with strategies that misbehave in a process. Blows fall at random moments, their numbers are given. Then the
-host is drained, and every move that the lobby received is looked for in the database.
+The host is ``bothost run`` as an operator starts it, in its own process, which is restarted whenever it ends. The lobby
+runs in this process, plays correctly and counts. Accounts play with `random`, with strategies that misbehave in a
+thread, and with strategies that misbehave in a process. Faults occur at random moments, in the given numbers. Then the
+host is drained, and the database is checked for every move that the lobby received.
 
-- ``moves``: answers that the lobby received; ``rows_lost``: those without a row; ``rows_doubled``: those with more
-  than one, and questions that were answered with two different moves;
-- ``missed_deadlines``: moves that the lobby made for us. A lobby that is down asks nothing and forgets its tables,
-  so none of them belongs to an outage of its own;
+- ``moves``: answers that the lobby received; ``rows_lost``: answers without a row; ``rows_doubled``: answers with
+  several rows, and requests that were answered with two different moves;
+- ``missed_deadlines``: moves that the lobby made for us. A lobby that is down asks nothing and forgets its tables, so
+  its own outages cause none;
 - ``recovery_s``: from a kill, or the lobby's return, until every account has moved again.
 """
 
@@ -40,10 +40,10 @@ from bothost.store import schema
 from bothost.store.engine import make_engine, sqlite_path
 
 STRATEGIES = ("random", "erratic-thread", "random", "erratic-process")
-"""Of the accounts, in turn."""
+"""Strategies of the accounts, in turn."""
 GAMES = ("doudizhu", "othello")
 RESTART_S = 0.1
-"""Between the end of a host and its next start."""
+"""Seconds between the end of a host and its next start."""
 DRAIN_S = 60.0
 CONFIG = """
 [host]
@@ -76,7 +76,7 @@ tables = {tables}
 game = "{game}"
 attributes = {{ of = "{name}" }}
 """
-"""The attribute keeps own accounts from meeting: all other seats are robots'."""
+"""The attribute keeps own accounts apart: robots take all other seats."""
 ROUTE = """
 [[route]]
 account = "{name}"
@@ -100,8 +100,8 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the blows.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where all files are made and kept; default: none is.")] = None,
 ) -> dict[str, Any]:
-    """Run, and count."""
-    logs.configure(level="error")  # the lobby speaks of every table
+    """Run the host under faults and count what it lost."""
+    logs.configure(level="error")  # the lobby logs every table
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bothost-chaos-")))
@@ -128,7 +128,7 @@ class Chaos:
         self.lobby: CountingLobby
 
     def write_configuration(self, accounts: int, tables: int, chance: float, pace_ms: float) -> None:
-        """``config.toml`` but for the lobby's port, the plugin, the tokens; and an empty database."""
+        """Writes ``config.toml`` without the lobby's port, the plugin and the tokens, and an empty database."""
         (self.folder / "plugins").mkdir()
         (self.folder / "plugins" / "chaos_plugin.py").write_text(Path(chaos_plugin.__file__).read_text())
         names = [f"player-{n}" for n in range(accounts)]
@@ -154,7 +154,7 @@ class Chaos:
         return (self.folder / "faults").resolve()
 
     async def run(self, seconds: float, per_minute: dict[str, float]) -> dict[str, Any]:
-        """Play for so long under so many blows; drain, count."""
+        """Play for the given time under the given faults, drain, and count."""
         tokens = {name: f"token-of-{name}" for name in self.names}
         async with CountingLobby(tokens, games=GAMES, hands=2, tables=10_000) as self.lobby:
             (self.folder / "config.toml").write_text(self.config.replace("{lobby}", self.lobby.url))
@@ -172,7 +172,7 @@ class Chaos:
     # -------------------------------------------------------------------------------------------------------- the host
 
     async def _keep_host(self) -> None:
-        """Start the host, and start it again whenever it ends: what systemd does."""
+        """Start the host, and restart it whenever it ends, as systemd does."""
         command = (sys.executable, "-m", "bothost", "run", "--config", str(self.folder / "config.toml"))
         while not self.stopping:
             with (self.folder / "host.out").open("ab") as out:
@@ -186,7 +186,7 @@ class Chaos:
             await asyncio.sleep(RESTART_S)
 
     async def _drain(self, keeping: asyncio.Task[None]) -> None:
-        """Let the host end by itself, so that all of its rows are in the database."""
+        """Drain the host, so that all of its rows are in the database."""
         await self._until_all_played(self.lobby.newest_line() - len(self.names))
         self.stopping = True
         assert self.host is not None
@@ -194,7 +194,7 @@ class Chaos:
         await asyncio.wait_for(keeping, DRAIN_S)
 
     async def _until_all_played(self, line: int, most_s: float = 60.0) -> float:
-        """When all accounts have moved on connections newer than ``line``. Raises TimeoutError."""
+        """The time at which all accounts have moved on connections newer than ``line``. Raises TimeoutError."""
         async with asyncio.timeout(most_s):
             while (at := self.lobby.all_played_at(line)) is None:  # noqa: ASYNC110 (frames make it true)
                 await asyncio.sleep(0.02)
@@ -203,7 +203,7 @@ class Chaos:
     # ------------------------------------------------------------------------------------------------------- the blows
 
     async def _strike(self, blows: list[tuple[float, str]]) -> None:
-        """Every blow at its moment; several may be under way at once, but one outage of a kind after another.
+        """Cause every fault at its moment. Faults may overlap, but outages of one kind do not.
 
         Returns when the host has recovered from all.
         """
@@ -269,7 +269,7 @@ class Chaos:
 
 
 def schedule(rng: random.Random, seconds: float, per_minute: dict[str, float]) -> list[tuple[float, str]]:
-    """(moment, kind) of every blow, in order; at least one of each kind that is wanted at all. The last is the end."""
+    """(moment, kind) of every fault, in order; at least one of each wanted kind. The last entry is the end."""
     blows = [
         (rng.uniform(0.02, 0.95) * seconds, kind)
         for kind, rate in per_minute.items()
@@ -279,7 +279,7 @@ def schedule(rng: random.Random, seconds: float, per_minute: dict[str, float]) -
 
 
 class SqliteDatabase:
-    """Locked by somebody else, or moved away."""
+    """Locked by another process, or moved away."""
 
     def __init__(self, store: StoreSettings) -> None:
         path = sqlite_path(store.url)
@@ -304,7 +304,7 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """All connections ended, and none allowed: what a restart of the server looks like."""
+    """All connections are ended and none is allowed, as in a restart of the server."""
 
     def __init__(self, store: StoreSettings) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""The lobby of ``bothost bench chaos``: it plays honestly, restarts when told to, and counts what it received."""
+"""The lobby of ``bothost bench chaos``: it plays correctly, restarts on request, and counts what it received."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bothost.testing.fake_lobby import FakeLobby, Line, Recorded
 
 
 class CountingLobby(FakeLobby):
-    """A :class:`FakeLobby` that keeps numbers in place of frames, so that it can run for hours."""
+    """A :class:`FakeLobby` that keeps counts instead of frames, so that it can run for hours."""
 
     def __init__(self, tokens: Mapping[str, str], **settings: Any) -> None:
         super().__init__(tokens, robots=True, **settings)
@@ -21,12 +21,12 @@ class CountingLobby(FakeLobby):
         """Requests for which two different moves came."""
         self.illegal = 0
         self.missed = 0
-        """Moves that the lobby made for us because our time was up."""
+        """Moves that the lobby made for us after our deadline."""
         self.first_moves: dict[str, tuple[int, float]] = {}
-        """Account → its newest connection that played, and when its first move came, monotonic seconds."""
+        """Account → its newest connection that played, and the monotonic time of its first move."""
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:
-        """Count a move before the lobby hears it."""
+        """Count a move before the lobby receives it."""
         if line.player is not None and '"type":"act"' in data:
             act = wire.decode_client(data)
             assert isinstance(act, wire.Act)
@@ -38,20 +38,20 @@ class CountingLobby(FakeLobby):
         return (data,)
 
     def outgoing(self, line: Line, data: str) -> Iterable[str]:
-        """Count what should never have to be said."""
+        """Count rejections of illegal moves, which should never occur."""
         if data.startswith('{"type":"rejected"'):
-            told = wire.decode_server(data)
-            self.illegal += isinstance(told, wire.Rejected) and told.reason == "illegal"
+            sent = wire.decode_server(data)
+            self.illegal += isinstance(sent, wire.Rejected) and sent.reason == "illegal"
         elif data.startswith('{"type":"server_acted"'):
             self.missed += 1
         return (data,)
 
     def newest_line(self) -> int:
-        """Number of the newest connection so far, whoever's."""
+        """Number of the newest connection of any account."""
         return max((*self.lines, *(number for number, _ in self.first_moves.values())), default=0)
 
     def all_played_at(self, line: int) -> float | None:
-        """When the last account had moved on a connection newer than ``line``; None: not all have."""
+        """The time at which the last account moved on a connection newer than ``line``; None: not all have."""
         first = [self.first_moves.get(name, (0, 0.0)) for name in self.settings.tokens]
         return max(at for _, at in first) if all(number > line for number, _ in first) else None
 

@@ -1,6 +1,6 @@
-"""Strategies that play and misbehave at random: a loose plugin of the hosts that ``bothost bench chaos`` runs.
+"""Strategies that misbehave at random: a single-file plugin of the hosts that ``bothost bench chaos`` runs.
 
-Each fault appends its name to the file ``journal`` before it strikes, so that it is counted even if it kills.
+Each fault appends its name to the file ``journal`` first, so that it is counted even if it kills the process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bothost.rules import ActionArray, View
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chance: float = 0.01
-    """Of a fault, per decision."""
+    """Chance of a fault, per decision."""
     journal: str = os.devnull
     """File to which the names of faults are appended."""
     hang_s: float = 20.0
@@ -64,7 +64,7 @@ def segfault(options: Options, good: Decision) -> Any:
 
 
 def leak(options: Options, good: Decision) -> Any:
-    """Takes memory until somebody stops it."""
+    """Allocates memory until it is stopped."""
     kept = []
     while True:
         kept.append(os.urandom(16 << 20))
@@ -98,7 +98,7 @@ class ErraticPlayer(Player):
 
 
 class ErraticThread(Strategy):
-    """What a plugin may do to the host that runs it in a thread."""
+    """Faults that a host contains in a thread."""
 
     name = "erratic-thread"
     version = "1"
@@ -112,7 +112,7 @@ class ErraticThread(Strategy):
 
 
 class ErraticProcess(ErraticThread):
-    """What only a process of its own contains comes with it."""
+    """Also faults that only a separate process contains."""
 
     name = "erratic-process"
     execution: ClassVar[Execution] = "process"

@@ -1,4 +1,4 @@
-"""``bothost bench deepmc``: what self-play and learning of deep-mc cost on one core, in the process's CPU time."""
+"""``bothost bench deepmc``: the speed of deep-mc's self-play and learning on one core, in the process's CPU time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bothost.plugins import Plugins
 
 STRATEGY = "deep-mc"
 DOUZERO_GAMES_PER_S = 26.0
-"""What the self-play of DouZero (Zha et al., arXiv:2106.06135) does on one core: the rate that the bar is set by."""
+"""Games per second of DouZero's self-play (Zha et al., arXiv:2106.06135) on one core: the reference."""
 
 
 class Measured(Protocol):

@@ -1,9 +1,9 @@
 """``bothost bench export``: decisions per second from SQLite to Parquet on one core, and the memory that it takes.
 
-Hands of Dou Dizhu that were really played (at random), copied under new ids, are logged and exported by a process of
-its own, whose processor time counts and whose peak of memory is told; ``--copies`` multiplies them by SQL, which is
-much faster than logging as many. The limits of the same run, on the same rows: how fast Python's sqlite3 hands them
-over as tuples, which no export that sees every row in Python can beat, and how fast the export's own reader does alone.
+It logs real hands of Dou Dizhu, played at random and copied under new ids. A separate process exports them; its CPU
+time and its peak of memory are reported. ``--copies`` multiplies the hands by SQL, which is much faster than logging.
+Two limits are measured on the same rows: Python's sqlite3 returning them as tuples, which no export with a Python
+object for each row can beat, and the export's own reader alone.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from bothost.store.reader import iter_keys
 from bothost.testing.sample_rows import played_hand
 
 PLAYED = 1000
-"""Different hands, at most: fewer would make the files smaller than they are."""
+"""Number of different hands at most. Fewer would compress too well and make the files too small."""
 TABLES = 1000
-"""At which they are played at a time: so far apart lie a hand's decisions in the database."""
+"""Tables at a time. They determine how far apart a hand's decisions are in the database."""
 SAMPLED = 50_000
 _EXPORTED = {
     "games": ("game_id",),
@@ -60,7 +60,7 @@ def command(
     view_json: Annotated[bool, typer.Option(help="Decode views into JSON, too.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Where the files are made; default: a temporary folder.")] = None,
 ) -> dict[str, Any]:
-    """Measure; rates are per second of the processor time of one thread."""
+    """Measure. Rates are per CPU second of one thread."""
     with tempfile.TemporaryDirectory(dir=folder) as made:
         url = f"sqlite:///{made}/bothost.db"
         asyncio.run(_fill(StoreSettings(url=url), decisions, Path(made)))
@@ -82,7 +82,7 @@ async def _fill(settings: StoreSettings, decisions: int, folder: Path) -> None:
 
 
 def _interleaved(decisions: int) -> Iterator[list[Record]]:
-    """Hands at so many tables at a time, decision by decision, as a host logs them."""
+    """Hands at many tables at a time, decision by decision, as a host logs them."""
     hands = _hands(decisions)
     rng = random.Random(2)
     tables = [iter(hand) for hand in islice(hands, TABLES)]
@@ -106,7 +106,7 @@ def _up_to_a_decision(rows: Iterator[Record]) -> Iterator[Record]:
 
 
 def _hands(decisions: int) -> Iterator[list[Record]]:
-    """Copies of played hands under ids of their own, until there are so many decisions."""
+    """Copies of played hands under new ids, until there are enough decisions."""
     game = rules.game("doudizhu")
     played = [played_hand(game, seed, seat=seed % 3) for seed in range(min(PLAYED, 1 + decisions // 20))]
     rng = random.Random(1)
@@ -126,7 +126,7 @@ def _hands(decisions: int) -> Iterator[list[Record]]:
 
 
 def _multiply(database: Path, copies: int) -> None:
-    """Add copies of what is exported of all hands. The first byte of their ids puts each 34.8 years behind the last."""
+    """Add copies of all exported rows. The first byte of their ids puts each copy 34.8 years after the one before."""
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         for table in _EXPORTED:
@@ -142,7 +142,7 @@ def _multiply(database: Path, copies: int) -> None:
 
 
 def _tuples(database: Path) -> int:
-    """Rows of ``decisions`` per second that sqlite3 gives as tuples, a thousand at a time."""
+    """Rows of ``decisions`` per second that sqlite3 returns as tuples, a thousand at a time."""
     columns = ", ".join(f'"{name}"' for name in COLUMNS["decisions"] if name != "raw")
     with closing(sqlite3.connect(database)) as connection:
         begin, rows = time.process_time(), 0
@@ -175,7 +175,7 @@ def _measured(url: str, out: Path, *, view_json: bool) -> dict[str, Any]:
 
 
 def _reading(store: Store) -> int:
-    """Decisions per second that the export's reader hands over, of a sample of the hands."""
+    """Decisions per second of the export's reader, on a sample of the hands."""
     games = sorted({game_id for game_id, _ in islice(iter_keys(store, CLOSED_HANDS), SAMPLED)})
     reader, rows = ColumnReader(store), 0
     begin = time.process_time()

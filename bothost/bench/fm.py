@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 FACTORS = 64
 ACTIVE = 60
-"""Features set per decision, about."""
+"""Approximate number of set features per decision."""
 
 
 def command(
@@ -64,7 +64,7 @@ def cpu_s(work: Callable[[], T]) -> tuple[float, T]:
 
 
 def decisions(count: int, most: int) -> Samples:
-    """So many decisions of the rule player, with ``most`` features."""
+    """Decisions of the rule player with ``most`` features."""
     game, abstract = rules.game("doudizhu"), doudizhu.abstract_map()
     features: list[np.ndarray[Any, Any]] = []
     legal: list[np.ndarray[Any, Any]] = []
@@ -85,7 +85,7 @@ def decisions(count: int, most: int) -> Samples:
 
 
 def _chosen(rows: list[np.ndarray[Any, Any]], most: int) -> SparseRows:
-    """``most`` features, by how common they are, without the commonest where more than ``ACTIVE`` would be set."""
+    """The ``most`` commonest features, without the very commonest if more than ``ACTIVE`` would be set."""
     uses = np.bincount(np.concatenate(rows))
     ranked = np.argsort(-uses, kind="stable")
     skip = 0

@@ -1,9 +1,9 @@
-"""``bothost bench host``: what one host process does on one core, every decision logged in SQLite.
+"""``bothost bench host``: the decisions per second and the latency of one host process on one core, logged in SQLite.
 
-Three processes: this one waits; the host has core 0, the load generator core 1. Four runs: the host under closed loop
-(most decisions per second), a bare echo of frames of the same sizes, the host under open loop at half its closed-loop
-rate (latency), and the bare echo at that rate: what of the latency is the machine's and the generator's. Beside the
-latency stands the part of the host's core that was stolen meanwhile: who waits for the core, answers late.
+There are three processes: this one waits, the host has core 0, the load generator core 1. There are four runs: the host
+in closed loop (most decisions per second), a bare echo of frames of the same sizes, the host in open loop at half its
+closed-loop rate (latency), and the echo at that rate, which shows the share of the machine and the generator. The
+latency is reported with the host core's stolen time, because a stolen core answers late.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import typer
 
 HOST_CORE, LOAD_CORE = 0, 1
 STOLEN = 7
-"""Place of the stolen time among a core's ticks."""
+"""Index of the stolen time among a core's ticks."""
 Durability = Literal["before_send", "async"]
 
 
@@ -113,7 +113,7 @@ def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, 
 
 
 def core_ticks(core: int) -> list[int]:
-    """What a core has spent, by kind, in ticks (proc_stat(5)); empty where the system does not tell."""
+    """A core's ticks by kind (proc_stat(5)); empty if the system does not report them."""
     try:
         lines = Path("/proc/stat").read_text().splitlines()
     except OSError:
@@ -122,7 +122,7 @@ def core_ticks(core: int) -> list[int]:
 
 
 def stolen_share(before: list[int], after: list[int]) -> float | None:
-    """Part of the time in which a virtual machine's core was not to be had, since its host ran others: 0 to 1."""
+    """Share of the time in which the hypervisor gave the core to others: 0 to 1."""
     spent = [now - then for then, now in zip(before, after, strict=True)]
     return spent[STOLEN] / sum(spent[: STOLEN + 1]) if len(spent) > STOLEN and any(spent) else None
 
@@ -134,7 +134,7 @@ def start(module: str, core: int, *args: str) -> subprocess.Popen[bytes]:
 
 
 def read(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """The next line that it says."""
+    """The next line of its output."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
@@ -144,7 +144,7 @@ def read(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Let it end, or make it."""
+    """Wait for its end, or terminate it."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()

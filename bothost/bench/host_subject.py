@@ -1,7 +1,7 @@
-"""The host of the host benchmark, a process of its own; or, with ``--echo``, a bare client that echoes.
+"""The host of the host benchmark, in its own process; with ``--echo`` a bare client that echoes.
 
-The echo is what websockets, uvloop and msgspec can do at best with frames of the same sizes: receive, decode, encode,
-send, and nothing else.
+The echo is the upper bound of websockets, uvloop and msgspec with frames of the same sizes: it receives, decodes,
+encodes and sends, and does nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bothost.lobbies.embedded import protocol as wire
 
 
 async def play(args: argparse.Namespace) -> None:
-    """A host as `bothost run` makes it, with as many accounts as asked for."""
+    """A host as `bothost run` makes it, with the given number of accounts."""
     from bothost import config
     from bothost.host import launch
     from bothost.plugins import Plugins
@@ -63,7 +63,7 @@ def peak_rss_mb() -> float:
 
 
 async def echo(args: argparse.Namespace) -> None:
-    """As many bare connections, each in a task of its own."""
+    """The given number of bare connections, each in its own task."""
     from websockets.asyncio.client import connect
 
     answer = wire.Act("t123", "t123-123", args.answer)

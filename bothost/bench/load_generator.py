@@ -1,12 +1,12 @@
-"""The load of the host benchmark, a process of its own: a lobby that is much cheaper than a lobby.
+"""The load of the host benchmark, in its own process: a lobby that is much cheaper than a real one.
 
-It speaks the embedded lobby's protocol to any number of accounts and plays real hands (native states; the other seats
-play at random), but it has no clocks, no checks and no frame parser but the one below: frames are small, whole and
-honest. Closed loop: a table is asked again as soon as it answered. Open loop: requests are due at a fixed rate, and
-their latency counts from the moment at which they were due.
+It speaks the embedded lobby's protocol to any number of accounts and plays real hands: native states, with random play
+of the other seats. It has no clocks and no checks, and a minimal frame parser: frames are small, whole and correct. In
+closed loop a table is asked again as soon as it has answered. In open loop requests are due at a fixed rate, and their
+latency counts from the due time.
 
-Prints ``{"port": …}`` when it listens, with ``--report`` a JSON object for every window of so many seconds, and one
-JSON object of figures when it is done. With ``--hands`` a table ends after so many hands, and its seat is sought again.
+It prints ``{"port": …}`` when it listens and a JSON object of figures at the end. ``--report`` adds a JSON object for
+every window of that many seconds. ``--hands`` ends a table after that many hands; its seat is then requested again.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 GRANT_MS = 30_000
 TICK_S = 0.0005
 STAGGER = 45
-"""Moves of a first hand that may have been made before the host joins; hands of Dou Dizhu take about 60."""
+"""Most moves of a first hand before the host joins. Hands of Dou Dizhu have about 60."""
 
 
 class LoadTable:
-    """One hand after another at which one seat is the host's."""
+    """A table that plays one hand after another, with one seat for the host."""
 
     __slots__ = ("asked", "due", "hand", "name", "peer", "sent", "since", "state", "waiting")
 
@@ -48,12 +48,12 @@ class LoadTable:
         self.since = 0
         self.due = 0.0
         self.waiting = b""
-        """The next frame, in open loop kept until it is due."""
+        """The next frame. In open loop it is kept until it is due."""
         self.state: State
 
 
 class Load:
-    """What all connections share: the phase, the counters, the schedule."""
+    """The shared state of all connections: phase, counters and schedule."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.game = rules.game(args.game)
@@ -68,17 +68,17 @@ class Load:
         """The connections that echo."""
         self.ready: deque[LoadTable] = deque()
         self.late: deque[float] = deque()
-        """Moments that were due while no table was ready."""
+        """Due times at which no table was ready."""
         self.answers = 0
         self.in_flight = 0
         self.stopped = False
         self.latencies: list[float] = []
         self.lags: list[float] = []
-        """How late requests left: this machine's part in the latency."""
+        """Lateness of sent requests: the machine's share of the latency."""
         self.measuring = False
         self.in_bytes = self.out_bytes = 0
         self.frames: list[bytes] = []
-        """Some frames as they were sent, for the echo."""
+        """Some sent frames, for the echo."""
 
     # ---------------------------------------------------------------------------------------------------- the game
 
@@ -91,7 +91,7 @@ class Load:
         self.deal(table, None)
 
     def deal(self, table: LoadTable, done: str | None) -> None:
-        """Begin a hand, and ask our seat."""
+        """Start a hand, and ask the host's seat."""
         table.hand += 1
         table.since = 0
         table.state = self.game.new_state(self.random.getrandbits(63))
@@ -101,7 +101,7 @@ class Load:
         self.go_on(table, done)
 
     def play_into(self, state: State, moves: int) -> None:
-        """Tables of a lobby are not in step: each first hand is joined at some point, or all would end together."""
+        """Join each first hand at a random point. Otherwise all tables would end their hands together."""
         for _ in range(moves):
             if state.terminal:
                 return
@@ -109,7 +109,7 @@ class Load:
             state.apply(seat, int(self.random.choice(state.legal(seat).tolist())))
 
     def go_on(self, table: LoadTable, done: str | None) -> None:
-        """The others move until seat 0 is asked; then the frame with all that happened, and the request."""
+        """Play the other seats until seat 0 is asked. Returns the frame with all events and the request."""
         state = table.state
         draw = self.random.random
         while 0 not in (seats := state.to_act) and seats:
@@ -207,7 +207,7 @@ class Load:
             number, answers = number + 1, self.answers
 
     async def schedule(self) -> None:
-        """Open loop: every request at its moment, whatever became of the earlier ones."""
+        """Open loop: send every request at its time, even if earlier ones are unanswered."""
         started, number = time.monotonic(), 0
         while True:
             due = started + number / self.rate
@@ -225,7 +225,7 @@ class Load:
 
 
 class Peer(asyncio.Protocol):
-    """One connection: the least of a websocket server that honest clients need."""
+    """One connection: a minimal websocket server for correct clients."""
 
     def __init__(self, load: Load) -> None:
         self.load = load
@@ -233,7 +233,7 @@ class Peer(asyncio.Protocol):
         self.open = False
         self.out: list[bytes] = []
         self.dues: deque[float] = deque()
-        """When the frames that are being echoed were due."""
+        """Due times of the frames that are being echoed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -322,7 +322,7 @@ class Peer(asyncio.Protocol):
         self.send(load.frames[load.answers % len(load.frames)])
 
     def send(self, frame: bytes) -> None:
-        """Queue a text frame; it leaves with all others of this turn of the loop."""
+        """Queue a text frame. It is sent with all others of this turn of the loop."""
         length = len(frame)
         self.load.out_bytes += length
         if not self.out:
@@ -350,7 +350,7 @@ async def main(args: argparse.Namespace) -> None:
     figures = await load.run(args.warm, args.seconds, args.report)
     print(json.dumps({**figures, "frames": [frame.decode() for frame in load.frames[:1000]]}), flush=True)
     if not args.echo:
-        await asyncio.to_thread(sys.stdin.read)  # the connections stay until the parent has seen the host end
+        await asyncio.to_thread(sys.stdin.read)  # keep the connections until the parent has seen the host end
     server.close()
 
 
@@ -372,5 +372,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if arguments.core >= 0:
         os.sched_setaffinity(0, {arguments.core})
-    gc.disable()  # what it makes has no cycles, and its pauses would count as the host's
+    gc.disable()  # its objects have no cycles, and pauses of the collector would count against the host
     uvloop.run(main(arguments))

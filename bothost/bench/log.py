@@ -3,8 +3,8 @@
 All three write the same full Dou Dizhu rows in the same batches:
 
 - ``raw``: sqlite3 ``executemany`` into a bare table without any key or index, one transaction per batch;
-- ``async``: ``DecisionLog.submit`` without waiting for it, until the queue is full, and the end awaited;
-- ``before_send``: each batch awaited before the next is submitted.
+- ``async``: ``DecisionLog.submit`` without waiting, until the queue is full; the end is awaited;
+- ``before_send``: each batch is awaited before the next is submitted.
 
 Rows are interleaved from 1,000 hands, as a host with 1,000 tables writes them.
 """
@@ -68,7 +68,7 @@ def sample_rows(count: int) -> Iterator[DecisionRecord]:
 
 
 def measure_sqlite(records: list[DecisionRecord], batch: int, repeats: int, folder: Path) -> dict[str, float]:
-    """Raw and logged, in turn, so that a slow moment of the machine meets both."""
+    """Raw and logged in turns, so that a slow moment of the machine affects both."""
     seconds: dict[str, list[float]] = {"raw": [], "async": [], "before_send": []}
     submits: list[float] = []
     for repeat in range(repeats):

@@ -1,6 +1,6 @@
 """``bothost bench mahjong``: steps, look-ahead, encodings and training samples of mahjong per second on one core.
 
-Rates are per processor second of one thread, so that other work on the machine does not count.
+Rates are per CPU second of one thread, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def command(
 ) -> dict[str, Any]:
     """Mahjong on one core.
 
-    ``env_steps_per_s`` random steps through a VecEnv. ``lookahead_per_s`` positions of the rule player's hands looked
-    three draws ahead from, after every discard. ``encode_per_s`` positions with tile sets, discards, integers, the
-    look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s`` of the strategy's training
-    against three rule players, their play and its own included.
+    ``env_steps_per_s``: random steps through a VecEnv. ``lookahead_per_s``: positions of the rule player's hands, each
+    looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards, integers,
+    look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's training against
+    three rule players, including all play.
     """
     views = positions(hands)
 
@@ -56,7 +56,7 @@ def command(
 
 
 def positions(hands: int) -> list[View]:
-    """Views of the seats that are asked, over hands of four rule players."""
+    """Views of the asked seats in hands of four rule players."""
     views = []
     for seed in range(hands):
         state = game("mahjong").new_state(seed)
@@ -68,7 +68,7 @@ def positions(hands: int) -> list[View]:
 
 
 def training_rate() -> float | None:
-    """Samples per second of a short training; None where the strategy is not installed."""
+    """Samples per second of a short training; None if the strategy is not installed."""
     strategy = Plugins.load().strategies.get(STRATEGY)
     trainer = strategy.trainer() if strategy is not None else None
     if not isinstance(trainer, type):

@@ -1,9 +1,8 @@
-"""``bothost bench ppo``: what self-play and its updates cost, beside sb3-contrib's MaskablePPO in the same run.
+"""``bothost bench ppo``: the speed of self-play and its updates, and of sb3-contrib's MaskablePPO in the same run.
 
-Both train a network 384 → 256 → 256 → 58 + 1 on the pairing game with the same numbers of environments, decisions per
-environment, samples per gradient step and epochs, on one thread, in turns. Ours also pays for the opponent's decisions;
-MaskablePPO has none: both seats are its own. Time is the process's CPU time, so that other load on the machine does not
-count.
+Both train a network 384 → 256 → 256 → 58 + 1 on the pairing game, on one thread, in turns. They have equally many
+environments, decisions per environment, samples per gradient step and epochs. Ours also computes the opponent's
+decisions; MaskablePPO plays both seats. Time is the process's CPU time, so that other load does not count.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def command(
     epochs: Annotated[int, typer.Option(help="Passes over each batch.", min=1)] = 3,
     repeats: Annotated[int, typer.Option(help="Measurements of each kind; the median counts.", min=1)] = 3,
 ) -> dict[str, Any]:
-    """Measure; samples are decisions that are played and then trained on, steps are decisions of either side."""
+    """Measure. Samples are decisions that are played and then trained on; steps are decisions of either side."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     options = PpoOptions(minibatch=minibatch, epochs=epochs, target_kl=None)
@@ -97,7 +96,7 @@ class Trial:
         self._steps: list[float] = []
 
     def run(self, keep: bool) -> None:
-        """One rollout and one update; ``keep``: it counts."""
+        """One rollout and one update. ``keep``: count it."""
         start = time.process_time()
         with ppo.precision(self.options.bf16):
             rollout = self.play.collect(self.model, self.opponent, seed=1)

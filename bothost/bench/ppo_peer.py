@@ -31,7 +31,7 @@ class Body(BaseFeaturesExtractor):
 
 
 class PairingEnv(VecEnv):
-    """Our batch environment as Stable-Baselines3 takes it; every decision of either seat is the learner's."""
+    """Our batch environment for Stable-Baselines3. The learner makes every decision of both seats."""
 
     def __init__(self, n: int) -> None:
         space = gymnasium.spaces.Box(0.0, 1.0, (FEATURES,), np.float32)

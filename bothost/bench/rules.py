@@ -1,6 +1,6 @@
-"""Throughput of the rules: native games driven from Python on one core, and their peers in the same run.
+"""Throughput of the rules: native games called from Python on one core, and their peers in the same run.
 
-Seconds are processor seconds of this thread, all of it single-threaded: other work on the machine does not count.
+All work is single-threaded and timed in CPU seconds, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BATCH = 2048
 def command(
     peers: Annotated[bool, typer.Option(help="Measure OpenSpiel, RLCard and PyMahjongGB too.")] = True,
 ) -> dict[str, Any]:
-    """Speed of the native rules on one core, beside that of their peers."""
+    """Speed of the native rules on one core, and of their peers."""
     return bench_rules(peers)
 
 
@@ -88,7 +88,7 @@ def random_play(name: str) -> dict[str, float]:
         totals["games"] += int(env.done.sum())
         return BATCH
 
-    for _ in range(300):  # past the openings, which all environments begin together
+    for _ in range(300):  # beyond the openings, which all environments play at the same time
         step()
     totals["steps"] = totals["games"] = 0
     steps = rate(step)

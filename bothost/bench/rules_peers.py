@@ -1,4 +1,4 @@
-"""The same work done by other packages, where they are installed (extra ``dev``)."""
+"""The same work by other packages, if they are installed (extra ``dev``)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _open_spiel(pyspiel: Any, rate: Rate) -> dict[str, float]:
 
         return play
 
-    # Past the deal and the calls, the landlord leads with 20 cards.
+    # After the deal and the calls the landlord leads with 20 cards.
     leads = []
     game = pyspiel.load_game("dou_dizhu")
     for _ in range(20):

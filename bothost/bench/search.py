@@ -1,8 +1,8 @@
 """``bothost bench search``: playouts and nodes per second of the native search, how late it stops, and its network.
 
-Rates are per processor second of one thread, so that other work on the machine does not count; lateness and the
-network's times are by the clock, and beside the lateness stands that of a bare timer: a loop that reads the clock until
-the same deadline, in turns with the search.
+Rates are per CPU second of one thread, so that other work on the machine does not count. Lateness and the network's
+times are by the clock. For comparison a bare timer, a loop that reads the clock until the same deadline, runs in turns
+with the search.
 """
 
 from __future__ import annotations

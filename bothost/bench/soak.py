@@ -1,12 +1,12 @@
 """``bothost bench soak``: whether a host that plays for an hour grows, leaks or slows down.
 
-One host process at a fixed rate of decisions, far below what it could do. Its tables end after a few hands and are
-sought again, as in a lobby, so that everything which belongs to a table is made and thrown away all the time. Resident
-memory, open files, threads and CPU time are read from ``/proc`` at the end of every window, latency comes from the load
-generator and counts from the moment at which a request was due.
+One host process plays at a fixed rate of decisions, far below its limit. Its tables end after a few hands and are
+requested again, as in a lobby. So all objects of a table are created and destroyed all the time. Resident memory, open
+files, threads and CPU time are read from ``/proc`` at the end of every window. Latency comes from the load generator
+and counts from the due time of a request.
 
-Slopes are least squares over the means of ``BLOCKS`` equal stretches after the warm-up: neighbouring samples depend on
-each other (caches fill, the WAL starts over), the means of minutes hardly do. The interval is Student's, 95 %.
+Slopes are least-squares fits over the means of ``BLOCKS`` equal blocks after the warm-up. Neighbouring samples are
+dependent (caches fill, the WAL restarts); means over minutes hardly are. The interval is Student's, 95 %.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def command(
     warm: Annotated[float, typer.Option(help="Minutes at the beginning that do not count.")] = 15.0,
     durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
 ) -> dict[str, Any]:
-    """Run, sample, fit; leave the samples as JSON lines and a plot."""
+    """Run, sample and fit. Write the samples as JSON lines, and a plot."""
     if (minutes - warm) * 60.0 < BLOCKS * every:
         raise typer.BadParameter(f"less than {BLOCKS} samples are left after --warm", param_hint="--minutes")
     out.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def play(
     every: float,
     durability: str,
 ) -> tuple[list[Sample], dict[str, Any]]:
-    """One run; the samples and what was counted at its end. Each sample goes to ``lines`` as it is taken."""
+    """One run: the samples, and the counts at its end. Each sample is written to ``lines`` at once."""
     common = [f"--tables={tables}"]
     timing = [f"--rate={rate}", f"--seconds={seconds}", f"--report={every}", f"--hands={hands}"]
     load = start("load_generator", ANY_CORE, *common, *timing)
@@ -102,10 +102,7 @@ def play(
 
 
 def observed(process: subprocess.Popen[bytes]) -> Sample:
-    """What the system knows of a process: resident MiB, open files, threads, seconds of CPU.
-
-    And the load of the machine, for latency depends on what else it does.
-    """
+    """A process's resident MiB, open files, threads and CPU seconds, and the machine's load, which affects latency."""
     folder = Path(f"/proc/{process.pid}")
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     times = (folder / "stat").read_text().rpartition(")")[2].split()
@@ -126,7 +123,7 @@ def rows_of(database: Path) -> int:
 
 
 def trend(samples: list[Sample], name: str) -> dict[str, float]:
-    """Mean, extremes, and the slope per hour with its 95 % interval, of what was sampled under ``name``."""
+    """Mean, extremes, and the slope per hour with its 95 % interval, of the samples of ``name``."""
     kept = [s for s in samples if s[name] is not None]
     blocks = np.array_split(np.array([(s["at_s"] / 3600.0, s[name]) for s in kept]), BLOCKS)
     hours, means = np.array([block.mean(axis=0) for block in blocks]).T

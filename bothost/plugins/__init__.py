@@ -1,4 +1,4 @@
-"""Plugins: found, imported, checked, each failure isolated. The contract itself stands in :mod:`bothost.hookspecs`.
+"""Finds, imports and checks plugins. A failure disables only its plugin. :mod:`bothost.hookspecs` is the contract.
 
 >>> plugins = Plugins.load(settings.host.plugins_dir)
 >>> plugins.strategies["random"]

@@ -1,6 +1,6 @@
 """Addresses of strategies, as config.toml and the command line write them.
 
-``NAME``             the strategy with its champion, where it has models
+``NAME``             the strategy, with its champion if it has models
 ``NAME:ALIAS``       a version or alias of its model, or one of its levels
 ``exec:COMMAND``     an external program (shell-like quoting, no shell)
 """
@@ -45,7 +45,7 @@ class StrategySource(Protocol):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """What an address stands for. A table keeps it: the address may come to mean another version meanwhile."""
+    """What an address stands for. A table keeps it, because the address may later mean another version."""
 
     address: str
     strategy: type[Strategy]
@@ -53,31 +53,32 @@ class Resolved(msgspec.Struct, frozen=True):
     """Instance of ``strategy.Options``."""
     model: Model | None = None
     level: str | None = None
-    """The level that the address names, where it names one."""
+    """The level that the address names, if any."""
     evaluators: Mapping[str, Resolved] = {}
-    """Option → what it names, of the strategy's ``evaluators``."""
+    """Option → resolved evaluator, for the strategy's ``evaluators``."""
 
     @property
     def pinned(self) -> tuple[str | None, ...]:
-        """The sha256 of the model and of those of the evaluators: equal ones play alike."""
+        """The sha256 of the model and of the evaluators' models. Equal tuples play alike."""
         return tuple(
             each.model.sha256 if each.model is not None else None for each in (self, *self.evaluators.values())
         )
 
     def make(self) -> Strategy:
-        """An instance of the strategy. Whatever its constructor raises, passes."""
+        """An instance of the strategy. Exceptions of its constructor pass."""
         return made(self.strategy(self.options, self.model), {key: to.make() for key, to in self.evaluators.items()})
 
 
 def resolve(
     plugins: StrategySource, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
 ) -> Resolved:
-    """Resolve an address and check the options against the strategy's schema; options that are not given are those
-    that the model version brings. With the folder ``where``, the alias is one of the manifest that lies there, and of
-    nowhere else.
+    """Resolve an address and check the options against the strategy's schema.
 
-    Raises StrategyNotFound, ModelError (no such alias, its files are not as they were, or the strategy does not know
-    its options), ConfigError (options).
+    Options that are not given come from the model version. With the folder ``where``, the alias is looked up in that
+    folder's manifest only.
+
+    Raises StrategyNotFound; ModelError if the alias is unknown, its files are changed or missing, or the strategy does
+    not know its options; ConfigError for wrong options.
     """
     name, _, alias = address.partition(":")
     given = dict(options or {})
@@ -120,7 +121,7 @@ def evaluators_of(
 
 
 def made(strategy: Strategy, evaluators: Mapping[str, Strategy]) -> Strategy:
-    """The strategy, with its evaluators handed to it."""
+    """The strategy, with its evaluators set."""
     for option, evaluator in evaluators.items():
         assert isinstance(evaluator, Evaluator)  # evaluators_of saw to it
         strategy.use_evaluator(option, evaluator)
@@ -128,9 +129,9 @@ def made(strategy: Strategy, evaluators: Mapping[str, Strategy]) -> Strategy:
 
 
 def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, Any]) -> Any:
-    """``strategy.Options`` of play by a model version: its own (``play.json``), with those that are given in place.
+    """``strategy.Options`` for a model version: those of its ``play.json``, overridden by the given ones.
 
-    Raises ModelError for what the version brings, ConfigError for what is given.
+    Raises ModelError for the version's options, ConfigError for the given ones.
     """
     brought = weights.play_options(model)
     if not brought or model is None:
@@ -146,7 +147,7 @@ def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, An
 
 
 def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
-    """``strategy.Options`` from plain data. Raises ConfigError that names key and nearest key."""
+    """``strategy.Options`` from plain data. Raises ConfigError with the wrong key and the nearest known one."""
     found = problems(dict(options), strategy.Options)
     if found:
         none = "" if strategy.Options.__struct_fields__ else f"{strategy.name} takes no options"
@@ -159,7 +160,7 @@ def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
 
 
 def why_missing(failures: Iterable[Failure], name: str, known: Iterable[str]) -> str:
-    """Advice for a name that is not registered: the failure that likely keeps it away, else the nearest name."""
+    """Advice for an unknown name: the likely failed plugin, else the nearest name."""
     for failure in failures:
         if name.replace("-", "_") in (failure.plugin.replace("-", "_"), failure.plugin.removeprefix("bothost_")):
             return f"plugin {failure.plugin} failed to load: {failure.cause}; see bothost plugin list"

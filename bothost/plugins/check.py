@@ -1,4 +1,4 @@
-"""Check the settings against the plugins: what only shows when strategies, adapters and games are known."""
+"""Checks the settings against the plugins: names and options of strategies, adapters and games."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bothost.plugins.manager import Plugins
 
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
-    """Warnings about settings that work. Raises ConfigError (or ConfigErrors) for those that cannot."""
+    """Warnings about settings that work. Raises ConfigError or ConfigErrors for settings that cannot work."""
     found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
     if found:
         lines = _lines(file)

@@ -1,8 +1,8 @@
-"""Find plugins and import them, one by one: what one of them does wrong is its own :class:`Failure`.
+"""Finds plugins and imports them one by one. An error in one of them becomes a :class:`Failure`.
 
-Sources, in this order: the entry-point group ``bothost`` (what comes with bothost first), then ``plugins_dir``, where
-a plugin is a ``*.py`` file, a package, or a project: a folder whose pyproject.toml names ``bothost`` entry points.
-Names that start with ``_`` or ``.`` are passed over.
+Sources, in this order: the entry-point group ``bothost`` (bothost's own plugins first), then ``plugins_dir``. There a
+plugin is a ``*.py`` file, a package, or a project: a folder whose pyproject.toml has ``bothost`` entry points. Names
+that start with ``_`` or ``.`` are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GROUP = "bothost"
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What a plugin did wrong. It costs that plugin, or the thing that it registers, and nothing else."""
+    """An error of a plugin. It disables that plugin, or the object that it registers, and nothing else."""
 
     plugin: str
     source: str
@@ -33,7 +33,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class PluginSource(msgspec.Struct, frozen=True):
-    """A place where a plugin is said to be."""
+    """A place with a plugin."""
 
     name: str
     """Unique name of the plugin."""
@@ -46,7 +46,7 @@ class PluginSource(msgspec.Struct, frozen=True):
 
 
 def entry_points() -> Iterator[PluginSource]:
-    """Installed plugins; those of bothost itself first, so that no other takes their names."""
+    """Installed plugins. bothost's own come first, so that no other takes their names."""
     points = importlib.metadata.entry_points(group=GROUP)
     for point in sorted(points, key=lambda p: (p.dist is None or p.dist.name != "bothost", p.name)):
         name, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
@@ -54,7 +54,7 @@ def entry_points() -> Iterator[PluginSource]:
 
 
 def loose(folder: Path) -> Iterator[PluginSource | Failure]:
-    """Plugins of ``plugins_dir``; a folder that does not exist holds none."""
+    """Plugins in ``plugins_dir``; none if the folder does not exist."""
     try:
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
     except OSError as error:
@@ -93,7 +93,7 @@ def _project(folder: Path) -> Iterator[PluginSource | Failure]:
 
 
 def load(found: PluginSource) -> ModuleType | Failure:
-    """Import a plugin. Whatever it raises is its failure; only KeyboardInterrupt passes."""
+    """Import a plugin. Any exception except KeyboardInterrupt becomes its failure."""
     try:
         return importlib.import_module(found.module) if found.path is None else _import_path(found.module, found.path)
     except (Exception, SystemExit) as error:
@@ -125,7 +125,7 @@ def _import_path(module: str, path: Path) -> ModuleType:
 
 
 def failure(found: PluginSource, error: BaseException, *, during: str = "") -> Failure:
-    """What to tell about an exception in a plugin: where it happened in the plugin's own files, and the whole trace."""
+    """A failure from an exception in a plugin, with the line in the plugin's own files and the whole traceback."""
     cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "importlib" not in f.filename and not f.filename.startswith(str(Path(__file__).parent))]

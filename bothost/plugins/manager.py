@@ -1,4 +1,4 @@
-"""The plugins of one process: loaded, checked, and listed with everything that went wrong."""
+"""The plugins of one process, with all failures."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ T = TypeVar("T")
 
 
 class Plugins:
-    """What the plugins of this process bring. Make it with :meth:`load`; failures never raise, they are listed.
+    """Everything that the plugins register. Make it with :meth:`load`. Failures are listed and never raised.
 
-    Modules are imported at once, hooks are asked when first needed: a strategy's hook does not run for ``--help``.
+    Modules are imported at once. Hooks are called when first needed: ``--help`` calls no strategy's hook.
     """
 
     def __init__(self, aliases: AliasResolver | None = None) -> None:
         self.manager: pluggy.PluginManager = new_manager()
         self.sources: dict[str, PluginSource] = {}
-        """Plugin name → where it was found; only plugins that loaded."""
+        """Plugin name → its place, for loaded plugins."""
         self.origins: dict[str, str] = {}
-        """``strategy NAME``, ``lobby NAME``, … → name of the plugin that brings it."""
+        """``strategy NAME``, ``lobby NAME``, … → name of its plugin."""
         self.aliases = aliases
-        """Resolves (strategy, alias) in the database; None where there is no database."""
+        """Resolves (strategy, alias) in the database; None without a database."""
         self._failures: list[Failure] = []
 
     @classmethod
@@ -73,11 +73,11 @@ class Plugins:
 
     @property
     def hook(self) -> Any:
-        """Caller of hooks: ``plugins.hook.bothost_table_opened(table=…)``. An exception passes; see ``notify``."""
+        """Calls hooks: ``plugins.hook.bothost_table_opened(table=…)``. Exceptions pass; see ``notify``."""
         return self.manager.hook
 
     def notify(self, name: str, log: Callable[[Failure], None], **arguments: Any) -> None:
-        """Fire a notifying hook; the exception of one plugin goes to ``log`` and keeps no other from hearing."""
+        """Call a notifying hook of all plugins. Exceptions go to ``log`` and do not stop other plugins."""
         for impl in getattr(self.manager.hook, name).get_hookimpls():
             try:
                 impl.function(*(arguments[argument] for argument in impl.argnames))
@@ -86,7 +86,7 @@ class Plugins:
 
     @cached_property
     def games(self) -> dict[str, Callable[..., Game]]:
-        """Games that plugins bring: name → factory taking the rules as keywords. ``bothost.rules`` knows them too."""
+        """Games of plugins: name → factory with the rules as keywords. ``bothost.rules`` knows them, too."""
         return dict(self._named("game", "bothost_games", _game_problems))
 
     @cached_property
@@ -111,7 +111,7 @@ class Plugins:
 
     @property
     def failures(self) -> list[Failure]:
-        """Everything that went wrong, in order. Asks the hooks that were not asked yet."""
+        """All failures, in order. Calls the hooks that were not called yet."""
         for named in (self.games, self.strategies, self.lobbies, self.exporters, self.commands):
             len(named)  # asks for all of them
         return list(self._failures)
@@ -180,9 +180,9 @@ class Plugins:
 
 
 class AsFound(Mapping[str, T]):
-    """A mapping that reads its items when they are asked for: a name is looked for no further than to where it is.
+    """A mapping that reads its items on demand, and stops at the wanted name.
 
-    What a host does not play need not be imported, and a host that was killed must be back soon. Any thread may ask.
+    A host thus imports only the strategies that it plays, which shortens its restart. Thread-safe.
     """
 
     def __init__(self, items: Iterator[tuple[str, T]]) -> None:
@@ -219,7 +219,7 @@ def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:
 def _game_problems(pair: Any) -> Iterator[tuple[str, str]]:
     wrong = list(_pair_problems(pair, "a factory of games"))
     if not wrong:
-        from bothost import rules  # the native core, which only those need who play
+        from bothost import rules  # imports the native core, which not every command needs
 
         try:
             rules.register_game(rules.GameFactory(*pair))
@@ -256,7 +256,7 @@ def _class_problems(
 
 
 def require(plugins: Plugins, what: Mapping[str, Any], kind: str, name: str) -> Any:
-    """``what[name]``. Raises PluginError with the nearest name, or with the failure that keeps it away."""
+    """``what[name]``. Raises PluginError with the nearest name, or the failure of its plugin."""
     if name in what:
         return what[name]
     raise PluginError(name, f"there is no {kind} of this name", advice=why_missing(plugins.failures, name, what))

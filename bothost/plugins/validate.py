@@ -1,4 +1,4 @@
-"""What must hold of a plugin module and of the classes that it registers. Each check says what is wrong, in words."""
+"""Checks of plugin modules and of the classes that they register. Each check returns what is wrong, in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def new_manager() -> pluggy.PluginManager:
 
 
 def module_problem(module: ModuleType) -> tuple[str, str] | None:
-    """(cause, advice) when the hooks of a module are not as the specification says. Tried in a manager of its own."""
+    """(cause, advice) if a module's hooks do not match the specification. Uses a manager of its own."""
     wanted = getattr(module, "API_VERSION", hookspecs.API_VERSION)
     if wanted != hookspecs.API_VERSION:
         return _api_version("it", wanted)
@@ -54,7 +54,7 @@ def _api_version(what: str, wanted: Any) -> tuple[str, str]:
 
 
 def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
-    """(cause, advice) of everything that keeps this object from being a strategy class."""
+    """(cause, advice) of every reason why this object is no strategy class."""
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
         advice = "yield classes, not instances, derived from bothost.Strategy"
         yield f"{strategy!r} is not a subclass of bothost.Strategy", advice

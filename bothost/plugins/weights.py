@@ -5,12 +5,12 @@
     {"aliases": {"champion": "v1", "level-1": "v1"},
      "versions": {"v1": {"files": {"model.onnx": "<sha256>"}, "encoder_version": 1}}}
 
-A version's files lie in ``weights/v1/`` when there is such a folder, else in ``weights/`` itself. One of them may be
-``play.json``: options of play that belong to the version, ``{"playouts": 64}``. They are part of what it is, of its
-sha256 too, and hold wherever it plays, unless a route or a command gives others.
+A version's files are in ``weights/v1/`` if there is such a folder, else in ``weights/`` itself. One of them may be
+``play.json``: options of play that belong to the version, such as ``{"playouts": 64}``. They are part of its sha256 and
+apply wherever it plays, unless a route or a command gives other values.
 
-``"retired"`` lists versions that the package no longer brings, with the last release or commit that did. Logs name
-them by their sha256; loading one fails with that place.
+``"retired"`` lists versions whose files the package no longer has, with the last release or commit that had them. Logs
+name versions by their sha256. Loading a retired one fails and names that place.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class RetiredVersion(msgspec.Struct, frozen=True):
-    """A version whose files the package no longer brings."""
+    """A version whose files the package no longer has."""
 
     files: dict[str, str]
     last_in: str
     """The last release or commit that has the files."""
     encoder_version: int | None = None
     instead: str = ""
-    """What plays most like it: ``level-5 with playouts = 0``."""
+    """The most similar player: ``level-5 with playouts = 0``."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def model_sha256(files: Mapping[str, str]) -> str:
-    """The one sha256 of a model: of its only file, else of the lines ``<sha256>  <name>`` sorted by name."""
+    """The sha256 of a model: that of its only file, else of the lines ``<sha256>  <name>`` sorted by name."""
     if len(files) == 1:
         return next(iter(files.values()))
     listing = "".join(f"{sha}  {name}\n" for name, sha in sorted(files.items()))
@@ -67,16 +67,16 @@ def model_sha256(files: Mapping[str, str]) -> str:
 
 
 def folder(strategy: type[Strategy]) -> Path | None:
-    """The ``weights`` folder of the package that brings the strategy; None where it has none."""
+    """The ``weights`` folder of the strategy's package; None if there is none."""
     package = sys.modules.get(strategy.__module__.partition(".")[0])
     places = list(getattr(package, "__path__", []))
     return next((Path(place) / "weights" for place in places if (Path(place) / "weights").is_dir()), None)
 
 
 def manifest(strategy: type[Strategy], where: Path | None = None) -> Manifest | None:
-    """The manifest that comes with a strategy, or lies in the folder ``where``; None: there is none.
+    """The manifest of a strategy's package, or of the folder ``where``; None if there is none.
 
-    Raises ModelError when it cannot be read.
+    Raises ModelError if it cannot be read.
     """
     where = where or folder(strategy)
     if where is None or not (where / MANIFEST).is_file():
@@ -89,11 +89,11 @@ def manifest(strategy: type[Strategy], where: Path | None = None) -> Manifest | 
 
 
 def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Model | None:
-    """The version that ``alias`` (or a version's own name) stands for, its files verified; None: it is not there.
+    """The version with this alias or name, its files verified; None if there is none.
 
-    It is looked up in the folder ``where`` (default: that of the strategy's package).
+    ``where``: the folder of the manifest; default: the strategy's package.
 
-    Raises ModelError when the version is retired, or a file is missing, changed, or outside the folder.
+    Raises ModelError if the version is retired, or if a file is missing, changed, or outside the folder.
     """
     where = where or folder(strategy)
     known = manifest(strategy, where)
@@ -115,7 +115,7 @@ def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Mod
 
 
 def of_sha256(strategy: type[Strategy], sha256: str) -> Model | None:
-    """The version of the strategy's package with this sha256, its files verified; None: the package never had it.
+    """The version of the strategy's package with this sha256, its files verified; None if the package never had it.
 
     Raises ModelError as :func:`find` does.
     """
@@ -137,7 +137,7 @@ def _retired_error(strategy: type[Strategy], name: str, version: RetiredVersion)
 
 
 def aliases(strategy: type[Strategy]) -> list[str]:
-    """All names of versions that come with a strategy."""
+    """All aliases and versions of a strategy's package."""
     known = manifest(strategy)
     return [] if known is None else [*known.aliases, *known.versions]
 
@@ -159,10 +159,10 @@ def verify(root: Path, files: Mapping[str, str]) -> None:
 
 
 def play_options(model: Model | None) -> dict[str, Any]:
-    """Options of play that belong to a model version, as plain data; empty where it brings none.
+    """Options of play of a model version, as plain data; empty if it has none.
 
-    Whether the strategy knows them, ``bothost.plugins.settle`` says. Raises ModelError where the file is missing, not
-    the one that the version names, too large, or no JSON object.
+    ``bothost.plugins.settle`` checks them against the strategy. Raises ModelError if the file is missing, changed, too
+    large, or no JSON object.
     """
     if model is None or model.path is None or PLAY not in model.files:
         return {}

@@ -102,8 +102,8 @@ class _LoggedHand(HandInPlay):
     def player_seed(self, seed: int, seat: int) -> int:
         return super().player_seed(seed, seat) & (2**63 - 1)  # the range of the log's column
 
-    def told(self, seat: int, events: Sequence[str]) -> None:
-        super().told(seat, events)
+    def receive(self, seat: int, events: Sequence[str]) -> None:
+        super().receive(seat, events)
         if seat == self.seat:
             self.log.unlogged += events
 

@@ -1,10 +1,10 @@
-"""``bothost reproduce deep-mc``: what the regularizer and the reduction loss save of the way to a strength.
+"""``bothost reproduce deep-mc``: how many samples the regularizer and the reduction loss save.
 
-Plain deep Monte-Carlo, with either loss, and with both, from nothing, under several seeds: no imitation, no branches,
-no games against the expert. The regularizer's expert is a strong player, whose logged hands take the place of half of
-the self-play and count as samples, or the rule player, who is asked at every decision. The win rate against the rule
-player is measured along the way, in both roles of the same deals. Minutes are the process's own CPU time, so that other
-work on the machine does not count.
+It compares plain deep Monte-Carlo with either loss and with both. Every training starts from nothing, without
+imitation, branches or games against the expert, under several seeds. The regularizer's expert is a strong player or the
+rule player. The strong player's logged hands replace half of the self-play and count as samples. The rule player is
+asked at every decision. The win rate against the rule player is measured during training, in both roles of the same
+deals. Minutes are the process's own CPU time, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from bothost_deep_mc.selfplay import Decisions
 from bothost_deep_mc.train import ExtraDecisions, some_of, train
 
 TARGETS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
-"""Win rates whose samples and minutes are told."""
+"""Win rates for which samples and minutes are reported."""
 CLAIMED = 0.6
-"""Part of plain's samples that the whole method shall need at most."""
+"""Share of plain's samples that the whole method may need, by the source's claim."""
 HANDS = 256
-"""Of a round of self-play."""
+"""Hands of a round of self-play."""
 SETTLED = "experiment.json"
-"""What the trainings of a folder were made with."""
+"""File with the options of the trainings in a folder."""
 REGULARIZED: Mapping[str, Mapping[str, Any]] = {
     "rule": {"expert": "rule", "expert_weight": 2.0},
     "logged": {
@@ -51,8 +51,8 @@ REGULARIZED: Mapping[str, Mapping[str, Any]] = {
         "play": {"others": 7},
     },
 }
-"""Options of the trainings with the regularizer, by expert. As many logged decisions as half of the hands have; the
-champion wins 65 % against the rule player."""
+"""Options of the trainings with the regularizer, by expert. Logged decisions replace half of the hands. The champion
+wins 65 % against the rule player."""
 
 Curve = Sequence[Mapping[str, float]]
 
@@ -63,21 +63,21 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     seeds: int = 3
     """Trainings of each kind."""
     rounds: int = 80
-    """Of each training: 256 hands of self-play, or half of them and as much of logged hands."""
+    """Rounds of each training: 256 hands of self-play, or half of them and as many logged hands."""
     full_rounds: int = 20000
-    """Of each training of a full one."""
+    """Rounds of each training with --full."""
     expert: Literal["logged", "rule"] = "logged"
-    """Of the regularizer: whoever played the logged hands, or the rule player."""
+    """The regularizer's expert: the player of the logged hands, or the rule player."""
     player: str = "champion"
-    """Version of this package that plays the logged hands, against itself."""
+    """Shipped version that plays the logged hands against itself."""
     logged_hands: int = 8000
-    """Hands that it plays, anew under each seed."""
+    """Logged hands, played anew under each seed."""
     regularizer: dict[str, Any] = {}
-    """Options of the trainings with the regularizer, in place of those of this reproduction."""
+    """Options of the trainings with the regularizer; they replace the experiment's own."""
     reduction_weight: float = 0.001
-    """α_s where the reduction loss takes part."""
+    """α_s of the trainings with the reduction loss."""
     training: dict[str, Any] = {}
-    """Options of all trainings, in place of those of this reproduction."""
+    """Options of all trainings; they replace the experiment's own."""
 
     def __post_init__(self) -> None:
         if min(self.seeds, self.rounds, self.full_rounds, self.logged_hands) < 1:
@@ -87,7 +87,7 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class DeepMcReproduction(Reproduction):
-    """Trains each kind under each seed, and tells how far it came after how many samples and minutes."""
+    """Trains each kind under each seed and reports the samples and minutes to each win rate."""
 
     name = "deep-mc"
     Options: ClassVar[type[msgspec.Struct]] = ExperimentOptions
@@ -146,7 +146,7 @@ class DeepMcReproduction(Reproduction):
         }
 
     def _training(self, kind: Mapping[str, Any], rounds: int) -> TrainOptions:
-        """Options of one kind's trainings. Raises UsageError for given ones that are none."""
+        """Options of one kind's trainings. Raises UsageError for unknown options."""
         nothing = dict.fromkeys(
             ("bidding_share", "imitation", "expert_share", "expert_weight", "reduction_weight"), 0.0
         )
@@ -160,7 +160,7 @@ class DeepMcReproduction(Reproduction):
             ) from error
 
     def _keep_to(self, file: Path, rounds: int, log: Log | None) -> None:
-        """Raises UsageError where the folder holds trainings of another experiment: they would go on as this one's."""
+        """Raises UsageError if the folder holds trainings with other options, which would be continued."""
         settled = msgspec.to_builtins(self.options) | {"rounds": rounds, "player": log.player if log else ""}
         for name in ("seeds", "full_rounds"):  # more seeds may be added
             del settled[name]
@@ -180,10 +180,10 @@ class DeepMcReproduction(Reproduction):
 
 
 class Log:
-    """Hands that a strong player has played against itself: given, as a log of his would be."""
+    """Hands that a strong player played against itself, in place of a log."""
 
     def __init__(self, options: ExperimentOptions) -> None:
-        """Raises UsageError for a player whom this package does not ship."""
+        """Raises UsageError for a version that deep-mc does not ship."""
         self.player, file = shipped(options.player)
         self._count = options.logged_hands
         sizes = sizes_of(file)
@@ -196,7 +196,7 @@ class Log:
         self._seconds: list[float] = []
 
     def hands(self, seed: int, training: TrainOptions) -> dict[str, Decisions]:
-        """Those of a seed, as trainings with such options learn from them. Those of the last seed alone are kept."""
+        """The hands of a seed, encoded for such trainings. Only the last seed's are kept."""
         if seed not in self._made:
             began = time.process_time()
             table = game("doudizhu", preset=PRESET)
@@ -208,7 +208,7 @@ class Log:
         return self._made[seed]
 
     def figures(self) -> dict[str, Any]:
-        """Who has played, how much, and the CPU seconds it took, of each seed."""
+        """The player, its hands, and the CPU seconds of each seed."""
         return {
             "player": self.player,
             "logged_hands": self._count,
@@ -217,16 +217,16 @@ class Log:
         }
 
     def notes(self) -> tuple[str, ...]:
-        """The same for readers."""
+        """The same in words."""
         return (
-            f"The expert is deep-mc:{self.player} in {self._count:,} hands against itself, which are given, as a log "
-            f"would be: playing their {mean(self._decisions):,.0f} decisions, {mean(self._seconds):.0f} s of one core, "
-            "counts nowhere. Those that a training learns from count as samples, and learning from them as minutes.",
+            f"The expert is deep-mc:{self.player} in {self._count:,} hands against itself, which stand for a log. "
+            f"Playing their {mean(self._decisions):,.0f} decisions ({mean(self._seconds):.0f} s of one core) does not "
+            "count. Decisions that a training learns from count as samples, and learning from them as minutes.",
         )
 
 
 def _curve(options: TrainOptions, out: Path, seed: int, extra: ExtraDecisions | None) -> Curve:
-    """Measurements of one training, which goes on where an earlier run left it."""
+    """Measurements of one training, which continues an earlier run's."""
     train(options, checkpoint.take_up(out, seed=seed), lambda *_, **__: None, extra=extra)
     return [record for record in read(out / "metrics.jsonl") if "landlord" in record]
 
@@ -238,7 +238,7 @@ def _smoothed(curve: Curve) -> list[float]:
 
 
 def _reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
-    """By win rate in percent: samples and minutes of each training that got there."""
+    """By win rate in percent: samples and minutes of each training that reached it."""
     out = {}
     for target in TARGETS:
         first = [next((r for r, w in zip(c, _smoothed(c), strict=True) if w >= target), None) for c in curves]
@@ -251,7 +251,7 @@ def _reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
 
 
 def _ratios(reached: Mapping[str, Any], kind: str, unit: str) -> dict[str, float]:
-    """What a kind needs of what plain needs, where all trainings of both got there."""
+    """A kind's need as a share of plain's, for win rates that all trainings of both reached."""
     out = {}
     for target in reached["plain"]:
         plain, other = reached["plain"][target][unit], reached[kind][target][unit]

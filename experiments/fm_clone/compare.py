@@ -1,8 +1,8 @@
-"""What a clone is compared with: plain factorization machines, logistic regression, and networks, on equal terms.
+"""The methods that a clone is compared with: plain factorization machines, logistic regression and networks.
 
-Every method sees the same base features and legal classes, may be trained on the crowd first, and chooses its penalties
-and how long it trains on left-out hands of the same player; what is reported is measured on other hands. Afterstates
-the source has not: there is the clone's way without them, and logistic regression and a network with them.
+Every method sees the same base features and legal classes, and may be trained on the crowd first. Each chooses its
+penalties and its length of training on left-out hands of the same player; results are measured on other hands. The
+source has no afterstates. So there is the clone's method without them, and logistic regression and a network with them.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Tuned = TypeVar("Tuned")
 Predict = Callable[[Samples], SparseRows]
 """Probabilities of samples of base features, laid out as their legal classes."""
 LEFT_OUT = 0.2
-"""Part of the hands by which penalties and the length of a training are chosen."""
+"""Share of the hands that chooses penalties and the length of a training."""
 MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
-"""(rate of AdaGrad, L2) that are tried for the plain machine."""
+"""Candidates (rate of AdaGrad, L2) for the plain machine."""
 BATCHES = 16, 256
 """Least and most samples of a network's step; between them a fortieth of all: few samples ask for as many steps."""
 WITH_AFTERSTATES = " + afterstates"
 LEAF_WIDTH = 64
-"""Hidden units by which a network looks at an afterstate."""
-TIMEOUTS = 3
-"""Epochs that bring nothing on left-out hands, after which a training of a network or a plain machine ends."""
+"""Hidden units for an afterstate in a network."""
+PATIENCE = 3
+"""Epochs without gain on left-out hands, after which a training of a network or a plain machine ends."""
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A method. ``learn(decisions, begin, seed)`` returns what it has learnt, to be begun from or to predict by."""
+    """A method. ``learn(decisions, begin, seed)`` returns a model, to start from or to predict by."""
 
     name: str
     learn: Callable[[Decisions, Any, int], Any]
@@ -59,10 +59,10 @@ def grown(
     afterstates: bool = True,
     known: dict[bytes, Combinations] | None = None,
 ) -> Learner:
-    """Features that grow, and one linear layer; what begins from a crowd keeps the crowd's features.
+    """Features that grow, and one linear layer. A model that starts from a crowd keeps the crowd's features.
 
-    ``afterstates``: the layer sees what each class leads to, too; False: as in the source. ``known``: what has grown on
-    which samples, kept for methods that differ in the layer alone.
+    ``afterstates``: the layer also sees the afterstate of each class; False: as in the source. ``known``: features
+    grown on earlier samples, shared by methods that differ in the layer only.
     """
     grown_on = {} if known is None else known
     leaves = len(encoding.leaves) if afterstates else 0
@@ -127,7 +127,7 @@ def logistic(encoding: Encoding, *, afterstates: bool = False) -> Learner:
 
 
 def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
-    """A factorization machine with shared factors on the base features: combinations of two, and no more."""
+    """A factorization machine with shared factors on the base features: combinations of two features only."""
 
     def train(decisions: Decisions, begin: Any, tuned: tuple[float, float], seed: int) -> Iterator[Any]:
         rate, decay = tuned
@@ -155,8 +155,8 @@ def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
 class Network(nn.Module):
     """Base features (samples, features), 0 or 1 → logits of the classes, by hidden layers with ReLU.
 
-    With ``leaves`` (how many features an afterstate may have; 0: it sees none) a legal class is given besides what a
-    hidden layer of its own says of its afterstate and the position together.
+    ``leaves``: number of features of an afterstate; 0: none. With them a second hidden layer adds to each legal class
+    a term for its afterstate and the position together.
     """
 
     def __init__(self, features: int, hidden: Sequence[int], classes: int, leaves: int = 0) -> None:
@@ -231,10 +231,10 @@ def _tuned(
     decisions: Decisions,
     candidates: Sequence[Tuned],
 ) -> Any:
-    """What is learnt with the best of the candidates, for as many epochs as serve left-out hands best.
+    """The model of the best candidate, trained for the number of epochs that is best on left-out hands.
 
-    ``train`` yields what is learnt after each epoch. Of many decisions the candidates are tried on the first, and those
-    that are left out stay so; few are all learnt from in the end.
+    ``train`` yields the model after each epoch. If there are many decisions, candidates are tried on the first ones,
+    and left-out decisions stay out. If there are few, the final model learns from all of them.
     """
     rest, out = _split(decisions)
     some = rest.where(np.arange(len(rest)) < TUNED_ON)
@@ -246,13 +246,13 @@ def _tuned(
 
 
 def _stopped(train: Iterator[Any], predict: Callable[[Any], Predict], out: Decisions) -> tuple[float, int, Any]:
-    """The least log-loss on left-out decisions, after how many epochs it was, and what had been learnt then."""
+    """The least log-loss on left-out decisions, with its number of epochs and its model."""
     best: tuple[float, int, Any] = (np.inf, 1, None)
     for epoch, learnt in enumerate(train, 1):
         loss = score(predict(learnt)(out.samples), out.samples).log_loss
         if best[2] is None or loss < best[0]:
             best = loss, epoch, learnt
-        elif epoch - best[1] == TIMEOUTS:
+        elif epoch - best[1] == PATIENCE:
             break
     return best
 
@@ -288,7 +288,7 @@ def _rows(samples: Samples, probabilities: FloatArray) -> SparseRows:
 
 
 def _split(decisions: Decisions) -> tuple[Decisions, Decisions]:
-    """The hands to learn from and those to choose by."""
+    """The hands to learn from, and the hands to choose by."""
     out = decisions.parts < LEFT_OUT
     if not out.any() or out.all():
         out = decisions.hands == decisions.hands[0]

@@ -1,9 +1,8 @@
-"""``bothost reproduce fm-clone``: how many of a player's games a clone needs, beside other methods.
+"""``bothost reproduce fm-clone``: how many games of a player a clone needs, compared with other methods.
 
-A population of rule players with styles plays at the host's own tables, and its games are logged. Some of them are the
-crowd; the others, whom the crowd has never met, are cloned from 50, 200, 1,000 … of their games by every method, with
-and without the crowd first. Agreement and log-loss are measured on hands that no method has seen, on decisions where
-there was a choice.
+Rule players with styles play at the host's own tables, and their games are logged. Some players are the crowd. The
+others, whom the crowd never met, are cloned by every method from 50, 200, 1,000 … of their games, with and without the
+crowd first. Agreement and log-loss are measured on unseen hands, on decisions with a choice.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from experiments.fm_clone import compare
 from experiments.fm_clone.compare import Learner
 
 TESTED = 0.75
-"""Hands whose hash is above it are those that is measured on."""
+"""Hands whose hash is above this are the test set."""
 OWN = "grown FM + linear"
 STYLED = {"doudizhu": "styled-doudizhu", "othello": "styled-othello"}
 VARIED = {"othello": {"temperature": 0.5}}
-"""Options of all styled players of a game. Othello begins with one position: two players who never vary play one game
-over and over, and the games to measure on would be those that were learnt from."""
+"""Options of all styled players of a game. Othello has one first position: two deterministic players would repeat one
+game, and the test set would equal the training set."""
 CROWD = {
     "doudizhu": ("steady", "bold", "cautious", "hoarder", "pairs-first", "long-first", "helper", "flashy", "novice"),
     "othello": ("steady", "greedy", "corners-first", "quiet", "novice"),
@@ -47,28 +46,28 @@ CLONED = {
     "doudizhu": ("blocker", "loner", "bomber", "short-first"),
     "othello": ("edges-first", "mobile", "careless", "deep"),
 }
-"""Styles of the players to clone, which the crowd has none of."""
+"""Styles of the players to clone, none of which is in the crowd."""
 
 
 class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of the reproduction; None stands for what the size asks for."""
+    """Options of the reproduction; None: the default of the size."""
 
     game: Literal["doudizhu", "othello"] = "doudizhu"
     sizes: tuple[int, ...] | None = None
-    """Games of the player; None: 50 and 200, in full 50, 200, 1,000 and 5,000."""
+    """Games of the player; None: 50 and 200, with --full 50, 200, 1,000 and 5,000."""
     seeds: int | None = None
-    """Which hands of a player are taken, and what is drawn in learning from them; None: 1, in full 3."""
+    """Number of seeds, which draw a player's hands and the learning; None: 1, with --full 3."""
     crowd_hands: int | None = None
-    """Hands of the crowd; None: 600, in full 8,000."""
+    """Hands of the crowd; None: 600, with --full 8,000."""
     targets: int | None = None
-    """Players to clone; None: 2, in full 4."""
+    """Players to clone; None: 2, with --full 4."""
     methods: tuple[str, ...] | None = None
     """Names of the methods; None: all."""
     grow: GrowOptions | None = None
-    """How features grow; None: by 200 at most, in full as ``train`` does."""
+    """How features grow; None: at most 200 features, with --full as ``train`` does."""
     minutes: float | None = None
-    """Time of this run to measure in. What it leaves unmeasured is left out of the tables, for all methods alike; the
-    same command goes on. None: until all is measured."""
+    """Minutes of this run for measurements. The tables leave out what is not measured yet, for all methods alike. The
+    same command continues. None: until all is measured."""
     players: dict[str, dict[str, Any]] = {}
     """Options of styled players to clone, by name; none: the presets."""
     crowd: dict[str, dict[str, Any]] = {}
@@ -77,7 +76,7 @@ class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 @dataclass(frozen=True)
 class Size:
-    """A reproduction's size, settled."""
+    """The size of a reproduction."""
 
     sizes: tuple[int, ...]
     seeds: int
@@ -87,12 +86,12 @@ class Size:
 
     @property
     def hands(self) -> int:
-        """Hands of each player to clone, those to measure on included."""
+        """Hands of each player to clone, including the test set."""
         return math.ceil(1.03 * max(self.sizes) / TESTED) + 40
 
 
 class FmCloneReproduction(Reproduction):
-    """Every measurement is kept in ``cells.jsonl`` as soon as it is made: a run that was killed goes on."""
+    """Writes every measurement to ``cells.jsonl`` at once, so that a killed run continues."""
 
     name = "fm-clone"
     Options: ClassVar[type[msgspec.Struct]] = ExperimentOptions
@@ -113,7 +112,7 @@ class FmCloneReproduction(Reproduction):
         matrix = study.matrix(methods[0], max(sizes))
         plot(cells, sizes, run.out / "agreement.png")
         return Reproduced(
-            figures={"cells": cells, "matrix": matrix, "size": _told(size)},
+            figures={"cells": cells, "matrix": matrix, "size": _as_json(size)},
             tables=(
                 _table(f"Agreement (top-1, %) at {own.game}", cells, sizes, "top1", 100.0, 1),
                 _table("Log-loss (nats)", cells, sizes, "log_loss", 1.0, 3),
@@ -163,7 +162,7 @@ class Study:
 
     @cached_property
     def methods(self) -> list[Learner]:
-        """The clone's own way first."""
+        """The clone's own method first."""
         most = 60_000 if self._run.full else 8_000
         known: dict[bytes, Combinations] = {}
         return [
@@ -179,7 +178,7 @@ class Study:
 
     @cached_property
     def crowd(self) -> Decisions:
-        """Of those who are not cloned."""
+        """Decisions of the players who are not cloned."""
         named = self._options.crowd or {style: self._options_of(style) for style in CROWD[self._own.game]}
         return self._recorded(named, self._size.crowd_hands, "crowd")
 
@@ -198,7 +197,7 @@ class Study:
         return {name: everybody.where(everybody.players == name) for name in named}
 
     def cells(self, methods: Sequence[Learner]) -> list[dict[str, Any]]:
-        """A measurement for each method, size, player, seed, with and without the crowd, as far as time allows."""
+        """Yield a measurement for each method, size, player and seed, with and without the crowd, while time allows."""
         made = {_key(cell): cell for cell in self._read()}
         plan = list(self._plan(methods))
         out = []
@@ -215,7 +214,7 @@ class Study:
         return out
 
     def matrix(self, method: Learner, size: int) -> dict[str, dict[str, dict[str, float]]]:
-        """Agreement of each player's clone, by so many games and the crowd first, with every player."""
+        """Agreement of each player's clone, after the crowd and that many games, with every player."""
         clones = {name: method.predict(self._learnt(method, True, size, name, 0)) for name in self.players}
         out: dict[str, dict[str, dict[str, float]]] = {}
         for clone, predict in clones.items():
@@ -261,7 +260,7 @@ class Study:
         return method.learn(self._some(player, size, seed), begin, seed)
 
     def _some(self, player: str, size: int, seed: int) -> Decisions:
-        """So many of a player's hands, drawn by the seed."""
+        """That many of a player's hands, drawn by the seed."""
         made = self.players[player]
         open_ = np.unique(made.hands[made.parts < TESTED])
         if len(open_) < size:
@@ -290,14 +289,14 @@ class Study:
 
 
 def clustered(values: np.ndarray[Any, np.dtype[np.float64]], clusters: np.ndarray[Any, np.dtype[np.int64]]) -> float:
-    """Standard error of a mean over decisions, of which those of one hand are not independent."""
+    """Standard error of a mean over decisions, clustered by hand: decisions of one hand are dependent."""
     _, place = np.unique(clusters, return_inverse=True)
     sums = np.bincount(place, values - values.mean())
     return float(np.sqrt(np.square(sums).sum()) / len(values))
 
 
 def comparable(cells: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """The cells of those games, players and seeds of which there are ``count``: that every method was measured on."""
+    """The cells of the games, players and seeds that have all ``count`` methods."""
     groups: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
     for cell in cells:
         groups.setdefault((cell["games"], cell["player"], cell["seed"]), []).append(cell)
@@ -305,9 +304,9 @@ def comparable(cells: Sequence[dict[str, Any]], count: int) -> list[dict[str, An
 
 
 def differences(cells: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """Of each cell of another method by how much the method ``name`` agrees more, on the same games of the same player.
+    """How much more the method ``name`` agrees than another method, on the same games of the same player.
 
-    What makes one player easier to foretell than another is not in it: intervals are narrower than those of means.
+    Differences between players cancel, so intervals are narrower than those of means.
     """
     own = {_key(cell)[1:]: cell["top1"] for cell in cells if cell["method"] == name}
     return [
@@ -327,7 +326,7 @@ def _difference_tables(
 
 
 def _counted(cells: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> str:
-    """How many measurements the means of each size are of."""
+    """Number of measurements behind the means of each size."""
     found = []
     for size in sizes:
         drawn = {(cell["player"], cell["seed"]) for cell in cells if cell["games"] == size}
@@ -339,12 +338,12 @@ def _key(cell: Mapping[str, Any]) -> tuple[str, bool, int, str, int]:
     return cell["method"], cell["crowd"], cell["games"], cell["player"], cell["seed"]
 
 
-def _told(size: Size) -> dict[str, Any]:
+def _as_json(size: Size) -> dict[str, Any]:
     return {"crowd_hands": size.crowd_hands, "targets": size.targets, "grow": msgspec.to_builtins(size.grow)}
 
 
 def _means(cells: Sequence[Mapping[str, Any]], figure: str) -> dict[tuple[str, bool, int], tuple[float, float]]:
-    """Of (method, crowd, games) the mean and half its 95 % interval."""
+    """(method, crowd, games) → mean and half of its 95 % interval."""
     values: dict[tuple[str, bool, int], list[float]] = {}
     for cell in cells:
         values.setdefault((cell["method"], cell["crowd"], cell["games"]), []).append(cell[figure])

@@ -1,10 +1,10 @@
 """Decision phases against one flat space of composite actions, trained on the same budget under several seeds.
 
-Three trainings by the same PPO a seed: the flat space and the phases for equally many seconds of one core's time, and
-the phases once more for as many updates as the flat space came to. Updates of both kinds are made of equally many hands
-and gradient steps; a flat decision does what some three phase decisions do, so there are fewer of them. Neither learns
-from decisions with one legal action. Both networks are computed natively. After each part of a budget the two meet,
-and either meets the rule player.
+Each seed has three trainings by the same PPO. The flat space and the phases train for equal CPU time of one core. The
+phases also train for as many updates as the flat space made. Updates of both kinds have equally many hands and gradient
+steps. A flat decision replaces about three phase decisions, so there are fewer. Neither learns from decisions with one
+legal action. Both networks are computed natively. After each part of a budget the two play each other, and each plays
+the rule player.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from experiments.phase_ppo.flat import COMPOSITES, FlatPairing
 
 
 class Meeting(NamedTuple):
-    """The matches after one part of a budget, as win rates of the first named."""
+    """The matches after one part of a budget, as win rates of the first side."""
 
     phases_over_flat: Duel
     phases_over_rule_player: Duel
@@ -45,7 +45,7 @@ class Meeting(NamedTuple):
 Meetings = Mapping[str, list[list[Meeting]]]
 """Budget → per seed the matches after each of ``PARTS``."""
 PARTS = (0.25, 0.5, 0.75, 1.0)
-"""Of the budget, after which they meet."""
+"""Shares of the budget after which they play."""
 SAME_TIME, SAME_HANDS = "equal CPU time", "equal hands and steps"
 SHORT = "phases-as-many-updates"
 
@@ -56,11 +56,11 @@ class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     seeds: int = 5
     """Trainings of each kind."""
     cpu_minutes: float = 2.5
-    """Of one core, for each training."""
+    """CPU minutes of one core for each training."""
     full_cpu_minutes: float = 60.0
-    """For each training of a full one."""
+    """CPU minutes for each training with --full."""
     deals: int = 400
-    """Per match; each is played with the seats both ways round."""
+    """Deals of a match; each is played with the seats both ways round."""
     environments: int = 64
     """Hands played at once, of either kind."""
 
@@ -72,22 +72,22 @@ class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One of the two spaces of actions."""
+    """One of the two action spaces."""
 
     actions: int
     task: RolloutTask
     horizon: int
-    """Decisions per environment and update: some 200 hands of 64 environments, of either kind."""
+    """Decisions per environment and update: about 200 hands of 64 environments, for either kind."""
     minibatch: int
     """Samples per gradient step: eight steps an epoch."""
 
     def model(self) -> PhaseNet:
-        """Fresh parameters."""
+        """A network with new parameters."""
         return PhaseNet(self.actions)
 
 
 def kinds(environments: int) -> dict[str, Kind]:
-    """Both spaces of actions, with updates of about equally many hands."""
+    """Both action spaces, with updates of about equally many hands."""
 
     def kind(game_: Any, actions: int, horizon: int) -> Kind:
         task = RolloutTask(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
@@ -97,7 +97,7 @@ def kinds(environments: int) -> dict[str, Kind]:
 
 
 def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:
-    """Train what an earlier run in the folder has not trained yet, and let the two kinds meet."""
+    """Run the trainings that an earlier run in the folder did not finish, then play the matches."""
     minutes = options.full_cpu_minutes if run.full else options.cpu_minutes
     meetings: Meetings = {SAME_TIME: [], SAME_HANDS: []}
     updates: dict[str, list[int]] = {"phases": [], "flat": []}
@@ -141,7 +141,7 @@ class Pair:
         self._kinds = kinds(options.environments)
 
     def train(self, kind: str, name: str, *, minutes: float | None = None, iterations: int | None = None) -> int:
-        """Train a kind in the folder of ``name``, or go on there; returns the number of updates."""
+        """Train a kind in the folder of ``name``, or continue there. Returns the number of updates."""
         wanted, out = self._kinds[kind], self._out(name)
         settings = SelfPlayOptions(
             iterations=iterations,
@@ -155,8 +155,8 @@ class Pair:
         return progress.iteration
 
     def meet(self, phases: str, part: float, of: Literal["samples", "seconds"]) -> Meeting:
-        """Matches of the phases in the folder of ``phases``, the flat space and the rule player, the two each after
-        that part of its training."""
+        """Matches between the phases (folder ``phases``), the flat space and the rule player, after that part of the
+        trainings."""
         ours, theirs = self._taken("phases", phases, part, of), self._taken("flat", "flat", part, of)
         pairs = ((ours, theirs), (ours, None), (theirs, None))
         return Meeting(*(duel(first, second, self._options.deals, self.seed) for first, second in pairs))
@@ -172,7 +172,7 @@ class Pair:
 
 
 def plot_meetings(meetings: Meetings, path: Path) -> None:
-    """Win rates by how much of the budget was spent: means over the seeds with intervals, and every seed."""
+    """Win rates by the spent share of the budget: means over the seeds with intervals, and every seed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -182,7 +182,7 @@ def plot_meetings(meetings: Meetings, path: Path) -> None:
             rates = _rates(found, name)
             means = [mean_half95(column) for column in zip(*rates, strict=True)]
             places = [x + shift for x in percent]
-            (line,) = axes.plot(places, [rate for rate, _ in means], label=_told(name))
+            (line,) = axes.plot(places, [rate for rate, _ in means], label=_words(name))
             color = line.get_color()
             axes.errorbar(
                 places, [rate for rate, _ in means], [half for _, half in means], fmt="none", capsize=4, color=color
@@ -203,7 +203,7 @@ def _rates(found: list[list[Meeting]], name: str) -> list[list[float]]:
     return [[getattr(meeting, name).wins for meeting in seed] for seed in found]
 
 
-def _told(name: str) -> str:
+def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
@@ -218,6 +218,6 @@ def _table(budget: str, found: list[list[Meeting]]) -> ResultTable:
     for name in Meeting._fields:
         at_end = [getattr(seed[-1], name) for seed in found]
         means = [cell(column) for column in zip(*_rates(found, name), strict=True)]
-        rows.append((_told(name), *means, ", ".join(f"{match.wins:.3f} ± {match.wins_ci95:.3f}" for match in at_end)))
+        rows.append((_words(name), *means, ", ".join(f"{match.wins:.3f} ± {match.wins_ci95:.3f}" for match in at_end)))
     header = ("win rate", *(f"at {part:.0%}" for part in PARTS), "every seed at the end")
     return ResultTable(f"Phases and composite actions, {budget}, 95 %", header, tuple(rows))

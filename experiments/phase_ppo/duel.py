@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int32]
 
 
 class Duel(NamedTuple):
-    """What a match showed of its first side."""
+    """The result of a match for its first side."""
 
     wins: float
     """Share of hands won, draws half."""
@@ -35,7 +35,7 @@ class Duel(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the two that meet, at n hands."""
+    """One of the two sides, at n hands."""
 
     def choose(self, rows: npt.NDArray[np.intp], observations: FloatArray, masks: BoolArray) -> IntArray:
         """Actions of the game in phases for the hands ``rows``, given observations (n, 384) and masks (n, 58)."""
@@ -54,7 +54,7 @@ class RuleSide:
 
 
 class NetworkSide:
-    """A network, of phases or of composites by the number of its outputs."""
+    """A network; the number of its outputs says whether its actions are phases or composites."""
 
     def __init__(self, model: torch.nn.Module, hands: int) -> None:
         self._model = native(model)
@@ -65,7 +65,7 @@ class NetworkSide:
         """See ``Side``."""
         if not len(rows):
             return np.empty(0, np.int32)
-        deciding = masks[rows, ENTER:].any(axis=1)  # the others go on with what they have chosen
+        deciding = masks[rows, ENTER:].any(axis=1)  # the others continue with the actions that they have chosen
         actions: IntArray = self._plans[rows, 0].copy()
         self._plans[rows] = np.stack([self._plans[rows, 1], np.full(len(rows), NONE, np.int32)], axis=1)
         logits = self._logits(observations[rows])

@@ -1,9 +1,9 @@
 """Four-colour pairing with one flat space of composite actions: what the decision phases are compared with.
 
 A composite action is a whole phase at once: "enter ``pairing``, the green seven, the green nine" is one of 3,588
-actions, each an output of its own on the same trunk. It is legal where its phase can be entered and its cards lie where
-that phase takes them; that selecting them one by one is legal then too is what the tests hold. 104 of the actions name
-one card twice and are never legal: leaving them in keeps the layout a product.
+actions, each an output of its own on the same trunk. It is legal if its phase can be entered and its cards are where
+that phase takes them. Tests check that selecting them one by one is then legal, too. 104 of the actions name one card
+twice and are never legal; they keep the layout a product.
 
 ========== ================ ==================================
 phase      first action     actions
@@ -38,7 +38,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def _steps() -> IntArray:
-    """(3588, 3): the phase's actions that each composite stands for, ``NONE`` where it is over sooner."""
+    """(3588, 3): the phase's actions of each composite, padded with ``NONE``."""
     cards = np.arange(CARDS)
     first, second = (part.reshape(-1) for part in np.meshgrid(cards, cards, indexing="ij"))
     same = first // RANKS == second // RANKS
@@ -55,7 +55,7 @@ STEPS = _steps()
 
 
 def legal_composites(observations: FloatArray, phases: BoolArray) -> BoolArray:
-    """Legal composites (n, 3588) where the seat may enter ``phases`` (n, 6), given its observations (n, 384)."""
+    """Legal composites (n, 3588), given the phases (n, 6) that the seat may enter and its observations (n, 384)."""
     hand, pool = observations[:, :CARDS] > 0, observations[:, CARDS : 2 * CARDS] > 0
     open_to = phases[:, :, None] & hand[:, None]  # (n, 6, 52)
     pairs = open_to[:, 4].reshape(-1, COLOURS, RANKS, 1) & pool.reshape(-1, COLOURS, 1, RANKS)
@@ -65,7 +65,7 @@ def legal_composites(observations: FloatArray, phases: BoolArray) -> BoolArray:
 
 
 class FlatPairing:
-    """The game as far as self-play needs it: its batch environment has composite actions."""
+    """The part of the game that self-play needs, with composite actions in its batch environment."""
 
     num_actions = COMPOSITES
     name = "pairing-flat"
@@ -89,7 +89,7 @@ class FlatPairing:
 
 
 class FlatVecEnv:
-    """A batch of hands in phases, of which only the decisions in *init* are asked: see ``bothost.rules.VecEnv``."""
+    """A batch of hands in phases that asks only the decisions in *init*; see ``bothost.rules.VecEnv``."""
 
     def __init__(self, phased: VecEnv) -> None:
         self._phased = phased
@@ -115,7 +115,7 @@ class FlatVecEnv:
         out[:] = legal_composites(self._observations, self._phases[:, ENTER:])
 
     def step(self, actions: ActionArray) -> None:
-        """Apply a composite action in every environment; -1 leaves one as it stands."""
+        """Apply a composite action in every environment; -1 leaves one unchanged."""
         self.done[:] = False
         self.returns[:] = 0.0
         waits = actions < 0

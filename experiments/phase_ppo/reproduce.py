@@ -1,5 +1,5 @@
-"""``bothost reproduce phase-ppo``: five levels by training time, and that each is stronger than the one before it; and
-what decision phases are worth against one flat space of composite actions."""
+"""``bothost reproduce phase-ppo``: whether each of five levels is stronger than the one before it, and the gain of
+decision phases over one flat space of composite actions."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     parts: tuple[Literal["levels", "decomposition"], ...] = ("levels", "decomposition")
     """Which experiments to run."""
     shipped: bool = False
-    """Measure the levels that come with the package, and train none."""
+    """Measure the shipped levels without training."""
     minutes: float = 10.0
-    """Time to train."""
+    """Minutes of training."""
     deals: int = 200
-    """Per match; each is played with the seats both ways round."""
+    """Deals of a match; each is played with the seats both ways round."""
     full_minutes: float = 1440.0
-    """Time to train in a full one; the source does not say its own."""
+    """Minutes of training with --full; the source does not report its own."""
     full_deals: int = 2000
-    """Per match of a full one."""
+    """Deals of a match with --full."""
     training: dict[str, Any] = {}
-    """Options of the trainer, in place of what the size of the reproduction says."""
+    """Options of the trainer; they replace those of the size."""
     decomposition: DecompositionOptions = DecompositionOptions()
-    """Of phases against composite actions."""
+    """Options of the comparison of phases and composite actions."""
 
 
 class PhasePpoReproduction(Reproduction):
-    """Trains, or takes what was trained, and plays every level against every other and against the rule player; then
-    trains with phases and without."""
+    """Trains the levels, or loads trained ones, and plays each against every other and the rule player. Then trains
+    with phases and without."""
 
     name = "phase-ppo"
     Options: ClassVar[type[msgspec.Struct]] = Options
@@ -97,7 +97,7 @@ class PhasePpoReproduction(Reproduction):
         )
 
     def _trained(self, run: ReproductionRun, report: ReportProgress) -> Path:
-        """Folder of the levels, which are trained unless an earlier run did it."""
+        """Folder of the levels. They are trained unless an earlier run did it."""
         out = run.out / "training"
         if (out / "weights" / "manifest.json").is_file():
             return out / "weights"
