@@ -18,11 +18,13 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bothost.errors import BothostError, StoreUnavailable
+from bothost.errors import BothostError, StoreUnavailable, UsageError
 from bothost.store.query import HandQuery
+from bothost.store.reader import Timeline
 from bothost.web import hands
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.live import Live, line, seen
+from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
 from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 
@@ -41,6 +43,7 @@ class Web:
         self.site = site
         self.viewers = viewers
         self.live = Live(site)
+        self.reviews = Reviews(site)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -50,6 +53,7 @@ class Web:
             Route("/api/boards", self.boards),
             Route("/api/hands", self.list_hands),
             Route("/api/hands/{name}", self.show_hand),
+            Route("/api/hands/{name}/review", self.stream_review),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -126,7 +130,7 @@ class Web:
             raise HTTPException(400, str(error)) from None
         return JSONResponse(found)
 
-    async def show_hand(self, request: Request) -> Response:
+    async def _closed_hand(self, request: Request) -> Timeline:
         self.viewer(request)
         try:
             timeline = await asyncio.to_thread(hands.timeline_of, self.site, request.path_params["name"])
@@ -134,10 +138,28 @@ class Web:
             raise HTTPException(400, str(error)) from None
         if timeline is None or timeline.hand.end is None:
             raise HTTPException(404, "there is no such hand, or it has not ended yet")
-        return Response(
-            msgspec.json.encode(await asyncio.to_thread(hands.shown, self.site, timeline)),
-            media_type="application/json",
-        )
+        return timeline
+
+    async def show_hand(self, request: Request) -> Response:
+        timeline = await self._closed_hand(request)
+        record = timeline.hand.game
+        game = self.site.game(record.game, record.rules)
+        found = await asyncio.to_thread(hands.shown, self.site, timeline)
+        found["reviewers"] = [] if game is None else reviewers(self.site.plugins, game)
+        return Response(msgspec.json.encode(found), media_type="application/json")
+
+    async def stream_review(self, request: Request) -> Response:
+        """What the strategy ``with`` thinks of the decisions of a hand, one after another; ``seat``: of this one."""
+        timeline = await self._closed_hand(request)
+        record, asked = timeline.hand.game, request.query_params
+        game = self.site.game(record.game, record.rules)
+        try:
+            seat = int(asked["seat"]) if asked.get("seat") else None
+        except ValueError:
+            raise HTTPException(400, "the seat must be a number") from None
+        if game is None:
+            raise HTTPException(400, f"the game {record.game} is not installed here")
+        return _stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
 
     # --------------------------------------------------------------------------------------------------- live tables
 
@@ -191,6 +213,9 @@ def _stream(messages: AsyncIterator[Json]) -> StreamingResponse:
                     message = following.result()
                 except StopAsyncIteration:
                     return
+                except BothostError as error:  # the headers are sent: the stream itself must say it
+                    yield b"data: " + msgspec.json.encode({"error": str(error), "advice": error.advice}) + b"\n\n"
+                    return
                 yield b"data: " + msgspec.json.encode(message) + b"\n\n"
                 following = asyncio.ensure_future(anext(iterator))
         finally:
@@ -207,5 +232,5 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, BothostError)
-    status = 503 if isinstance(error, StoreUnavailable) else 500
+    status = 503 if isinstance(error, StoreUnavailable) else 400 if isinstance(error, UsageError) else 500
     return JSONResponse({"error": str(error), "advice": error.advice}, status)

@@ -62,15 +62,36 @@ def shown(site: Site, timeline: Timeline) -> Json:
             made["problems"].append(f"the hand cannot be replayed: {error}")
     for decision in made["decisions"]:
         decision.pop("view")
+        _add_visits(decision)
         decision["position"] = _where(steps, record.seat, decision["seq"])
     made.pop("events")
     return {**made, "name": name_of(timeline.hand), "names": seat_names(timeline.hand, game), "positions": steps}
 
 
+def _add_visits(decision: Json) -> None:
+    """Search visits stand in the statistics; the bars want them beside the actions."""
+    stats = decision["stats"] if isinstance(decision["stats"], dict) else {}
+    visits = visits_of(stats.get("candidates"))
+    for action in decision["actions"]:
+        action["visits"] = visits.get(action["notation"])
+
+
+def visits_of(candidates: Any) -> dict[str, int]:
+    """A search's visits by notation, as its statistics hold them: notation → [visits, value]."""
+    if not isinstance(candidates, dict):
+        return {}
+    return {str(name): int(found[0]) for name, found in candidates.items() if isinstance(found, list | tuple) and found}
+
+
 def _where(steps: list[Json], seat: int, seq: int) -> int | None:
-    """The number of the position at which a seat decided: the last at which it had received ``seq`` events."""
+    """The number of the position at which a seat decided, when it had received ``seq`` events.
+
+    Several may fit where others answer unseen: then the one from which this seat moves, else the last.
+    """
     here = [i for i, step in enumerate(steps) if step["seqs"].get(str(seat)) == seq]
-    return here[-1] if here else None
+    moved = [i for i in here if i + 1 < len(steps) and steps[i + 1]["mover"] == seat]
+    found = moved or here
+    return found[-1] if found else None
 
 
 def seat_names(hand: LoggedHand, game: Game | None) -> list[str]:

@@ -1,16 +1,163 @@
-from collections.abc import Iterator
+import asyncio
+import json
+import random
+import shutil
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from bothost import rules
-from bothost.config import Settings, StoreSettings
+from bothost.config import Settings, StoreSettings, WebSettings
 from bothost.plugins import Plugins
-from bothost.store import Store
+from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
+from bothost.testing.sample_rows import sample_decision, sample_game
+from bothost.web.server import serving
 from bothost.web.site import Site
+
+RATING = '''
+    """Rates actions by their place among the legal ones, so that a test knows what each of them loses."""
+    from bothost import Decision, Player, Strategy, hookimpl
+
+    LOST = (0.0, 0.15, 0.25, 0.4)
+
+    class Rating(Strategy):
+        name, version, games = "rating", "1", ("*",)
+        def player(self, table):
+            return Rater()
+
+    class Rater(Player):
+        def decide(self, view, legal, budget):
+            values = [0.5 - LOST[min(i, 3)] for i in range(len(legal))]
+            return Decision(action=int(legal[0]), values=values, value=0.5)
+
+    @hookimpl
+    def bothost_strategies():
+        return [Rating]
+'''
+
+
+@pytest.fixture(scope="session")
+def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all tests: a loose plugin is a module of the process."""
+    folder = tmp_path_factory.mktemp("plugins.d")
+    (folder / "rating.py").write_text(textwrap.dedent(RATING))
+    return folder
 
 
 @pytest.fixture
-def site(settings: StoreSettings) -> Iterator[Site]:
-    """A site on an empty database."""
+def site(settings: StoreSettings, plugins_dir: Path) -> Iterator[Site]:
+    """A site on an empty database, with a strategy ``rating`` of which a test knows every value."""
     with Store.open(settings) as store:
-        yield Site(Settings(store=settings), store, Plugins.load(None), rules.game)
+        plugins = Plugins.load(plugins_dir)
+        assert "rating" in plugins.strategies, plugins.failures
+        yield Site(Settings(store=settings), store, plugins, rules.game)
+
+
+def hand(name: str, choose: Callable[[int, list[int]], int], seed: int = 0):
+    """All rows of a hand, logged at seat 0. ``choose``: (number of the decision, legal actions) → action."""
+    game, rng = rules.game(name), random.Random(seed)
+    made = sample_game(rng, seat=0, started_us=1_700_000_000_000_000 + seed * 10**7)
+    made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
+    made.strategy = "first-legal"
+    made.players = json.dumps([{"seat": s, "player": f"player-{s}"} for s in range(game.num_seats)])
+    rows, state, seen, number = [made], game.new_state(seed), 0, 0
+    while not state.terminal:
+        actor = state.to_act[0]
+        view, legal = state.view(actor), state.legal(actor)
+        action = choose(number, legal.tolist())
+        if actor == 0:
+            rows.append(EventsRecord(made.game_id, 0, seen, "\n".join(state.events(0, seen))))
+            seen = view.seq
+            rows.append(_decision(made, view, legal, action, rng))
+        state.apply(actor, action)
+        number += 1
+    rows.append(EventsRecord(made.game_id, 0, seen, "\n".join(state.events(0, seen))))
+    scores = json.dumps(state.returns)
+    rows.append(
+        GameEndRecord(game_id=made.game_id, seat=0, reason="normal", scores=scores, ended_us=made.started_us + 60**4)
+    )
+    return rows
+
+
+def _decision(made, view, legal, action, rng) -> DecisionRecord:
+    found = sample_decision(rng, made, view.seq, legal=1)
+    found.view, found.state_hash, found.phase = view.to_bytes(), view.hash(), view.phase
+    found.legal, found.action = legal.astype("<i4").tobytes(), action
+    found.notation, found.strategy = view.notation(action), made.strategy
+    found.policy = found.action_values = found.stats = found.value = found.fallback = None
+    return found
+
+
+@pytest.fixture
+def played():
+    """Plays hands: (game, choose, seed) → all rows."""
+    return hand
+
+
+@pytest.fixture
+def logged(settings: StoreSettings, tmp_path: Path):
+    """Logs the rows of hands."""
+
+    def log(*hands):
+        async def write():
+            opened = DecisionLog.open(settings, "test", tmp_path / "spool")
+            for rows in hands:
+                await opened.submit(rows)
+            await opened.aclose()
+
+        with ThreadPoolExecutor(1) as pool:  # Playwright's loop runs in this thread
+            pool.submit(lambda: asyncio.run(write())).result()
+
+    return log
+
+
+@pytest.fixture
+def served(site: Site) -> Iterator[str]:
+    """The address of the pages, served in another thread."""
+    up, url, loop = threading.Event(), [], asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with serving(site, WebSettings(port=0)) as address:
+            url.append(address)
+            up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert up.wait(20)
+    yield url[0].rstrip("/")
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(20)
+    loop.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Debian's Chromium, driven by Playwright."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Chromium is not installed, so the pages were not tested in a browser: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+        browser = started.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    """A page in a fresh browser profile. An error of a script, or one on the console, fails the test."""
+    context = chromium.new_context(locale="en-GB")
+    shown = context.new_page()
+    problems: list[str] = []
+    shown.on("pageerror", lambda error: problems.append(str(error)))
+    shown.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield shown
+    context.close()
+    assert problems == []

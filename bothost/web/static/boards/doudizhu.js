@@ -3,13 +3,13 @@ import { html, useState, useEffect } from "../html.js";
 import { Backs, Card, Hand } from "./cards.js";
 
 const RANKS = "3456789TJQKA2BR";
-const NAMES = { T: "10", B: "joker", R: "JOKER" };
+const NAMES = { T: "10", B: "☆", R: "★" };
+const LABELS = { T: "10", B: "black joker", R: "red joker" };
 
 /** "3334" → cards, the highest first. */
 export function cardsOf(text) {
   return [...text].map((rank) => ({
-    id: rank, rank: rank === "B" || rank === "R" ? "★" : NAMES[rank] ?? rank,
-    symbol: NAMES[rank]?.length > 2 ? "joker" : null, label: NAMES[rank] ?? rank,
+    id: rank, rank: NAMES[rank] ?? rank, label: LABELS[rank] ?? rank,
     colour: rank === "R" ? "red" : "black",
   })).sort((a, b) => RANKS.indexOf(b.id) - RANKS.indexOf(a.id));
 }
@@ -103,4 +103,5 @@ export function Board({ position, legal, onAct, t }) {
 }
 
 /** A move as people write it. */
-export const describe = (notation, t) => (notation === "pass" ? t("pass") : notation.replaceAll("T", "10 ").trim());
+export const describe = (notation, t) =>
+  (/^(pass|bid|call|grab|no)/.test(notation) ? t(notation) : [...notation].map((rank) => NAMES[rank] ?? rank).join(" "));

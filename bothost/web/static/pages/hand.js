@@ -1,22 +1,84 @@
-// A logged hand: step through it, and see what was considered at each decision.
+// A logged hand: step through it, see what was considered at each decision, and let another strategy review it.
 import { html, useEffect, useMemo, useState } from "../html.js";
 import { get } from "../api.js";
 import { boardOf } from "../boards/index.js";
+import { Logged } from "../candidates.js";
+import { Curve } from "../curve.js";
+import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
+import { save } from "../save.js";
 
-function Candidates({ decision, describe, t }) {
-  const best = Math.max(...decision.actions.map((action) => action.probability ?? action.value ?? 0), 1e-9);
-  return html`<section class="panel" aria-label=${t("candidates")}>
-    <h2>${t("candidates")}</h2>
-    <p class="count">${decision.strategy} · ${decision.elapsed_ms.toFixed(1)} ms${decision.value !== null ? ` · ${t("value")} ${decision.value.toFixed(2)}` : ""}
-      ${decision.fallback && html` <span class="badge bad">${t("fallback")}: ${decision.fallback}</span>`}</p>
-    <ol class="candidates">${decision.actions.slice(0, 12).map((action) => {
-      const weight = action.probability ?? action.value;
-      const share = weight === null ? 0 : Math.max(0, weight / best);
-      return html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
-        <span>${describe(action.notation, t)}${action.chosen ? html`<span class="visually-hidden"> (${t("chosen")})</span>` : null}</span>
-        <span class="bar"><span style=${{ width: `${Math.round(100 * Math.min(1, share))}%` }}></span></span>
-        <span>${action.probability !== null ? `${(100 * action.probability).toFixed(1)} %` : ""} ${action.value !== null ? action.value.toFixed(2) : ""}</span></li>`;
-    })}</ol></section>`;
+/** The lines of the curve: each seat's own values, else those of the reviewer. */
+function linesOf(hand, review, decisions) {
+  const lines = hand.names.map((label, seat) => ({ label, points: new Map([...review.judged.values()].filter((judged) => judged.seat === seat && judged.value !== null).map((judged) => [judged.position, judged.value])) }));
+  const own = new Map([...decisions].filter(([, decision]) => decision.value !== null).map(([at, decision]) => [at, decision.value]));
+  return [{ label: `${hand.names[hand.seat]} (${hand.strategy})`, points: own }, ...lines];
+}
+
+function useKeys(moves) {
+  useEffect(() => {
+    const onKey = (event) => {
+      if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (moves[event.key] === undefined) return;
+      moves[event.key]();
+      event.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+}
+
+function Steps({ at, last, move, label, children, t }) {
+  const button = (to, sign, name, off) => html`<button class="act" title=${t(name)} aria-label=${t(name)} disabled=${off} onClick=${() => move(to)}>${sign}</button>`;
+  return html`<div class="actions steps" role="toolbar" aria-label=${t("moves")}>
+    ${button(0, "|◀", "first", at === 0)} ${button(at - 1, "◀", "previous", at === 0)}
+    <span class="count" role="status">${at} / ${last}${label}</span>
+    ${button(at + 1, "▶", "next", at === last)} ${button(last, "▶|", "last", at === last)} ${children}</div>`;
+}
+
+function Result({ hand, t }) {
+  return hand.scores && html`<section class="panel"><h2>${t("result")}</h2><table class="list"><tbody>
+    ${hand.names.map((player, i) => html`<tr><td>${player}</td><td class="number">${hand.scores[i]}</td></tr>`)}</tbody></table></section>`;
+}
+
+function Hand({ hand, board, path, search, go, t }) {
+  const review = useReview(hand.name);
+  const [seat, setSeat] = useState(hand.seat);
+  const [everything, setEverything] = useState(true);
+  const [copied, setCopied] = useState(false);
+  const last = Math.max(0, hand.positions.length - 1);
+  const at = Math.max(0, Math.min(last, Number(new URLSearchParams(search).get("at") ?? 0) || 0));
+  const move = (to) => { setCopied(false); go(`${path}?at=${Math.max(0, Math.min(last, to))}`); };
+  const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand]);
+  const bad = mistakes(review).map((judged) => judged.position);
+  useKeys({
+    ArrowLeft: () => move(at - 1), ArrowRight: () => move(at + 1), Home: () => move(0), End: () => move(last),
+    n: () => move(bad.find((position) => position > at) ?? at), p: () => move(bad.findLast((position) => position < at) ?? at),
+  });
+  const position = hand.positions[at];
+  const shownSeat = position?.views[seat] ? seat : hand.seat;
+  const [decision, judged] = [decisions.get(at), review.judged.get(at)];
+  const share = () => navigator.clipboard?.writeText(location.href).then(() => setCopied(true), () => {});
+  const played = position?.notation ? ` · ${hand.names[position.mover]}: ${board.describe(position.notation, t)}` : "";
+  const Board = board.Board;
+  return html`<h1>${hand.game} <span class="count">${hand.names.join(", ")}</span></h1>
+    <div class="columns"><div>
+      ${position ? html`<${Board} t=${t} position=${{ seat: shownSeat, view: position.views[shownSeat], views: everything ? position.views : undefined, players: hand.names }} />
+        <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
+          <button class="act" aria-pressed=${everything} onClick=${() => setEverything(!everything)}>${t("all hands")}</button>
+          <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => setSeat(Number(event.target.value))}>
+            ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
+          <button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>
+          <button class="act" onClick=${() => save({ hand, board, review, seat, everything, at, t })}>${t("save as file")}</button>
+        <//>` : html`<p class="notice">${t("This hand cannot be replayed.")} ${hand.problems.join(" ")}</p>`}
+      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${board.describe(judged.played, t)}. ${review.address} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>.</p>`}
+      <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
+    </div>
+    <aside>
+      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : html`<p class="panel dim">${t("No decision of this host at this position.")}</p>`}
+      ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
+      <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
+      <${Result} hand=${hand} t=${t} />
+    </aside></div>`;
 }
 
 export function Page({ here, t, go }) {
@@ -25,45 +87,9 @@ export function Page({ here, t, go }) {
   const [hand, setHand] = useState(null);
   const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
-  const [seat, setSeat] = useState(null);
-  const [everything, setEverything] = useState(true);
-  useEffect(() => { get(`/api/hands/${name}`).then((found) => { setHand(found); setSeat(found.seat); }, (error) => setProblem(error.message)); }, [name]);
+  useEffect(() => { get(`/api/hands/${name}`).then(setHand, (error) => setProblem(error.message)); }, [name]);
   useEffect(() => { if (hand) boardOf(hand.game).then((module) => setBoard(() => module)); }, [hand?.game]);
-  const last = (hand?.positions.length ?? 1) - 1;
-  const at = Math.max(0, Math.min(last, Number(new URLSearchParams(search).get("at") ?? 0)));
-  const move = (to) => go(`${path}?at=${Math.max(0, Math.min(last, to))}`);
-  useEffect(() => {
-    const onKey = (event) => {
-      if (event.target.closest?.("input, select, textarea")) return;
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key];
-      if (to !== undefined) { move(to); event.preventDefault(); }
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  });
-  const decisions = useMemo(() => new Map((hand?.decisions ?? []).filter((d) => d.role === "live").map((d) => [d.position, d])), [hand]);
   if (problem) return html`<p class="notice bad" role="alert">${problem}</p>`;
   if (!hand || !board) return html`<p class="dim">…</p>`;
-  const position = hand.positions[at];
-  const shownSeat = position?.views[seat] ? seat : hand.seat;
-  const decision = decisions.get(at);
-  const Board = board.Board;
-  return html`<h1>${hand.game} <span class="count">${hand.names.join(", ")}</span></h1>
-    <div class="columns"><div>
-      ${position ? html`<${Board} t=${t} position=${{ seat: shownSeat, view: position.views[shownSeat], views: everything ? position.views : undefined, players: hand.names }} />`
-        : html`<p class="notice">${t("This hand cannot be replayed.")} ${hand.problems.join(" ")}</p>`}
-      <div class="actions" role="toolbar" aria-label=${t("moves")}>
-        <button class="act" onClick=${() => move(0)} disabled=${at === 0}>|◀ <span class="visually-hidden">${t("first")}</span></button>
-        <button class="act" onClick=${() => move(at - 1)} disabled=${at === 0}>◀ <span class="visually-hidden">${t("previous")}</span></button>
-        <span class="count" role="status">${at} / ${last}${position?.notation ? ` · ${hand.names[position.mover]}: ${board.describe(position.notation, t)}` : ""}</span>
-        <button class="act" onClick=${() => move(at + 1)} disabled=${at === last}>▶ <span class="visually-hidden">${t("next")}</span></button>
-        <button class="act" onClick=${() => move(last)} disabled=${at === last}>▶| <span class="visually-hidden">${t("last")}</span></button>
-        <button class="act" aria-pressed=${everything} onClick=${() => setEverything(!everything)}>${t(everything ? "all hands" : "seat view")}</button>
-        <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => setSeat(Number(event.target.value))}>
-          ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position?.views[i]}>${player}</option>`)}</select>
-      </div></div>
-      <aside>${decision ? html`<${Candidates} decision=${decision} describe=${board.describe} t=${t} />`
-        : html`<p class="panel dim">${t("No decision of this host at this position.")}</p>`}
-        ${hand.scores && html`<section class="panel"><h2>${t("result")}</h2><table class="list"><tbody>${hand.names.map((player, i) => html`<tr><td>${player}</td><td class="number">${hand.scores[i]}</td></tr>`)}</tbody></table></section>`}
-      </aside></div>`;
+  return html`<${Hand} key=${name} hand=${hand} board=${board} path=${path} search=${search} go=${go} t=${t} />`;
 }

@@ -1,0 +1,204 @@
+"""Another strategy's opinion of a logged hand: each decision is asked again, and the played action is compared.
+
+A seat's view is rebuilt from the revealed deal, so people's decisions are reviewed, too. Nothing is asked that has only
+one legal action.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from bothost.errors import StoreError, UsageError
+from bothost.plugins import Plugins
+from bothost.plugins.address import EXEC
+from bothost.rules.game import ActionArray, Game, View
+from bothost.store.reader import Timeline, iter_views, join_events
+from bothost.store.rebuild import moves_of
+from bothost.strategy import Budget, Decision, Player, Strategy, Table
+from bothost.web.hands import visits_of
+from bothost.web.site import Site
+
+Json = dict[str, Any]
+Severity = Literal["inaccuracy", "mistake", "blunder"]
+SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
+DECISION_S = 2.0
+"""Most time that a reviewer may take for one decision."""
+AT_ONCE = 2
+"""Reviews that run at the same time; more wait."""
+
+WIN_SCALE = (0.1, 0.2, 0.3)
+"""Thresholds for values from -1 (lost) to 1 (won): those of Lichess."""
+THRESHOLDS: dict[str, tuple[float, float, float]] = {
+    "doudizhu": WIN_SCALE,
+    "othello": WIN_SCALE,
+    "mahjong": (2.0, 5.0, 10.0),
+    "pairing": (3.0, 8.0, 15.0),
+}
+"""Game → value lost from which a move is an inaccuracy, a mistake, a blunder. Mahjong and pairing count points."""
+OF_PROBABILITY = (0.5, 0.75, 0.95)
+"""The same for reviewers without values: by how much the best action is likelier than the played one."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One decision of a seat, as it was asked."""
+
+    position: int
+    """Number of the position in the replay of the hand."""
+    view: View
+    legal: ActionArray
+    action: int
+    """What was played."""
+
+
+def severity(lost: float, thresholds: tuple[float, float, float]) -> Severity | None:
+    """How bad a loss is; None where it is small."""
+    found = None
+    for name, least in zip(SEVERITIES, thresholds, strict=True):
+        if lost >= least - 1e-9:
+            found = name
+    return found
+
+
+def reviewers(plugins: Plugins, game: Game) -> list[Json]:
+    """The strategies that a browser may choose for this game. External programs are not among them."""
+    return [
+        {"name": name, "levels": list(strategy.levels), "search": strategy.needs_search_thread}
+        for name, strategy in sorted(plugins.strategies.items())
+        if name != EXEC and strategy.supports(game)
+    ]
+
+
+def installed(plugins: Plugins, game: Game, address: str) -> str:
+    """The address, checked: a browser names installed strategies only. Raises UsageError."""
+    names = [reviewer["name"] for reviewer in reviewers(plugins, game)]
+    if address.partition(":")[0] not in names:
+        raise UsageError(f"{address[:80]!r} does not play {game.name} here", advice=f"choose one of {', '.join(names)}")
+    return address
+
+
+def questions(game: Game, timeline: Timeline) -> list[Question]:
+    """The decisions of all seats where the hand was revealed, else those of our seat. Raises StoreError."""
+    seat = timeline.hand.game.seat
+    lines = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
+    try:
+        found = [
+            Question(number, move.view, move.legal, move.action)
+            for number, move in enumerate(moves_of(game, seat, lines))
+        ]
+    except ValueError:
+        found = []  # a lobby whose rules differ in a detail: our own seat's views are still exact
+    if found:
+        return found
+    own = ((row, view.clone()) for row, view in iter_views(game, timeline) if row.role == "live")
+    return [Question(number, view, view.legal(), row.action) for number, (row, view) in enumerate(own)]
+
+
+def reviewed(site: Site, timeline: Timeline, address: str, seat: int | None) -> Iterator[Json]:
+    """Progress and judgements, one message a decision, the last with ``over``. ``seat``: only its decisions.
+
+    Raises BothostError where the hand or the strategy cannot be used.
+    """
+    record = timeline.hand.game
+    game = site.game(record.game, record.rules)
+    if game is None:
+        raise StoreError(f"the game {record.game} is not installed here")
+    address = installed(site.plugins, game, address)
+    asked = [q for q in questions(game, timeline) if len(q.legal) > 1 and seat in (None, q.view.seat)]
+    yield {"of": len(asked), "thresholds": THRESHOLDS.get(record.game, WIN_SCALE)}
+    strategy = site.plugins.resolve(address).make()
+    players: dict[int, Player] = {}
+    try:
+        for done, question in enumerate(asked, 1):
+            here = question.view.seat
+            if here not in players:
+                players[here] = strategy.player(_table(timeline, game, here))
+            yield {"done": done, "of": len(asked), "judged": _judged(players[here], question, record.game)}
+        yield {"over": True, "of": len(asked)}
+    finally:
+        _close(strategy, players)
+
+
+def _table(timeline: Timeline, game: Game, seat: int) -> Table:
+    record = timeline.hand.game
+    return Table(lobby=record.lobby, table=record.table, game=game, seat=seat, seed=record.seed)
+
+
+def _close(strategy: Strategy, players: dict[int, Player]) -> None:
+    for player in players.values():
+        player.close()
+    strategy.close()
+
+
+def _judged(player: Player, question: Question, game: str) -> Json:
+    started = time.monotonic()
+    decision = player.decide(question.view.clone(), question.legal, Budget(started + DECISION_S))
+    elapsed_ms = 1000 * (time.monotonic() - started)
+    measure, lost = value_lost(decision, question.legal, question.action)
+    limits = OF_PROBABILITY if measure == "probability" else THRESHOLDS.get(game, WIN_SCALE)
+    return {
+        "position": question.position,
+        "seat": question.view.seat,
+        "measure": measure,
+        "lost": lost,
+        "severity": None if lost is None else severity(lost, limits),
+        "best": question.view.notation(int(decision.action)),
+        "played": question.view.notation(question.action),
+        **opinion(decision, question.view, question.legal, question.action),
+        "elapsed_ms": elapsed_ms,
+    }
+
+
+def value_lost(decision: Decision, legal: ActionArray, played: int) -> tuple[str | None, float | None]:
+    """What the loss is measured in, and how much the played action is worse than the reviewer's choice."""
+    weights, measure = decision.values, "value"
+    if weights is None:
+        weights, measure = decision.policy, "probability"
+    places = np.flatnonzero(legal == played)
+    if weights is None or len(weights) != len(legal) or not len(places):
+        return None, None
+    chosen = int(np.flatnonzero(legal == decision.action)[0])
+    return measure, max(0.0, float(weights[chosen]) - float(weights[int(places[0])]))
+
+
+def opinion(decision: Decision, view: View, legal: ActionArray, chosen: int | None = None) -> Json:
+    """What a strategy thinks of the legal actions, the best first. ``chosen``: the action to mark; default: its own."""
+    marked = int(decision.action) if chosen is None else chosen
+    stats = dict(decision.stats or {})
+    visits = visits_of(stats.get("candidates"))
+    rows = []
+    for i, action in enumerate(legal.tolist()):
+        notation = view.notation(action)
+        rows.append(
+            {
+                "action": action,
+                "notation": notation,
+                "probability": None if decision.policy is None else float(decision.policy[i]),
+                "value": None if decision.values is None else float(decision.values[i]),
+                "visits": visits.get(notation),
+                "chosen": action == marked,
+                "best": action == int(decision.action),
+            }
+        )
+    rows.sort(key=lambda row: (not row["best"], -(row["probability"] or 0.0), -(row["value"] or 0.0)))
+    return {"actions": rows, "value": decision.value, "reason": stats.get("reason")}
+
+
+class Reviews:
+    """Runs reviews in threads, a few at a time."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, timeline: Timeline, address: str, seat: int | None) -> AsyncIterator[Json]:
+        """The messages of ``reviewed``; ends early when nobody listens any more."""
+        async with self._room:
+            messages = reviewed(self._site, timeline, address, seat)
+            while (message := await asyncio.to_thread(next, messages, None)) is not None:
+                yield message

@@ -1,0 +1,50 @@
+// What a strategy considered at one decision: its actions with probability, value and visits as bars.
+import { html } from "./html.js";
+
+const SHOWN = 12;
+
+/** A loss or value as people read it: points of a game without its trailing zeros. */
+export const figure = (number) => (number === null || number === undefined ? "" : number.toFixed(Math.abs(number) >= 10 ? 1 : 2));
+
+/** Length of a bar within 0 and 1: probabilities as they are, values between the worst and the best. */
+function lengthOf(actions) {
+  if (actions.some((action) => action.probability !== null)) return (action) => action.probability ?? 0;
+  const values = actions.map((action) => action.value).filter((value) => value !== null);
+  if (!values.length) return null;
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return (action) => (action.value === null ? 0 : high > low ? 0.04 + 0.96 * (action.value - low) / (high - low) : 1);
+}
+
+/** The first actions, and the chosen one wherever it stands. */
+function shownOf(actions) {
+  const first = actions.slice(0, SHOWN);
+  return first.some((action) => action.chosen) ? first : [...first, ...actions.filter((action) => action.chosen)];
+}
+
+export function Bars({ actions, describe, t }) {
+  const length = lengthOf(actions);
+  if (!length) {
+    return html`<p>${t("chosen")}: <strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>
+      <p class="dim">${t("This strategy does not rate its actions.")} ${t("legal moves")}: ${actions.length}</p>`;
+  }
+  const shown = shownOf(actions);
+  const left = actions.length - shown.length;
+  return html`<ol class="candidates">${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
+      <span>${describe(action.notation, t)}${action.chosen && html`<span class="badge">${t("played")}</span>`}</span>
+      <span class="bar" aria-hidden="true"><span style=${{ width: `${Math.round(100 * Math.max(0, Math.min(1, length(action))))}%` }}></span></span>
+      <span class="figures">${action.probability !== null && html`<span>${(100 * action.probability).toFixed(1)} %</span>`}
+        ${action.value !== null && html`<span title=${t("value")}>${figure(action.value)}</span>`}
+        ${action.visits !== null && action.visits !== undefined && html`<span title=${t("visits")}>${action.visits} ×</span>`}</span></li>`)}</ol>
+    ${left > 0 && html`<p class="count">+ ${left}</p>`}`;
+}
+
+/** What decided at a logged decision. */
+export function Logged({ decision, describe, t }) {
+  const reason = decision.stats?.reason;
+  return html`<section class="panel" aria-label=${t("candidates")}>
+    <h2>${t("candidates")}</h2>
+    <p class="count">${decision.strategy} · ${decision.elapsed_ms.toFixed(1)} ms${decision.value !== null ? ` · ${t("value")} ${figure(decision.value)}` : ""}</p>
+    ${decision.fallback && html`<p class="notice bad"><strong>${t("fallback")}: ${t(`because ${decision.fallback}`)}</strong></p>`}
+    ${reason && html`<p>${reason}</p>`}
+    <${Bars} actions=${decision.actions} describe=${describe} t=${t} /></section>`;
+}

@@ -1,0 +1,80 @@
+// "Review with …": another strategy is asked about each decision; what lost value is listed and can be jumped to.
+import { html, useEffect, useRef, useState } from "./html.js";
+import { stream } from "./api.js";
+import { Bars, figure } from "./candidates.js";
+
+export const SEVERITIES = ["blunder", "mistake", "inaccuracy"];
+
+const addresses = (reviewers) => reviewers.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
+
+/** The state of a review: {judged: Map(position → judgement), done, of, problem, start(address, seat), running}. */
+export function useReview(name) {
+  const [state, setState] = useState({ judged: new Map(), done: 0, of: null, problem: "", running: false, address: "" });
+  const stop = useRef(() => {});
+  useEffect(() => () => stop.current(), [name]);
+  const start = (address, seat) => {
+    stop.current();
+    setState({ judged: new Map(), done: 0, of: null, problem: "", running: true, address });
+    const query = new URLSearchParams(seat === "" ? { with: address } : { with: address, seat });
+    stop.current = stream(`/api/hands/${name}/review?${query}`, (message) => {
+      if (message.over || message.error) stop.current();
+      setState((old) => ({
+        ...old,
+        ...(message.judged && { judged: new Map(old.judged).set(message.judged.position, message.judged) }),
+        done: message.done ?? old.done, of: message.of ?? old.of, thresholds: message.thresholds ?? old.thresholds,
+        problem: message.error ?? "", running: !message.over && !message.error,
+      }));
+    }, (connected) => {
+      if (connected) return;
+      stop.current();
+      setState((old) => (old.running ? { ...old, running: false, problem: "The review ended early." } : old));
+    });
+  };
+  return { ...state, start };
+}
+
+/** The judgements that lost value, in the order of the hand. */
+export const mistakes = (review) => [...review.judged.values()].filter((found) => found.severity).sort((a, b) => a.position - b.position);
+
+export function Severity({ severity, t }) {
+  return html`<span class=${`badge severity severity-${severity}`}>${{ blunder: "??", mistake: "?", inaccuracy: "?!" }[severity]} ${t(severity)}</span>`;
+}
+
+export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
+  const [address, setAddress] = useState("");
+  const [seat, setSeat] = useState("");
+  const known = addresses(hand.reviewers);
+  const preferred = known.find((name) => name === hand.strategy) ?? known[0];
+  const chosen = address || preferred;
+  const found = mistakes(review);
+  const rated = [...review.judged.values()];
+  const submit = (event) => { event.preventDefault(); review.start(chosen, seat); };
+  if (!known.length || !hand.positions.length) return null;
+  return html`<section class="panel review"><h2>${t("review")}</h2>
+    <form class="filters" onSubmit=${submit}>
+      <label>${t("review with")}<select value=${chosen} onChange=${(event) => setAddress(event.target.value)}>${known.map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
+      <label>${t("player")}<select value=${seat} onChange=${(event) => setSeat(event.target.value)}>
+        <option value="">${t("everybody")}</option>${hand.names.map((name, i) => html`<option value=${i}>${name}</option>`)}</select></label>
+      <button class="act primary" disabled=${review.running}>${t("review")}</button></form>
+    ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${review.address}</p>
+      <progress value=${review.done} max=${review.of || 1} aria-label=${t("review")}></progress>`}
+    ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
+    ${rated.length > 0 && rated.every((judged) => judged.measure === null) && html`<p class="notice">${t("This strategy does not rate its actions.")} ${t("Moves that differ are listed without a loss.")}</p>`}
+    ${review.of !== null && !review.running && !review.problem && html`<p>${SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
+    ${found.length > 0 && html`<ol class="mistakes">${found.map((judged) => html`<li key=${judged.position}>
+      <a href=${`?at=${judged.position}`} aria-current=${judged.position === at ? "true" : undefined} onClick=${(event) => { event.preventDefault(); onMove(judged.position); }}>
+        <${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${describe(judged.played, t)} → ${describe(judged.best, t)}
+        ${" "}<span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span></a></li>`)}</ol>
+      <p class="count">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
+  </section>`;
+}
+
+/** What the reviewer says of the position that is shown. */
+export function Judgement({ judged, address, describe, t }) {
+  return html`<section class="panel judgement" aria-label=${address}><h2>${address}</h2>
+    <p>${judged.best === judged.played ? t("plays the same") : html`${t("would play")} <strong>${describe(judged.best, t)}</strong>`}
+      ${judged.severity && html` <${Severity} severity=${judged.severity} t=${t} />`}
+      ${judged.lost > 0 && judged.measure === "value" && html` <span class="count">${t("value lost")} ${figure(judged.lost)}</span>`}</p>
+    ${judged.reason && html`<p class="dim">${judged.reason}</p>`}
+    <${Bars} actions=${judged.actions} describe=${describe} t=${t} /></section>`;
+}

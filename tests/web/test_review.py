@@ -1,0 +1,138 @@
+"""Reviews: another strategy's opinion of a logged hand."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from bothost import Decision, rules
+from bothost.errors import UsageError
+from bothost.store.reader import iter_hands, iter_timelines
+from bothost.web.application import Web
+from bothost.web.review import OF_PROBABILITY, SEVERITIES, THRESHOLDS, questions, reviewed, severity, value_lost
+from bothost.web.viewers import Viewers
+
+
+def name_of(rows):
+    """What the hand is called in addresses."""
+    return f"{rows[0].game_id.hex()}-0"
+
+
+PLANTED = {6: 1, 14: 2, 20: 3}
+"""Number of the decision → place of the played action: an inaccuracy, a mistake and a blunder."""
+
+
+def with_mistakes(number, legal):
+    return legal[min(PLANTED.get(number, 0), len(legal) - 1)]
+
+
+@pytest.fixture
+def rows(logged, played):
+    made = played("othello", with_mistakes)
+    logged(made)
+    return made
+
+
+def timeline(site):
+    return next(iter_timelines(site.store, iter_hands(site.store)))
+
+
+def judged(site, **asked):
+    messages = list(reviewed(site, timeline(site), asked.get("address", "rating"), asked.get("seat")))
+    assert messages[-1]["over"]
+    return [message["judged"] for message in messages if "judged" in message]
+
+
+def test_the_three_planted_mistakes_are_found_and_no_other(site, rows):
+    bad = [found for found in judged(site) if found["severity"]]
+    assert {found["position"]: found["severity"] for found in bad} == dict(zip(PLANTED, SEVERITIES, strict=True))
+    assert [found["lost"] for found in bad] == pytest.approx([0.15, 0.25, 0.4])
+
+
+def test_the_moves_of_other_players_are_reviewed_too(site, rows):
+    assert {found["seat"] for found in judged(site)} == {0, 1}
+    assert {found["seat"] for found in judged(site, seat=1)} == {1}
+
+
+@pytest.mark.parametrize("name", ["doudizhu", "mahjong", "othello", "pairing"])
+def test_the_questions_are_those_of_the_hand(site, logged, played, name):
+    """Each question stands at the position of the replay that its mover sees."""
+    logged(played(name, lambda number, legal: legal[number % len(legal)], seed=3))
+    game, found = rules.game(name), timeline(site)
+    asked = questions(game, found)
+    assert len(asked) >= len(found.decisions) > 2
+    own = [question for question in asked if question.view.seat == 0]
+    assert [question.view.to_bytes() for question in own] == [row.view for row in found.decisions]
+
+
+def test_only_installed_strategies_may_be_asked(site, rows):
+    for address in ("exec:touch /tmp/x", "exec", "rule-mahjong", "nobody", ""):
+        with pytest.raises(UsageError):
+            list(reviewed(site, timeline(site), address, None))
+
+
+def test_a_loss_is_measured_in_values_else_in_probability():
+    legal = np.array([3, 5, 9], np.int32)
+    assert value_lost(Decision(action=3, values=[1.0, 0.25, 0.0]), legal, 5) == ("value", 0.75)
+    assert value_lost(Decision(action=9, policy=[0.25, 0.0, 0.75]), legal, 3) == ("probability", 0.5)
+    assert value_lost(Decision(action=9), legal, 3) == (None, None)
+
+
+def test_severities_begin_at_their_thresholds():
+    assert [severity(lost, (0.1, 0.2, 0.3)) for lost in (0.0, 0.09, 0.1, 0.2, 0.5)] == [None, None, *SEVERITIES]
+
+
+def test_the_thresholds_are_documented():
+    text = (Path(__file__).parents[2] / "docs/reference/reviews.md").read_text()
+    for game, limits in {**THRESHOLDS, "probability": OF_PROBABILITY}.items():
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {game} |")]
+        assert [float(cell) for cell in line.strip("| ").split("|")[2:]] == list(limits)
+
+
+def test_progress_comes_as_a_stream_and_errors_in_words(site, rows):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as client:
+        client.get("/api/session")
+        stream = client.get(f"/api/hands/{name_of(rows)}/review?with=rating&seat=0").text
+        lines = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: ")]
+        assert lines[0]["of"] == lines[-2]["done"] == len(lines) - 2
+        refused = client.get(f"/api/hands/{name_of(rows)}/review?with=exec:sh")
+        assert refused.status_code == 400 and "exec:sh" in refused.json()["error"]
+
+
+def test_in_the_browser(page, served, rows):
+    """Review a hand, jump between its mistakes, follow a link to a decision, save the hand as one file."""
+    name = name_of(rows)
+    page.goto(f"{served}/hand/{name}?at=0")
+    page.get_by_label("review with").select_option("rating")
+    page.get_by_role("button", name="review", exact=True).click()
+    page.wait_for_selector(".mistakes li:nth-child(3)")
+    page.wait_for_selector("text=same move")
+    assert page.locator(".mistakes li").count() == 3
+    for position in (*PLANTED, 20):
+        page.keyboard.press("n")
+        page.wait_for_url(f"**/hand/{name}?at={position}")
+    page.keyboard.press("p")
+    page.wait_for_url("**?at=14")
+    assert page.locator(".judgement .severity").inner_text() == "? mistake"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**?at=15")
+    page.goto(f"{served}/hand/{name}?at=20")
+    page.wait_for_selector(".othello")
+    assert page.locator(".steps [role=status]").inner_text().startswith("20 / ")
+
+
+def test_a_saved_hand_needs_no_server(page, served, rows, tmp_path):
+    page.goto(f"{served}/hand/{name_of(rows)}?at=4")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="save as file").click()
+    file = tmp_path / "hand.html"
+    download.value.save_as(file)
+    assert not re.search(r"""(src|href)=["']?(/|https?:)""", file.read_text())
+    page.goto(file.as_uri())
+    assert page.locator(".position:visible").count() == 1
+    assert page.locator("#where").inner_text().startswith("4 / ")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#where").inner_text().startswith("5 / ")
