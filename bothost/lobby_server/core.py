@@ -18,9 +18,10 @@ from functools import partial
 import msgspec
 import structlog
 
+from bothost.errors import ConfigError
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.matching import WaitingList
-from bothost.lobby_server.settings import ServerSettings
+from bothost.lobby_server.settings import ServerSettings, check_accounts
 from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
 from bothost.lobby_server.waiting import BadWish, GameShelf
@@ -96,6 +97,22 @@ class Lobby:
         """Connections without a hello, oldest first, with their addresses."""
         self._out: list[Output] = []
         self._ids = 0
+
+    # -------------------------------------------------------------------------------------------------------- accounts
+
+    def admit(self, name: str, token: str) -> None:
+        """Open an account while the lobby runs. Raises ConfigError for a name or token that cannot be one's."""
+        if name in self._digests:
+            raise ConfigError(f"there is an account {name!r} already", key="lobby_server.tokens")
+        check_accounts({name: token})
+        self._digests[name] = hashlib.sha256(token.encode()).digest()
+
+    def dismiss(self, name: str) -> None:
+        """Close an account: its token opens no connection any more. Tables at which it sits go on."""
+        self._digests.pop(name, None)
+        player = self.players.get(name)
+        if player is not None and player.conn is None and not player.tables:
+            del self.players[name]
 
     # --------------------------------------------------------------------------------------------- called by the shell
 

@@ -30,6 +30,19 @@ def parse_tokens(text: str) -> dict[str, str]:
     return tokens
 
 
+def check_accounts(tokens: Mapping[str, str]) -> None:
+    """Raises ConfigError where these names or tokens cannot be those of accounts."""
+    if not tokens or not all(tokens.values()):
+        raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+    for name in tokens:
+        if name.startswith("robot-") or not re.fullmatch(r"[!-9;-~]{1,64}", name):
+            advice = "a name has 1 to 64 printable characters without space and colon, and is no `robot-…`"
+            raise ConfigError(f"{name!r} cannot be an account's name", key="lobby_server.tokens", advice=advice)
+    if len(set(tokens.values())) < len(tokens):
+        advice = "a token says who somebody is: every account needs its own"
+        raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
+
+
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one lobby server. The defaults suit a machine of one's own and a small public server alike."""
 
@@ -83,15 +96,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Ended tables whose result a returning client can still learn."""
 
     def __post_init__(self) -> None:
-        if not self.tokens or not all(self.tokens.values()):
-            raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
-        for name in self.tokens:
-            if name.startswith("robot-") or not re.fullmatch(r"[!-9;-~]{1,64}", name):
-                advice = "a name has 1 to 64 printable characters without space and colon, and is no `robot-…`"
-                raise ConfigError(f"{name!r} cannot be an account's name", key="lobby_server.tokens", advice=advice)
-        if len(set(self.tokens.values())) < len(self.tokens):
-            advice = "a token says who somebody is: every account needs its own"
-            raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
+        check_accounts(self.tokens)
 
     @classmethod
     def configured(cls, settings: LobbyServerSettings, **overrides: Any) -> ServerSettings:

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,15 +24,15 @@ from bothost.store.reader import Timeline
 from bothost.web import hands
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.live import Live, line, seen
+from bothost.web.play import Play
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
+from bothost.web.stream import stream
 from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 
 Json = dict[str, Any]
 STATIC = Path(__file__).parent / "static"
-KEEP_ALIVE_S = 15.0
-"""A stream without news sends a comment this often, so that a dead connection is noticed."""
-PAGES = ("/", "/hands")
+PAGES = ("/", "/play", "/hands")
 """The pages that exist, in the order of the navigation."""
 
 
@@ -44,6 +44,7 @@ class Web:
         self.viewers = viewers
         self.live = Live(site)
         self.reviews = Reviews(site)
+        self.play = Play(site, self.viewer)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -54,6 +55,7 @@ class Web:
             Route("/api/hands", self.list_hands),
             Route("/api/hands/{name}", self.show_hand),
             Route("/api/hands/{name}/review", self.stream_review),
+            *self.play.routes(),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -73,6 +75,7 @@ class Web:
             yield
         finally:
             reading.cancel()
+            await self.play.matches.aclose()
             await asyncio.gather(reading, return_exceptions=True)
 
     # ------------------------------------------------------------------------------------------------------ sessions
@@ -159,7 +162,7 @@ class Web:
             raise HTTPException(400, "the seat must be a number") from None
         if game is None:
             raise HTTPException(400, f"the game {record.game} is not installed here")
-        return _stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
+        return stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
 
     # --------------------------------------------------------------------------------------------------- live tables
 
@@ -171,7 +174,7 @@ class Web:
             async for _ in self.live.watch():
                 yield {"tables": [line(live) for live in self.live.hands.values()], "at": time.time()}
 
-        return _stream(lists())
+        return stream(lists())
 
     async def stream_table(self, request: Request) -> Response:
         """One live table as its viewer may see it, again after every move; ``over`` once it has ended."""
@@ -188,41 +191,13 @@ class Web:
                     version = live.version
                     yield seen(live, viewer)
 
-        return _stream(positions())
+        return stream(positions())
 
 
 def _with_cookie(answer: Response, request: Request, token: str) -> Response:
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, token, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=secure)
     return answer
-
-
-def _stream(messages: AsyncIterator[Json]) -> StreamingResponse:
-    """Server-sent events."""
-
-    async def lines() -> AsyncIterator[bytes]:
-        iterator = aiter(messages)
-        following = asyncio.ensure_future(anext(iterator))
-        try:
-            while True:
-                done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE_S)
-                if not done:
-                    yield b": still here\n\n"
-                    continue
-                try:
-                    message = following.result()
-                except StopAsyncIteration:
-                    return
-                except BothostError as error:  # the headers are sent: the stream itself must say it
-                    yield b"data: " + msgspec.json.encode({"error": str(error), "advice": error.advice}) + b"\n\n"
-                    return
-                yield b"data: " + msgspec.json.encode(message) + b"\n\n"
-                following = asyncio.ensure_future(anext(iterator))
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-
-    return StreamingResponse(lines(), media_type="text/event-stream")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

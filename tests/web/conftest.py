@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bothost import rules
-from bothost.config import Settings, StoreSettings, WebSettings
+from bothost.config import HostSettings, Settings, StoreSettings, WebSettings
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
 from bothost.testing.sample_rows import sample_decision, sample_game
@@ -49,12 +49,13 @@ def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(settings: StoreSettings, plugins_dir: Path) -> Iterator[Site]:
+def site(settings: StoreSettings, plugins_dir: Path, tmp_path: Path) -> Iterator[Site]:
     """A site on an empty database, with a strategy ``rating`` of which a test knows every value."""
     with Store.open(settings) as store:
         plugins = Plugins.load(plugins_dir)
         assert "rating" in plugins.strategies, plugins.failures
-        yield Site(Settings(store=settings), store, plugins, rules.game)
+        host = HostSettings(name="test", data_dir=tmp_path / "var", plugins_dir=plugins_dir)
+        yield Site(Settings(host=host, store=settings), store, plugins, rules.game)
 
 
 def hand(name: str, choose: Callable[[int, list[int]], int], seed: int = 0):

@@ -13,6 +13,7 @@ const PAGES = [
 ];
 const HIDDEN = [
   { path: "/hand/", module: "./pages/hand.js", title: "hand" },
+  { path: "/play/", module: "./pages/play.js", title: "play a game" },
   { path: "/table/", module: "./pages/table.js", title: "live" },
 ];
 

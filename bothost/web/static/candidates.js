@@ -21,7 +21,7 @@ function shownOf(actions) {
   return first.some((action) => action.chosen) ? first : [...first, ...actions.filter((action) => action.chosen)];
 }
 
-export function Bars({ actions, describe, t }) {
+export function Bars({ actions, describe, mark = "played", t }) {
   const length = lengthOf(actions);
   if (!length) {
     return html`<p>${t("chosen")}: <strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>
@@ -30,7 +30,7 @@ export function Bars({ actions, describe, t }) {
   const shown = shownOf(actions);
   const left = actions.length - shown.length;
   return html`<ol class="candidates">${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
-      <span>${describe(action.notation, t)}${action.chosen && html`<span class="badge">${t("played")}</span>`}</span>
+      <span>${describe(action.notation, t)}${action.chosen && mark && html`<span class="badge">${t(mark)}</span>`}</span>
       <span class="bar" aria-hidden="true"><span style=${{ width: `${Math.round(100 * Math.max(0, Math.min(1, length(action))))}%` }}></span></span>
       <span class="figures">${action.probability !== null && html`<span>${(100 * action.probability).toFixed(1)} %</span>`}
         ${action.value !== null && html`<span title=${t("value")}>${figure(action.value)}</span>`}

@@ -42,17 +42,19 @@ function Result({ hand, t }) {
 
 function Hand({ hand, board, path, search, go, t }) {
   const review = useReview(hand.name);
-  const [seat, setSeat] = useState(hand.seat);
+  const [seat, setSeat] = useState(Number(new URLSearchParams(search).get("seat") ?? hand.seat));
   const [everything, setEverything] = useState(true);
   const [copied, setCopied] = useState(false);
   const last = Math.max(0, hand.positions.length - 1);
-  const at = Math.max(0, Math.min(last, Number(new URLSearchParams(search).get("at") ?? 0) || 0));
-  const move = (to) => { setCopied(false); go(`${path}?at=${Math.max(0, Math.min(last, to))}`); };
+  const within = (to) => Math.max(0, Math.min(last, to || 0));
+  const at = within(Number(new URLSearchParams(search).get("at")));
+  const now = () => within(Number(new URLSearchParams(location.search).get("at"))); // a key may come before the next drawing
+  const move = (to) => { setCopied(false); go(`${path}?at=${within(to)}`); };
   const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand]);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
-    ArrowLeft: () => move(at - 1), ArrowRight: () => move(at + 1), Home: () => move(0), End: () => move(last),
-    n: () => move(bad.find((position) => position > at) ?? at), p: () => move(bad.findLast((position) => position < at) ?? at),
+    ArrowLeft: () => move(now() - 1), ArrowRight: () => move(now() + 1), Home: () => move(0), End: () => move(last),
+    n: () => move(bad.find((position) => position > now()) ?? now()), p: () => move(bad.findLast((position) => position < now()) ?? now()),
   });
   const position = hand.positions[at];
   const shownSeat = position?.views[seat] ? seat : hand.seat;

@@ -1,0 +1,293 @@
+"""Games of people against bots, at an embedded lobby inside this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+import websockets
+
+from bothost.errors import UsageError
+from bothost.lobby_server import LobbyServer, ServerSettings, serve
+from bothost.rules.game import Game
+from bothost.store import consent
+from bothost.store.query import HandQuery
+from bothost.store.reader import latest_hands
+from bothost.strategy import Budget, Player, Strategy, Table
+from bothost.web.hands import name_of
+from bothost.web.opponents import LOBBY, bots_of, running
+from bothost.web.review import installed, opinion
+from bothost.web.seat import Seat
+from bothost.web.site import Site
+from bothost.web.viewers import Viewer
+
+Json = dict[str, Any]
+MAX_MATCHES = 4
+"""Games at once: each has a process of its own."""
+START_S = 60.0
+"""How long the bots may take to sit down."""
+HINT_S = 3.0
+"""Most time of a hint."""
+KEPT_S = 600.0
+"""How long a finished game can still be looked at."""
+LOG_S = 10.0
+"""How long the log may take to show a finished hand."""
+
+log = structlog.get_logger("bothost.web")
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The game that a person asks for."""
+
+    name: str
+    game: str
+    opponents: tuple[str, ...]
+    """Addresses of strategies, one a seat."""
+    rules: dict[str, Any] = {}
+    grant_ms: int = 60_000
+    """Time for each action; 0: no clock."""
+    bank_ms: int = 0
+    consents: bool = False
+    """Whether strategies may be trained to imitate this person."""
+
+
+class Match:
+    """One game of one person."""
+
+    def __init__(self, site: Site, viewer: Viewer, seat: Seat) -> None:
+        self.id = secrets.token_hex(4)
+        self.viewer = viewer
+        self.seat = seat
+        self.version = 0
+        self.review: str | None = None
+        """Name of the logged hand, once there is one."""
+        self.ended_at: float | None = None
+        self._site = site
+        self._changed = asyncio.Condition()
+        self._socket: Any = None
+        self._advisers: dict[str, tuple[Strategy, Player]] = {}
+        self._advising = asyncio.Lock()
+
+    # ------------------------------------------------------------------------------------------------ for the browser
+
+    async def watch(self) -> AsyncIterator[Json]:
+        """The game as its player sees it, again after every change, until it is over and logged."""
+        seen = -1
+        while True:
+            async with self._changed:
+                while self.version == seen:
+                    await self._changed.wait()
+            seen = self.version
+            yield {**self.seat.shown(time.monotonic()), "id": self.id, "review": self.review}
+            if self.ended_at is not None:
+                return
+
+    async def act(self, ask: str, notation: str) -> None:
+        """Answer a question. Raises UsageError."""
+        try:
+            frame = self.seat.act(ask, notation)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        await self._send(frame)
+        await self._note()
+
+    async def leave(self) -> None:
+        """Give up: the lobby plays the rest of the hand."""
+        await self._send(self.seat.leave())
+
+    async def hint(self, address: str) -> Json:
+        """What a strategy would play now, and why. Raises UsageError."""
+        seat, view = self.seat, self.seat.view
+        if view is None or seat.ask is None:
+            raise UsageError("there is nothing to decide now")
+        address = installed(self._site.plugins, seat.game, address)
+        async with self._advising:
+            return await asyncio.to_thread(self._advice, address, view.clone())
+
+    def _advice(self, address: str, view: Any) -> Json:
+        if address not in self._advisers:
+            strategy = self._site.plugins.resolve(address).make()
+            table = Table(lobby=LOBBY, table=self.seat.table, game=self.seat.game, seat=self.seat.seat, seed=0)
+            self._advisers[address] = strategy, strategy.player(table)
+        legal = view.legal()
+        decision = self._advisers[address][1].decide(view.clone(), legal, Budget(time.monotonic() + HINT_S))
+        return {"address": address, **opinion(decision, view, legal)}
+
+    # -------------------------------------------------------------------------------------------------- for Matches
+
+    async def play(self, url: str, opponents: contextlib.AbstractAsyncContextManager[Any]) -> None:
+        """Sit down, let the bots come, play until the table is over."""
+        try:
+            async with websockets.connect(url, compression=None, proxy=None) as socket:
+                self._socket = socket
+                await self._send(self.seat.hello())
+                while self.seat.state == "connecting":
+                    await self._receive(START_S)
+                async with opponents as process:
+                    await self._until_seated(process)
+                    while self.seat.state == "playing":
+                        await self._receive(None)
+                    await self._find_hand()
+        except (OSError, TimeoutError, websockets.WebSocketException) as error:
+            log.warning("a game in the browser ended early", error=str(error), table=self.seat.table)
+            self.seat.notice = self.seat.notice or f"the game ended early: {error}"
+        finally:
+            self._socket = None
+            self.seat.state, self.ended_at = "over", time.monotonic()
+            for strategy, player in self._advisers.values():
+                player.close()
+                strategy.close()
+            await self._note()
+
+    async def _until_seated(self, process: asyncio.subprocess.Process) -> None:
+        ends = time.monotonic() + START_S
+        while self.seat.state == "waiting":
+            if process.returncode is not None or time.monotonic() > ends:
+                raise TimeoutError("the opponents did not come: see host.log in the folder `play` of host.data_dir")
+            with contextlib.suppress(TimeoutError):
+                await self._receive(1.0)
+
+    async def _receive(self, timeout_s: float | None) -> None:
+        data = await asyncio.wait_for(self._socket.recv(), timeout_s)
+        for frame in self.seat.receive(data, time.monotonic()):
+            await self._send(frame)
+        if self.seat.table:
+            self.viewer.plays_at |= {self.seat.table}
+        await self._note()
+
+    async def _find_hand(self) -> None:
+        """The hand in the log of the bots, as the review shows it."""
+        query = HandQuery(lobbies=(LOBBY,), closed=True)
+        ends = time.monotonic() + LOG_S
+        while self.review is None and time.monotonic() < ends:
+            found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
+            self.review = next((name_of(hand) for hand in found if hand.game.table == self.seat.table), None)
+            await asyncio.sleep(0.3)
+
+    async def _send(self, frame: bytes) -> None:
+        if self._socket is None:
+            raise UsageError("the game is over")
+        await self._socket.send(frame.decode())
+
+    async def _note(self) -> None:
+        self.version += 1
+        async with self._changed:
+            self._changed.notify_all()
+
+
+class Matches:
+    """All games of this server, and the lobby at which they are played."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._open = contextlib.AsyncExitStack()
+        self._lobby: LobbyServer | None = None
+        self._starting = asyncio.Lock()
+        self._matches: dict[str, Match] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._names: dict[str, str] = {}
+        """Match → name of its player."""
+
+    async def aclose(self) -> None:
+        """End all games."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self._open.aclose()
+
+    def of(self, viewer: Viewer, number: str) -> Match | None:
+        """A game of this viewer; None where there is none: nobody sees the seat of another."""
+        match = self._matches.get(number)
+        return match if match is not None and match.viewer is viewer else None
+
+    def running(self, viewer: Viewer) -> list[str]:
+        """The unfinished games of a viewer."""
+        return [m.id for m in self._matches.values() if m.viewer is viewer and m.ended_at is None]
+
+    async def begin(self, viewer: Viewer, wanted: Wanted) -> Match:
+        """Start a game. Raises UsageError where something about it is wrong, or too many are played."""
+        game = self._checked(wanted)
+        async with self._starting:
+            self._forget_old()
+            if len(self._tasks) >= MAX_MATCHES:
+                raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")
+            if wanted.name in self._names.values():
+                raise UsageError(f"{wanted.name} is playing already", advice="choose another name")
+            lobby = await self._opened()
+            token = secrets.token_urlsafe(32)
+            attributes: dict[str, Any] = {"room": secrets.token_hex(8)}
+            clock = {"grant_ms": wanted.grant_ms, "bank_ms": wanted.bank_ms if wanted.grant_ms else 0, "hands": 1}
+            match = Match(self._site, viewer, Seat(game, token, {**attributes, **clock}))
+            bots = bots_of(wanted.opponents, match.id)
+            lobby.lobby.admit(wanted.name, token)
+            for bot in bots:
+                lobby.lobby.admit(bot.name, bot.token)
+            self._matches[match.id], self._names[match.id] = match, wanted.name
+            if viewer.kind == "spectator":
+                viewer.kind = "player"
+            viewer.player = wanted.name
+            opponents = running(self._site.settings, match.id, lobby.url, game, bots, attributes)
+            names = (wanted.name, *(bot.name for bot in bots))
+            self._tasks[match.id] = asyncio.create_task(self._play(match, lobby, opponents, names), name="match")
+        if wanted.consents:
+            await asyncio.to_thread(self._record_consent, wanted.name)
+        return match
+
+    def _checked(self, wanted: Wanted) -> Game:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}", wanted.name) or wanted.name.startswith("robot-"):
+            raise UsageError(f"{wanted.name[:40]!r} is no name", advice="use 1 to 32 letters, digits and _ . -")
+        try:
+            game = self._site.make_game(wanted.game, **wanted.rules)
+        except Exception as error:  # whatever a plugin's game says about rules
+            raise UsageError(f"{wanted.game[:40]}: {error}"[:300]) from None
+        if len(wanted.opponents) != game.num_seats - 1:
+            raise UsageError(f"{wanted.game} takes {game.num_seats - 1} opponents, not {len(wanted.opponents)}")
+        for address in wanted.opponents:
+            self._site.plugins.resolve(installed(self._site.plugins, game, address))
+        if not 0 <= wanted.grant_ms <= 3_600_000 or not 0 <= wanted.bank_ms <= 3_600_000:
+            raise UsageError("the clock is within 0 and an hour")
+        return game
+
+    def _record_consent(self, name: str) -> None:
+        consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
+
+    async def _opened(self) -> LobbyServer:
+        """The lobby; it starts with the first game, and nobody but the players of these games has an account."""
+        if self._lobby is None:
+            settings = ServerSettings(tokens={"house": secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
+            self._lobby = await self._open.enter_async_context(serve(settings, make_game=self._site.make_game))
+        return self._lobby
+
+    async def _play(self, match: Match, lobby: LobbyServer, opponents: Any, names: tuple[str, ...]) -> None:
+        try:
+            await match.play(lobby.url, opponents)
+        except Exception:
+            log.exception("a game in the browser failed", table=match.seat.table)
+        finally:
+            match.viewer.plays_at -= {match.seat.table}
+            del self._tasks[match.id], self._names[match.id]
+            for name in names:
+                lobby.lobby.dismiss(name)
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        for number, match in list(self._matches.items()):
+            if match.ended_at is not None and now - match.ended_at > KEPT_S:
+                del self._matches[number]
+
+
+def offers(site: Site, games: Mapping[str, Game]) -> list[Json]:
+    """What can be played: game, seats, its rules with their defaults, and who plays it."""
+    from bothost.web.review import reviewers
+
+    return [
+        {"game": name, "seats": game.num_seats, "rules": game.rules, "strategies": reviewers(site.plugins, game)}
+        for name, game in games.items()
+    ]

@@ -1,0 +1,132 @@
+"""The bots that a person plays against: a host of its own in a child process, with one account a seat.
+
+It writes the same log as every host. It ends with the table, and drains when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.config import Settings
+from bothost.rules.game import Game
+
+LOBBY = "browser"
+"""Name of the pages' own lobby in the log."""
+MIN_MOVE_MS = 700
+"""Bots never answer faster, so that people can follow."""
+END_S = 10.0
+"""How long the bots may take to end before they are killed."""
+
+
+class Bot(msgspec.Struct, frozen=True):
+    """One opponent."""
+
+    name: str
+    token: str
+    address: str
+    """Of its strategy."""
+
+
+def bots_of(addresses: Sequence[str], room: str) -> list[Bot]:
+    """An account for each address. Names say who plays, and are never used twice."""
+    return [
+        Bot(f"{address.replace(':', '.')[:40]}-{room}-{number}", secrets.token_urlsafe(32), address)
+        for number, address in enumerate(addresses, 1)
+    ]
+
+
+def configuration(
+    settings: Settings, folder: Path, url: str, game: Game, bots: Sequence[Bot], attributes: Mapping[str, Any]
+) -> str:
+    """config.toml of the child. Secrets stand in files beside it."""
+    store = {"url": settings.store.url, "durability": settings.store.durability}
+    if settings.store.password is not None and settings.store.password.present:
+        store["password"] = {"file": _secret(folder / "store-password", settings.store.password.reveal())}  # type: ignore[assignment]
+    host: dict[str, Any] = {"name": f"{LOBBY}-{folder.name}", "data_dir": str(folder), "drain_timeout_s": 2.0}
+    if settings.host.plugins_dir is not None:
+        host["plugins_dir"] = str(settings.host.plugins_dir.resolve())
+    wish = {"game": game.name, "rules": game.rules, "attributes": dict(attributes)}
+    accounts = [
+        {"name": bot.name, "token": {"file": _secret(folder / f"token-{number}", bot.token)}, "wish": [wish]}
+        for number, bot in enumerate(bots, 1)
+    ]
+    lobby = {
+        "name": LOBBY,
+        "adapter": "embedded",
+        "url": url,
+        "allow_same_table": True,
+        "min_move_ms": MIN_MOVE_MS,
+        "account": accounts,
+    }
+    return _toml(
+        {
+            "host": host,
+            "store": store,
+            "log": {"level": "warning", "file": str(folder / "host.log")},
+            "lobby": [lobby],
+            "route": [{"account": bot.name, "strategy": bot.address} for bot in bots],
+        }
+    )
+
+
+def _secret(file: Path, text: str) -> str:
+    """A file that nobody else can read."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        opened.write(text)
+    return str(file)
+
+
+def _toml(value: Any) -> str:
+    """Top-level keys on lines of their own, everything else inline. JSON's strings and numbers are TOML's."""
+    return "".join(f"{key} = {_inline(part)}\n" for key, part in value.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings, room: str, url: str, game: Game, bots: Sequence[Bot], attributes: Mapping[str, Any]
+) -> Any:
+    """The bots at work; gives the process. They are ended on leaving."""
+    folder = settings.host.data_dir.resolve() / "play" / room
+    folder.mkdir(parents=True, mode=0o700)
+    file = folder / "config.toml"
+    file.write_text(configuration(settings, folder, url, game, bots, attributes))
+    argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        await _end(process)
+        if process.returncode == 0:  # else its log and what it could not write are kept
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):  # drain; quit; no more patience
+        if process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(process.wait())), END_S / 2)

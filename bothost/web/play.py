@@ -1,0 +1,89 @@
+"""The routes of the page "play": start a game, follow it, act, ask for a hint, leave."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bothost import rules
+from bothost.web.matches import Match, Matches, Wanted, offers
+from bothost.web.site import Site
+from bothost.web.stream import stream
+from bothost.web.viewers import Viewer
+
+T = TypeVar("T")
+
+
+class Move(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    ask: str
+    action: str
+
+
+class Hint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: str
+
+
+async def body(request: Request, kind: type[T]) -> T:
+    """The request's JSON. Raises HTTPException 400, which says what is wrong with it."""
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except msgspec.DecodeError as error:
+        raise HTTPException(400, f"the request cannot be read: {error}") from None
+
+
+class Play:
+    """The handlers. ``viewer``: who asks, or HTTPException 401."""
+
+    def __init__(self, site: Site, viewer: Any) -> None:
+        self.matches = Matches(site)
+        self._site = site
+        self._viewer = viewer
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/play", self.offers),
+            Route("/api/play", self.begin, methods=["POST"]),
+            Route("/api/play/{id}", self.follow),
+            Route("/api/play/{id}/act", self.act, methods=["POST"]),
+            Route("/api/play/{id}/hint", self.hint, methods=["POST"]),
+            Route("/api/play/{id}/leave", self.leave, methods=["POST"]),
+        ]
+
+    async def offers(self, request: Request) -> Response:
+        viewer: Viewer = self._viewer(request)
+        games = {name: game for name in rules.games() if (game := self._site.game(name, "{}")) is not None}
+        found = await asyncio.to_thread(offers, self._site, games)
+        return JSONResponse({"games": found, "running": self.matches.running(viewer), "name": viewer.player})
+
+    async def begin(self, request: Request) -> Response:
+        viewer: Viewer = self._viewer(request)
+        match = await self.matches.begin(viewer, await body(request, Wanted))
+        return JSONResponse({"id": match.id})
+
+    def _match(self, request: Request) -> Match:
+        match = self.matches.of(self._viewer(request), request.path_params["id"])
+        if match is None:
+            raise HTTPException(404, "this game is over, or it is not yours")
+        return match
+
+    async def follow(self, request: Request) -> Response:
+        return stream(self._match(request).watch())
+
+    async def act(self, request: Request) -> Response:
+        move = await body(request, Move)
+        await self._match(request).act(move.ask, move.action)
+        return JSONResponse({})
+
+    async def hint(self, request: Request) -> Response:
+        asked = await body(request, Hint)
+        return JSONResponse(await self._match(request).hint(asked.strategy))
+
+    async def leave(self, request: Request) -> Response:
+        await self._match(request).leave()
+        return JSONResponse({})

@@ -1,0 +1,139 @@
+// Play against the bots: choose a game and opponents, then play it on the board.
+import { html, useEffect, useState } from "../html.js";
+import { get, post, stream } from "../api.js";
+import { boardOf } from "../boards/index.js";
+import { Bars } from "../candidates.js";
+
+const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
+const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
+const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
+const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch { return ""; } };
+
+/** A field for one rule of a game, by the type of its default. */
+function Rule({ name, value }) {
+  if (typeof value === "boolean") return html`<label class="check"><input type="checkbox" name=${`rule.${name}`} checked=${value} /> ${name}</label>`;
+  if (typeof value === "number") return html`<label>${name}<input type="number" step="any" name=${`rule.${name}`} value=${value} /></label>`;
+  if (typeof value === "string") return html`<label>${name}<input type="text" name=${`rule.${name}`} value=${value} /></label>`;
+  return null;
+}
+
+/** Only the rules that differ from the game's own. */
+function rulesOf(form, defaults) {
+  const chosen = {};
+  for (const [name, value] of Object.entries(defaults)) {
+    const field = form.elements[`rule.${name}`];
+    if (!field) continue;
+    const now = typeof value === "boolean" ? field.checked : typeof value === "number" ? Number(field.value) : field.value;
+    if (now !== value) chosen[name] = now;
+  }
+  return chosen;
+}
+
+function Setup({ t, go }) {
+  const [offer, setOffer] = useState(null);
+  const [chosen, setChosen] = useState("doudizhu");
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(error.message)); }, []);
+  if (!offer) return html`<p class="dim">${problem || "…"}</p>`;
+  const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
+  const known = addresses(game.strategies);
+  const start = (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const value = (name) => form.elements[name].value;
+    try { localStorage.setItem("player", value("name")); } catch { /* private browsing keeps nothing */ }
+    setBusy(true);
+    setProblem("");
+    post("/api/play", {
+      name: value("name"), game: game.game, rules: rulesOf(form, game.rules), grant_ms: Number(value("clock")), consents: form.elements.consents.checked,
+      opponents: Array.from({ length: game.seats - 1 }, (_, i) => value(`opponent.${i}`)),
+    }).then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem([error.message, error.advice].filter(Boolean).join(": ")); });
+  };
+  return html`<h1>${t("play a game")}</h1>
+    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}</p>
+    ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
+    <form class="panel setup" onSubmit=${start}>
+      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} value=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
+      <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => setChosen(event.target.value)}>
+        ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
+      ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
+        ${known.map((address) => html`<option value=${address} selected=${address === (known.includes(PREFERRED[game.game]) ? PREFERRED[game.game] : known[0])}>${address}</option>`)}</select></label>`)}
+      <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === 60_000}>${t(label)}</option>`)}</select></label>
+      <details key=${game.game}><summary>${t("rules")}</summary><div class="rules">${Object.entries(game.rules).map(([name, value]) => html`<${Rule} key=${name} name=${name} value=${value} />`)}</div></details>
+      <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
+      <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "one moment" : "start")}</button></div>
+      ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    </form>`;
+}
+
+function Clock({ leftMs, t }) {
+  const [ends, setEnds] = useState(null);
+  const [, tick] = useState(0);
+  useEffect(() => { setEnds(leftMs === null ? null : performance.now() + leftMs); }, [leftMs]);
+  useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 500); return () => clearInterval(timer); }, []);
+  if (ends === null) return null;
+  const seconds = Math.max(0, Math.round((ends - performance.now()) / 1000));
+  return html`<span class=${`badge${seconds < 10 ? " bad" : ""}`} role="timer" aria-label=${t("clock")}>${seconds} s</span>`;
+}
+
+function Hint({ id, game, ask, describe, t }) {
+  const [offer, setOffer] = useState([]);
+  const [address, setAddress] = useState(PREFERRED[game] ?? "");
+  const [hint, setHint] = useState(null);
+  const [problem, setProblem] = useState("");
+  useEffect(() => { get("/api/play").then(({ games }) => setOffer(addresses(games.find((item) => item.game === game)?.strategies ?? []))); }, [game]);
+  useEffect(() => { setHint(null); setProblem(""); }, [ask]);
+  const request = () => post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(setHint, (error) => setProblem(error.message));
+  const best = hint?.actions.find((action) => action.best);
+  return html`<section class="panel hint"><h2>${t("hint")}</h2><div class="actions">
+      <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${name}</option>`)}</select>
+      <button class="act" disabled=${!ask} onClick=${request}>${t("hint")}</button></div>
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    ${best && html`<p role="status">${hint.address} ${t("would play")} <strong>${describe(best.notation, t)}</strong>. ${hint.reason ?? ""}</p>
+      <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
+}
+
+function Over({ shown, t }) {
+  return html`<section class="panel" role="status"><h2>${t("The hand is over.")}</h2>
+    ${shown.scores && html`<table class="list"><tbody>${shown.names.map((name, i) => html`<tr><td>${name}</td><td class="number">${shown.scores[i]}</td></tr>`)}</tbody></table>`}
+    <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
+      <a class="act" href="/play">${t("play again")}</a></div></section>`;
+}
+
+function Game({ id, t }) {
+  const [shown, setShown] = useState(null);
+  const [board, setBoard] = useState(null);
+  const [problem, setProblem] = useState("");
+  const [sent, setSent] = useState("");
+  useEffect(() => {
+    const stop = stream(`/api/play/${id}`, (message) => {
+      setShown(message);
+      if (message.state === "over" && (message.review || message.notice)) stop();
+    }, (connected) => setProblem(connected ? "" : t("The connection is lost. Trying again.")));
+    return stop;
+  }, [id]);
+  useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
+  if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
+  const act = (action) => {
+    if (sent === shown.ask) return; // a second click on the way
+    setSent(shown.ask);
+    post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).then(() => setProblem(""), (error) => { setProblem(error.message); setSent(""); });
+  };
+  const Board = board.Board;
+  const legal = shown.ask && sent !== shown.ask ? shown.legal : [];
+  return html`<h1>${t(shown.game)} <${Clock} leftMs=${shown.left_ms} t=${t} /></h1>
+    ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
+    ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
+    ${shown.notice && html`<p class="notice">${shown.notice}</p>`}
+    <div class="columns"><div>
+      <p class="turn-note" role="status">${legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : ""}</p>
+      ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: shown.names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
+      <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} t=${t} />`
+        : shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}</aside></div>`;
+}
+
+export function Page({ here, t, go }) {
+  const id = here.split("?")[0].slice("/play/".length);
+  return id ? html`<${Game} key=${id} id=${id} t=${t} />` : html`<${Setup} t=${t} go=${go} />`;
+}

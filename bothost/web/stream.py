@@ -1,0 +1,44 @@
+"""Server-sent events: messages of the server to one browser."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from bothost.errors import BothostError
+
+Json = dict[str, Any]
+KEEP_ALIVE_S = 15.0
+"""A stream without news sends a comment this often, so that a dead connection is noticed."""
+
+
+def stream(messages: AsyncIterator[Json]) -> StreamingResponse:
+    """Server-sent events."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        iterator = aiter(messages)
+        following = asyncio.ensure_future(anext(iterator))
+        try:
+            while True:
+                done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE_S)
+                if not done:
+                    yield b": still here\n\n"
+                    continue
+                try:
+                    message = following.result()
+                except StopAsyncIteration:
+                    return
+                except BothostError as error:  # the headers are sent: the stream itself must say it
+                    yield b"data: " + msgspec.json.encode({"error": str(error), "advice": error.advice}) + b"\n\n"
+                    return
+                yield b"data: " + msgspec.json.encode(message) + b"\n\n"
+                following = asyncio.ensure_future(anext(iterator))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    return StreamingResponse(lines(), media_type="text/event-stream")

@@ -1,0 +1,152 @@
+"""A person plays against bots: at the embedded lobby, by clicking, until the hand is in the log."""
+
+import stat
+import tomllib
+
+import pytest
+from starlette.testclient import TestClient
+
+from bothost import config, rules
+from bothost.errors import ConfigError
+from bothost.store import consent
+from bothost.store.query import players_of
+from bothost.store.reader import iter_hands, iter_timelines, join_events
+from bothost.store.rebuild import moves_of
+from bothost.testing.running_table import new_lobby
+from bothost.web import opponents
+from bothost.web.application import Web
+from bothost.web.matches import LOBBY
+from bothost.web.opponents import bots_of, configuration
+from bothost.web.viewers import Viewers
+
+OURS = {"Origin": "http://localhost"}
+PLAYED = {
+    "othello": "rule-othello",
+    "doudizhu": "rule-doudizhu",
+    "pairing": "rule-pairing",
+    "mahjong": "rule-mahjong",
+}
+CLICKABLE = {
+    "othello": ".cell[aria-disabled=false], .othello .actions button",
+    "pairing": ".pairing button:not(:disabled)",
+    "mahjong": ".seat.own .actions button:not(.primary), .seat.own button.tile",
+}
+"""Something legal to click on the board of each game. In Dou Dizhu cards are chosen first."""
+LABELS = {"☆": "black joker", "★": "red joker"}
+
+
+@pytest.fixture
+def client(site):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as made:
+        made.get("/api/session")
+        yield made
+
+
+def begin(client, **changes):
+    wanted = {"name": "eve", "game": "othello", "opponents": ["rule-othello"]} | changes
+    return client.post("/api/play", json=wanted, headers=OURS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": "robot-1"}, "is no name"),
+        ({"name": "<b>"}, "is no name"),
+        ({"game": "nim"}, "nim"),
+        ({"rules": {"score": 7}}, "othello"),
+        ({"opponents": []}, "takes 1 opponents"),
+        ({"opponents": ["exec:touch /tmp/x"]}, "does not play"),
+        ({"opponents": ["rule-othello:level-9"]}, "level-9"),
+        ({"grant_ms": -1}, "clock"),
+        ({"speed": 1}, "unknown field"),
+    ],
+)
+def test_wishes_that_cannot_be_met_are_refused_in_words(client, changes, words):
+    answer = begin(client, **changes)
+    assert answer.status_code in (400, 500) and words in answer.json()["error"]
+
+
+def test_a_game_belongs_to_the_session_that_began_it(client, site):
+    number = begin(client).json()["id"]
+    assert client.get("/api/play").json()["running"] == [number]
+    client.cookies.clear()
+    client.get("/api/session")
+    assert client.get(f"/api/play/{number}").status_code == 404
+    move = {"ask": "1", "action": "d3"}
+    assert client.post(f"/api/play/{number}/act", json=move, headers=OURS).status_code == 404
+    assert "eve is playing already" in begin(client).json()["error"]
+
+
+def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
+    bots = bots_of(["rule-othello", "deep-mc:level-2"], "r1")
+    text = configuration(site.settings, tmp_path, "ws://127.0.0.1:1/ws", rules.game("othello"), bots, {"room": "x"})
+    assert not any(bot.token in text for bot in bots)
+    (lobby,) = tomllib.loads(text)["lobby"]
+    files = [tmp_path / account["token"]["file"] for account in lobby["account"]]
+    assert [file.read_text() for file in files] == [bot.token for bot in bots]
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
+    settings = config.parse(text, base=tmp_path)
+    assert [route.strategy for route in settings.routes] == ["rule-othello", "deep-mc:level-2"]
+    assert settings.lobbies[0].accounts[0].wishes[0].attributes == {"room": "x"}
+
+
+def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
+    core = new_lobby(seed=1).core
+    core.admit("eve", "a-token")
+    assert core.account_of("a-token") == "eve"
+    for name in ("eve", "robot-1", "with space"):
+        with pytest.raises(ConfigError):
+            core.admit(name, "another")
+    core.dismiss("eve")
+    assert core.account_of("a-token") is None
+    core.admit("eve", "a-new-token")
+
+
+def play_cards(page):
+    """Dou Dizhu: choose the cards that the hint names, then play them."""
+    page.get_by_role("button", name="hint").click()
+    page.wait_for_selector(".hint strong")
+    advice = page.locator(".hint strong").inner_text()
+    if advice == "pass":
+        page.get_by_role("button", name="pass").click()
+        return
+    for rank in advice.split():
+        page.locator(f".chooser .card[aria-label='{LABELS.get(rank, rank)}'][aria-pressed=false]").first.click()
+    page.locator(".chooser button.primary").first.click()
+
+
+def play_out(page, game):
+    for _ in range(400):
+        page.wait_for_selector(".turn-note:has-text('Your turn.'), a:has-text('play again')", timeout=60_000)
+        if page.get_by_role("link", name="play again").count():
+            return
+        ask = page.locator(".board").inner_html()
+        if game == "doudizhu":
+            play_cards(page)
+        else:
+            page.locator(CLICKABLE[game]).first.click()
+        page.wait_for_function("old => document.querySelector('.board').innerHTML !== old", arg=ask)
+
+
+@pytest.mark.parametrize("game", PLAYED)
+def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    page.goto(f"{served}/play")
+    page.locator("select[name=game]").select_option(game)
+    page.get_by_label("your name").fill("eve")
+    for choice in page.locator("select[name^=opponent]").all():
+        choice.select_option(PLAYED[game])
+    page.get_by_label("A strategy may be trained").check()
+    page.get_by_role("button", name="start").click()
+    page.wait_for_selector(".board", timeout=60_000)
+    play_out(page, game)
+    page.get_by_role("link", name="review this hand").click(timeout=60_000)
+    page.wait_for_selector(".steps")
+    timeline = next(iter_timelines(site.store, iter_hands(site.store)))
+    record = timeline.hand.game
+    seats = {player["player"]: player["seat"] for player in players_of(record.players)}
+    assert record.lobby == LOBBY and timeline.hand.end.reason == "normal" and timeline.hand.away == frozenset()
+    lines = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
+    moves = moves_of(site.game(record.game, record.rules), record.seat, lines, of={seats["eve"]})
+    assert len(list(moves)) > 1
+    assert consent.recorded(site.store)[LOBBY, "eve"].granted
