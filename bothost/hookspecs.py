@@ -31,7 +31,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class DecisionMade(msgspec.Struct, frozen=True):
-    """What ``bothost_decision_made`` tells."""
+    """The event of ``bothost_decision_made``."""
 
     table: Table
     game_id: str
@@ -43,7 +43,7 @@ class DecisionMade(msgspec.Struct, frozen=True):
 
 
 class TableClosed(msgspec.Struct, frozen=True):
-    """What ``bothost_table_closed`` tells; scores per seat, None when the table was aborted."""
+    """The event of ``bothost_table_closed``. ``scores``: one per seat; None when the table was aborted."""
 
     table: Table
     game_id: str
@@ -78,17 +78,26 @@ def bothost_commands() -> Iterable[tuple[str, typer.Typer]]:  # type: ignore[emp
 
 @hookspec
 def bothost_table_opened(table: Table) -> None:
-    """A hand begins at a table of ours. Fires after the player was made, before the first decision."""
+    """A hand begins at a table of ours. Fires when its strategy is chosen, before the first decision is asked for.
+
+    After a restart it fires again for hands that go on.
+    """
 
 
 @hookspec
 def bothost_decision_made(event: DecisionMade) -> None:
-    """A decision was sent. Fires after the move left."""
+    """A decision was sent. Fires after the move was handed to the connection.
+
+    It does not fire for moves that are never sent, because the lobby withdrew its request.
+    """
 
 
 @hookspec
 def bothost_table_closed(event: TableClosed) -> None:
-    """A hand ended or its table was lost. Fires once per ``bothost_table_opened``."""
+    """A hand ended or its table was lost. Fires once per ``bothost_table_opened``, after the last decision.
+
+    It does not fire where another host takes the account over: the hand goes on there.
+    """
 
 
 def specs() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tells plugins what happened, off the hot path: in a thread of its own, from a bounded queue."""
+"""Notifies plugins of what happened, off the hot path: in a thread of its own, from a bounded queue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HookThread:
         self._thread.start()
 
     def fire(self, name: str, **arguments: Any) -> None:
-        """Tell the plugins that listen to ``name``, soon."""
+        """Call the plugins that listen to ``name``, soon."""
         if name not in self._listened:
             return
         if self._queue.qsize() >= QUEUE:
@@ -43,7 +43,7 @@ class HookThread:
         self._queue.put((name, arguments))
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """Tell what is queued, but wait for it no longer than this."""
+        """Deliver what is queued, but wait for it no longer than this."""
         self._queue.put(None)
         self._thread.join(timeout_s)
 

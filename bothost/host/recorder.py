@@ -171,8 +171,7 @@ class Recorder:
             return  # it leaves when its rows are durable
         if answer.state == "new":
             answer.state = "logging"
-            steps, answer.steps = answer.steps, ()
-            hand = answer.hand
+            steps, hand = answer.steps, answer.hand
             at = now_us()
             ids = []
             for job in steps:

@@ -172,10 +172,6 @@ class SessionRunner:
                 self.counters.fallbacks[hand.plan.reason] += 1
             if self.observer is not None:
                 self.observer.answered(hand, job)
-            if self.hooks.decisions:
-                self._notify(hand, job)
-        if not hand.notified:
-            self._notify_opened(hand)
         self.recorder.answer(answer)
 
     def on_results(self, results: list[Result]) -> None:
@@ -224,6 +220,7 @@ class SessionRunner:
             elif session.may_send(answer):
                 session.owner.act(Act(session.key.table, answer.request_id, answer.actions))
                 self.recorder.sent(answer, at_us)
+                self._notify_sent(answer)
                 session.expect_echo(answer, now)
                 self._watch(hand)
             elif hand.answer is not answer:
@@ -298,6 +295,7 @@ class SessionRunner:
             self.recorder.hand_opened(hand, session.attributes)
         else:
             hand.game_id = found.game_id
+        self.hooks.fire("bothost_table_opened", table=hand.table)
         for event in self._early.pop(hand, ()):
             self.recorder.snapshot(event)
         self.perform(session, session.opened(hand, time.monotonic(), found.moves if found is not None else ()))
@@ -321,8 +319,6 @@ class SessionRunner:
                 self.counters.result(hand.plan.strategy.name, event.scores[hand.seat])
             if self.observer is not None:
                 self.observer.closed(hand, event.scores)
-            if not hand.notified:
-                self._notify_opened(hand)
             assert hand.table is not None
             closed = TableClosed(hand.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
@@ -344,18 +340,18 @@ class SessionRunner:
 
     # -------------------------------------------------------------------------------------------------------- hooks
 
-    def _notify_opened(self, hand: Hand) -> None:
-        hand.notified = True
-        self.hooks.fire("bothost_table_opened", table=hand.table)
-
-    def _notify(self, hand: Hand, job: Job) -> None:
-        if not hand.notified:
-            self._notify_opened(hand)
-        assert hand.table is not None and job.decision is not None
-        made = DecisionMade(
-            hand.table, hand.game_id.hex(), job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
-        )
-        self.hooks.fire("bothost_decision_made", event=made)
+    def _notify_sent(self, answer: Answer) -> None:
+        steps, answer.steps = answer.steps, ()
+        if not self.hooks.decisions:
+            return
+        hand = answer.hand
+        game_id = hand.game_id.hex()
+        for job in steps:
+            assert hand.table is not None and job.decision is not None
+            made = DecisionMade(
+                hand.table, game_id, job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
+            )
+            self.hooks.fire("bothost_decision_made", event=made)
 
     # ---------------------------------------------------------------------------------------------------- deadlines
 

@@ -121,7 +121,6 @@ class Hand:
         "logged",
         "name",
         "news",
-        "notified",
         "owner",
         "plan",
         "player",
@@ -165,8 +164,6 @@ class Hand:
         """The fallback strategy's player, made when it is first needed."""
         self.slot = -1
         """Which thread of a pool plays it; -1: none yet."""
-        self.notified = False
-        """Whether ``bothost_table_opened`` was fired."""
         self.job: Job | None = None
         self.steps: list[Job] = []
         """Decided selections of a composite move, before the one that is open."""
@@ -281,7 +278,7 @@ class Answer:
         self.attempt = attempt
         self.actions = actions
         self.steps: Sequence[Job] = steps
-        """The decisions to log. Dropped once they are handed to the log."""
+        """The decisions to log. Dropped once the answer was sent."""
         self.state: Literal["new", "logging", "logged"] = "new"
         self.ids: tuple[bytes, ...] = ()
         """Row ids of its decisions."""
