@@ -37,6 +37,7 @@ from bothost.messages import (
     Superseded,
     Unknown,
     Wish,
+    out_of_range,
 )
 from bothost.rules.game import Game
 from bothost.tables.clock import ClockPolicy
@@ -197,6 +198,10 @@ class Account:
         if not self.slots.seat(event.table, event.seek):
             self._decline_seat(event, "no free slot")
             return
+        if (unfit := out_of_range(event.rules) or out_of_range(event.attributes)) is not None:
+            self.slots.release(event.table)
+            self._decline_seat(event, f"{unfit} does not fit into 64 bits")
+            return
         try:
             game = self._context.make_game(event.game, event.rules)
         except ANY_FAILURE as error:
@@ -309,7 +314,7 @@ class Account:
             session.silences += 1
             if session.silences > 3:
                 _log.warning("table_aborted", account=self.name, table=table, reason="the lobby is silent about it")
-                self._runner.perform(session, session.abort())
+                self.leave_table(table, "the lobby is silent about it")
             else:
                 self.connection.feed(Resync(table))
 
@@ -362,6 +367,7 @@ class Account:
     def hand_over(self, session: Session) -> None:
         """A hand ended at a table of ours."""
         self._backoff.reset()
+        self.connection.progress()
         if self.draining and session.hand is None and session.key.table in self.sessions:
             self._loop.call_soon(self.leave_table, session.key.table, "draining")
 

@@ -71,6 +71,11 @@ class ConnectionSettings(msgspec.Struct, frozen=True):
     """Frames that may wait for the rate limit."""
     backoff_first_s: float = 0.5
     backoff_most_s: float = 60.0
+    steady_s: float = 30.0
+    """A session that stood for so long was a good one: reconnecting begins with a short pause again."""
+    quarantine_after: int = 3
+    """An adapter that fails so often within ``quarantine_s`` pauses for that time."""
+    quarantine_s: float = 300.0
     refused_s: float = 60.0
     """The least pause before credentials that were good once are tried again."""
 
@@ -94,6 +99,9 @@ class Connection:
         """Whether the lobby has logged us in."""
         self.ended = False
         """Whether there will be no further attempt: closed, refused or superseded."""
+        self._connected_at = 0.0
+        self._failures: list[float] = []
+        """When the adapter failed lately, monotonic seconds."""
         self._good = False
         """Whether the lobby has taken our credentials before."""
         self.reconnects = 0
@@ -162,13 +170,32 @@ class Connection:
                 handler(output)
             event(output, now)  # type: ignore[arg-type]
 
+    def progress(self) -> None:
+        """The session works: a hand ended, or it has stood for a while. The next reconnect is quick again."""
+        self._backoff.reset()
+
+    def _quarantine(self) -> float:
+        """Seconds until the next attempt of an adapter that has just failed; 0: it has not failed often."""
+        now, settings = time.monotonic(), self.settings
+        self._failures = [at for at in self._failures if at > now - settings.quarantine_s] + [now]
+        if len(self._failures) < settings.quarantine_after:
+            return 0.0
+        self._failures = []
+        _log.error(
+            "adapter_quarantined",
+            adapter=self.adapter.name,
+            account=self.adapter.account.name,
+            for_s=settings.quarantine_s,
+        )
+        return settings.quarantine_s
+
     def _adapter_failed(self, item: Input, error: BaseException) -> None:
-        """A bug in the adapter costs this connection, not the host."""
+        """A bug in the adapter costs this connection, not the host. A few of them cost it a longer pause."""
         cause = f"{type(error).__name__}: {error}"[:500]
         _log.exception("adapter_failed", adapter=self.adapter.name, input=type(item).__name__, cause=cause)
         self._drop_sockets()
         if not self.ended and self._again is None:
-            lost = Disconnected("the adapter failed")
+            lost = Disconnected("the adapter failed", self._quarantine() or None)
             self._on_disconnected(lost)
             self._owner.event(lost, time.monotonic())
 
@@ -176,7 +203,7 @@ class Connection:
 
     def _on_connected(self, event: Connected) -> None:
         self.connected = self._good = True
-        self._backoff.reset()
+        self._connected_at = time.monotonic()
         self._heard, self._silent = True, 0
         self._stop_guard()
         if self.adapter.capabilities.transport == "websocket":
@@ -200,6 +227,8 @@ class Connection:
             self.ended = True
 
     def _lost(self) -> None:
+        if self.connected and time.monotonic() - self._connected_at >= self.settings.steady_s:
+            self.progress()
         self.connected = False
         self._queue.clear()
         self._stop_guard()

@@ -58,8 +58,20 @@ class ProcessFailed(Exception):
     """The process crashed, did not start, or used too much memory; or the plugin raised in it."""
 
 
+class HostFault(Exception):
+    """The host could not ask: not the strategy's fault, so it does not count towards quarantine."""
+
+
 class ProcessLate(ProcessFailed):
     """The process had not answered at the deadline, and was killed."""
+
+
+def encoded(ask: Ask) -> bytes:
+    """The request as it goes over the socket. Raises HostFault for what cannot be sent, as an integer of 65 bits."""
+    try:
+        return frame(ask)
+    except (OverflowError, ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise HostFault(f"the request cannot be sent to the process: {error}") from error
 
 
 class ProcessStrategy(Strategy):
@@ -148,14 +160,14 @@ class ProcessStrategy(Strategy):
             raise ProcessLate("other tables took all the time")
         self._await_ready(deadline)
 
-    def ask(self, ask: Ask) -> Decision:
-        """Have the process, which is ready, decide.
+    def ask(self, message: bytes, deadline: float) -> Decision:
+        """Have the process, which is ready, decide; ``message`` is an encoded ``Ask``.
 
         Raises ProcessLate and ProcessFailed; then the process is gone, unless the plugin raised.
         """
         try:
-            self._send(frame(ask), ask.deadline)
-            answer = decode_answer(self._read(ask.deadline))
+            self._send(message, deadline)
+            answer = decode_answer(self._read(deadline))
         except TimeoutError:
             self._replace()
             raise ProcessLate("no answer at the deadline") from None
@@ -275,13 +287,14 @@ class _Player(Player):
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         strategy = self._strategy
         strategy.await_ready(budget.deadline)
-        # Only from here on does the process hear of the table and its events.
-        events, self._events = self._events, []
         table = None if self._known_since == strategy.starts else self._table
-        self._known_since = strategy.starts
-        return strategy.ask(
-            Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, events, table)
+        message = encoded(
+            Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, self._events, table)
         )
+        # Only from here on does the process know the table and its events.
+        self._events = []
+        self._known_since = strategy.starts
+        return strategy.ask(message, budget.deadline)
 
     def close(self) -> None:
         if self._known_since == self._strategy.starts:

@@ -21,6 +21,7 @@ from bothost.host.hooks import HookThread
 from bothost.host.latency import Latency
 from bothost.host.limits import Backoff
 from bothost.host.plans import Plans
+from bothost.host.process import HostFault
 from bothost.host.recorder import Recorder, new_id, now_us
 from bothost.host.worker import Result
 from bothost.host.workers import Workers
@@ -198,6 +199,8 @@ class SessionRunner:
             reason=job.reason,
             error=repr(cause) if cause is not None else None,
         )
+        if isinstance(cause, HostFault):
+            return
         self.plans.failed(loaded, job.reason or "error")
 
     def _outcome(self, event: Outcome) -> None:

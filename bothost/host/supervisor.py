@@ -92,7 +92,11 @@ class Host:
         self._memory = memory
         self._make_game = make_game
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
-        self._connection = connection or ConnectionSettings(frame_bytes=settings.limits.frame_bytes)
+        self._connection = connection or ConnectionSettings(
+            frame_bytes=settings.limits.frame_bytes,
+            quarantine_after=settings.limits.quarantine_after,
+            quarantine_s=settings.limits.quarantine_s,
+        )
         self._timeouts = timeouts or Timeouts()
         self._memos = MemoWriter(memory.remember)
         self._changed = asyncio.Event()

@@ -1,5 +1,7 @@
 """An adapter that returns nonsense costs its connection, and the log says which adapter and why."""
 
+import asyncio
+
 import pytest
 import structlog.testing
 
@@ -58,3 +60,60 @@ async def test_the_log_names_adapter_and_cause(answer, cause):
     assert failed["adapter"] == "broken" and cause in failed["cause"]
     assert owner.events == [m.Disconnected("the adapter failed")], "nothing of a bad answer is performed"
     await connection.aclose()
+
+
+class FailsAfterLogin(EmbeddedLobby):
+    """Logs in, then fails at once, every time."""
+
+    name = "fails-after-login"
+    logins = 0
+
+    def feed(self, item):
+        if isinstance(item, m.Close):
+            return []
+        self.logins += 1
+        return [m.Connected("ada", resumed=False), m.Delta("t", "h", "1", ())] if self.broken else self.then()
+
+    broken = True
+
+
+async def reconnecting(adapter, settings, seconds):
+    """Connect, and watch for so long."""
+    connection = Connection(adapter, Owner(), settings)
+    with structlog.testing.capture_logs() as logs:
+        connection.start()
+        await asyncio.sleep(seconds)
+    await connection.aclose()
+    return [line["event"] for line in logs]
+
+
+async def test_an_adapter_that_fails_after_each_login_does_not_storm_the_lobby():
+    adapter = FailsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    settings = ConnectionSettings(backoff_first_s=0.01, backoff_most_s=0.01, quarantine_after=3, quarantine_s=60.0)
+    events = await reconnecting(adapter, settings, 0.5)
+    assert adapter.logins == 3 and events.count("adapter_quarantined") == 1
+
+
+class DropsAfterLogin(FailsAfterLogin):
+    """The lobby takes the login, then ends the session, every time."""
+
+    name = "drops-after-login"
+    broken = False
+
+    def then(self):
+        return [m.Connected("ada", resumed=False), m.Disconnected("bye")]
+
+
+async def test_a_login_alone_does_not_make_the_next_reconnect_quick(monkeypatch):
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
+    adapter = DropsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    await reconnecting(adapter, ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0), 0.6)
+    assert adapter.logins <= 4, "after 0, 0.05, 0.15 and 0.35 s"
+
+
+async def test_progress_makes_the_next_reconnect_quick_again(monkeypatch):
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
+    adapter = DropsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    steady = ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0, steady_s=0.0)
+    await reconnecting(adapter, steady, 0.6)
+    assert adapter.logins >= 6, "every session stood for steady_s"

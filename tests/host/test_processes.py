@@ -14,7 +14,8 @@ import pytest
 
 import bothost.rules as rules
 from bothost.config import LimitSettings, RouteSettings, WishSettings
-from bothost.host.process import ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy, rss_bytes
+from bothost.host.process import HostFault, ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy, rss_bytes
+from bothost.host.process_messages import LENGTH, decode_request, frame
 from bothost.plugins import Plugins
 from bothost.strategy import Budget, Table
 from bothost.testing import misbehaving
@@ -102,7 +103,12 @@ def test_a_request_that_never_reached_the_process_costs_one_decision(remote):
         decide(player, view, -1.0)
     asked = []
     ask = strategy.ask
-    strategy.ask = lambda what: asked.append(what) or ask(what)
+
+    def noted(message, deadline):
+        asked.append(decode_request(message[LENGTH.size :]))
+        return ask(message, deadline)
+
+    strategy.ask = noted
     player.observe(["second"])
     assert decide(player, view).action in view.legal()
     assert decide(player, view).action in view.legal()
@@ -182,6 +188,7 @@ def test_a_process_ends_with_a_host_that_is_killed_even_while_it_holds_the_gil()
     code = """
 import os, threading, time
 from bothost.host.process import ProcessLimits, ProcessStrategy
+from bothost.host.process_messages import LENGTH, decode_request, frame
 from bothost.plugins import Plugins
 from bothost.testing import misbehaving
 from bothost import rules
@@ -271,3 +278,46 @@ def test_a_loose_plugin_runs_in_a_process_too(tmp_path):
     decision = decide(strategy.player(table), view)
     strategy.close()
     assert decision.action == view.legal()[-1] and decision.stats == {"why": "the last"}
+
+
+def test_attributes_that_cannot_be_sent_are_not_the_strategys_fault(remote):
+    """MessagePack has no integer of 65 bits."""
+    table, view = position()
+    strategy = remote("random")
+    player = strategy.player(change(table, attributes={"huge": 2**64}))
+    with pytest.raises(HostFault, match="cannot be sent"):
+        decide(player, view)
+    assert strategy.starts == 1, "the process is well"
+    assert decide(strategy.player(table), view).action in view.legal()
+
+
+def test_after_a_request_that_was_not_sent_the_next_one_introduces_the_table(remote, monkeypatch):
+    table, view = position()
+    strategy = remote("random")
+    player = strategy.player(table)
+    asked = []
+
+    def encoded(ask):
+        asked.append(ask)
+        if len(asked) == 1:
+            raise HostFault("cannot be sent")
+        return frame(ask)
+
+    monkeypatch.setattr("bothost.host.process.encoded", encoded)
+    player.observe(["first"])
+    with pytest.raises(HostFault):
+        decide(player, view)
+    assert decide(player, view).action in view.legal()
+    assert [(ask.events, ask.table is not None) for ask in asked] == [(["first"], True), (["first"], True)]
+
+
+async def test_a_fault_of_the_host_never_quarantines(kit, monkeypatch):
+    def faulty(ask):
+        raise HostFault("the request cannot be sent")
+
+    monkeypatch.setattr("bothost.host.process.encoded", faulty)
+    routes = (RouteSettings(strategy="misbehaving-gil", options={"after": 100_000}),)
+    async with kit.lobby(), kit.running(kit.settings(routes=routes), misbehaving) as host:
+        await kit.until(lambda: host.runner.counters.fallbacks["error"] >= 20)
+        (loaded,) = [one for one in host.plans.loaded if one.name == "misbehaving-gil"]
+        assert loaded.quarantined_until == 0.0 and not loaded.failures

@@ -10,13 +10,14 @@ Durations are whole milliseconds. Seats are 0-based. Table ids are unique over r
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 VERSION = 1
 Json = dict[str, Any]
-Scalar = bool | int | float | str | None
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Scalar = bool | Int64 | float | str | None
 Attributes = dict[str, Scalar]
 
 # Close codes of our own (the websocket registry leaves 4000 to 4999 to applications).

@@ -1,0 +1,90 @@
+"""What an account does with seats: silent tables are left, unusable ones declined."""
+
+import time
+import types
+
+import pytest
+
+from bothost import messages as m
+from bothost.config import AccountSettings, Secret
+from bothost.host.connection import ConnectionSettings
+from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
+from bothost.lobbies.embedded import protocol as wire
+from bothost.rules import game
+
+
+class Scripted(EmbeddedLobby):
+    """Seats us at one table when we log in, and says nothing after that."""
+
+    name = "scripted"
+    Options = EmbeddedOptions
+    attributes = types.MappingProxyType({})
+
+    def __init__(self, account, options):
+        super().__init__(account, options)
+        self.inputs = []
+
+    def feed(self, item):
+        self.inputs.append(item)
+        if isinstance(item, m.Authenticate):
+            seated = m.Seated("t", "doudizhu", game("doudizhu").rules, 0, (), dict(self.attributes))
+            return [m.Connected("ada", resumed=False), seated]
+        return []
+
+    def given(self, kind):
+        return [item for item in self.inputs if isinstance(item, kind)]
+
+
+@pytest.fixture
+def playing(kit):
+    """A host with one account at this adapter."""
+
+    def running(adapter):
+        kit.connection = ConnectionSettings()
+        account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
+        lobby = super(type(kit), kit).lobby("home", adapter.name, "ws://127.0.0.1:9/", [account])
+        settings = super(type(kit), kit).settings(lobby)
+        return kit.running(settings, kit.module("lobby", bothost_lobbies=lambda: [adapter]), drain=False)
+
+    return running
+
+
+async def test_a_table_that_stays_silent_is_left_so_that_the_adapter_forgets_it(kit, playing):
+    async with playing(Scripted) as host:
+        await kit.until(lambda: host.accounts and host.accounts[0].sessions)
+        (account,) = host.accounts
+        adapter, now = account.connection.adapter, time.monotonic()
+        for silence in range(1, 5):
+            assert account.sessions, "it was asked in vain, but not often enough"
+            account.tick(now + silence * 1000.0)
+        assert len(adapter.given(m.Resync)) == 3
+        assert adapter.given(m.Leave) == [m.Leave("t")] and not account.sessions and account.slots.used == 0
+
+
+async def test_a_seat_with_an_integer_of_65_bits_is_declined(kit, playing):
+    """No row and no message to a strategy's process could hold it."""
+
+    class Huge(Scripted):
+        name = "huge"
+        attributes = types.MappingProxyType({"level": {"of": [1, 2**64]}})
+
+    async with playing(Huge) as host:
+        await kit.until(lambda: host.accounts and host.accounts[0].connection.connected)
+        (account,) = host.accounts
+        assert account.connection.adapter.given(m.Leave) == [m.Leave("t")]
+        assert not account.sessions and account.slots.used == 0
+
+
+@pytest.mark.parametrize(("value", "unfit"), [(2**63 - 1, None), (2**63, 2**63), (-(2**63) - 1, -(2**63) - 1)])
+def test_the_bounds_are_those_of_64_bits(value, unfit):
+    assert m.out_of_range({"a": ["x", {"b": value}]}) == unfit
+
+
+@pytest.mark.parametrize("value", [2**63, 2**64, -(2**63) - 1])
+def test_the_embedded_lobby_refuses_larger_attributes(value):
+    import msgspec
+
+    frame = msgspec.json.encode({"x": 1})[:-2] + str(value).encode() + b"}"
+    with pytest.raises(msgspec.ValidationError, match="Expected `int`"):
+        msgspec.json.decode(frame, type=wire.Attributes)
+    assert msgspec.json.decode(b'{"x":9223372036854775807}', type=wire.Attributes) == {"x": 2**63 - 1}
