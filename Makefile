@@ -1,4 +1,4 @@
-# The newcomer's whole set-up is two commands: `make run` and `make test`. Both install first, into .venv.
+# The newcomer's whole set-up is two commands: `make run` and `make test`. Each installs what it needs into .venv.
 
 PYTHON ?= python3
 comma := ,
@@ -6,10 +6,13 @@ space := $() $()
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# `make run` needs no more than playing does. An environment with everything serves it too.
+PLAYABLE := $(if $(wildcard $(STAMP)),$(STAMP),$(VENV)/.playable)
+BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-# What pip would install, several times as fast. What this cannot get, where only pip was told of an index, pip gets after it.
+# The same as pip, several times as fast. If pip alone knows the package index, this fails and pip installs the rest.
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt
-EXTRAS := torch ray postgres dev
+EXTRAS := train ray postgres dev
 NATIVE := $(shell find bothost/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
@@ -32,14 +35,20 @@ $(BIN)/python:
 $(VENV)/.dependencies: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) torch==2.13.0 uv
 	-$(UV_INSTALL) -r pyproject.toml $(EXTRAS:%=--extra %)
-	$(PIP_INSTALL) scikit-build-core nanobind cmake ninja
+	$(PIP_INSTALL) $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/.playable: pyproject.toml constraints.txt $(NATIVE) | $(BIN)/python
+	$(PIP_INSTALL) uv
+	$(UV_INSTALL) -r pyproject.toml $(BUILD_TOOLS) || $(PIP_INSTALL) $(BUILD_TOOLS)
+	$(PIP_INSTALL) --no-build-isolation -e .
 	@touch $@
 
 $(STAMP): $(VENV)/.dependencies $(NATIVE)
 	$(PIP_INSTALL) --no-build-isolation -e '.[$(subst $(space),$(comma),$(EXTRAS))]'
 	@touch $@
 
-run: install  ## embedded lobby, host and bots on this machine; Ctrl-C stops it
+run: $(PLAYABLE)  ## embedded lobby, host and bots on this machine; Ctrl-C stops it
 	@$(BIN)/bothost demo --config config.toml
 
 test: install lint  ## everything that fits in 20 minutes on 2 cores

@@ -132,7 +132,7 @@ def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
             experiment: type[Reproduction] = getattr(importlib.import_module(module), attribute)
             return experiment
     except ImportError as error:
-        raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[torch]"') from error
+        raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[train]"') from error
     known = sorted(own | set(shipped))
     advice = f"Known experiments: {', '.join(known) or 'none'}."
     if not shipped:

@@ -109,7 +109,7 @@ def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
     try:
         trainer = strategy.trainer()
     except ImportError as error:
-        raise UsageError(f"training {name} needs {error.name}", advice='pip install "bothost[torch]"') from error
+        raise UsageError(f"training {name} needs {error.name}", advice='pip install "bothost[train]"') from error
     if trainer is None:
         able = sorted(other for other, cls in plugins.strategies.items() if "trainer" in vars(cls))
         raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {', '.join(able) or 'none'}")

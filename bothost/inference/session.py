@@ -54,10 +54,8 @@ class Session:
 
 
 def _open(path: Path) -> Any:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(f"{path} needs onnxruntime", advice='pip install "bothost[torch]"') from error
+    import onnxruntime  # a third of a second, only for strategies that have a network
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -98,7 +98,7 @@ def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
     try:
         found = strategy.trainer()
     except ImportError as error:
-        advice = 'pip install "bothost[torch]"'
+        advice = 'pip install "bothost[train]"'
         raise UsageError(f"training {strategy.name} needs {error.name}", advice=advice) from error
     if isinstance(found, Mapping):
         found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)

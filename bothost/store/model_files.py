@@ -96,7 +96,7 @@ def onnx(path: Path, files: Mapping[str, str]) -> None:
     try:
         import onnx as library
     except ImportError as error:
-        raise ModelError(f"{path} needs onnx", advice='pip install "bothost[torch]"') from error
+        raise ModelError(f"{path} needs onnx", advice='pip install "bothost[train]"') from error
     try:
         model = library.load(str(path), load_external_data=False)
         stored = [*_tensors(model.graph), *(t for function in model.functions for t in _of_nodes(function.node))]
