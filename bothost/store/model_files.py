@@ -93,10 +93,8 @@ def safetensors(path: Path) -> None:
 
 def onnx(path: Path, files: Mapping[str, str]) -> None:
     """Raise ModelError unless it is an ONNX graph whose external data lie in files of this very model."""
-    try:
-        import onnx as library
-    except ImportError as error:
-        raise ModelError(f"{path} needs onnx", advice='pip install "bothost[train]"') from error
+    import onnx as library  # slow to import, and few processes check models
+
     try:
         model = library.load(str(path), load_external_data=False)
         stored = [*_tensors(model.graph), *(t for function in model.functions for t in _of_nodes(function.node))]
