@@ -1,4 +1,4 @@
-"""``bothost demo``: an embedded lobby and a host with several accounts in one process, to watch."""
+"""``bothost demo``: an embedded lobby, a host and the pages for the browser in one process, to watch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,63 +15,23 @@ import msgspec
 import typer
 
 from bothost import config
-from bothost.cli import options, output
+from bothost.cli import init, options, output
 from bothost.cli.run import start_logs
+from bothost.errors import ConfigError
 
 if TYPE_CHECKING:
+    from bothost.cli.demo_view import Board
     from bothost.host.supervisor import Host
     from bothost.plugins import Plugins
+    from bothost.store import Store
 
 DRAIN_S = 5.0
 ROBOTS_AFTER_S = 1.0
-"""How long a table of ``--game`` waits for our own accounts before robots fill it: mahjong takes four."""
+"""How long a table of ``--game`` waits for our own accounts before robots take its free seats."""
+LOOK_S = 0.25
+"""How often the demo checks whether it is over, and draws."""
 REPORT_S = 5.0
 """How often a line is printed where there is no terminal."""
-
-BUILT_IN = """
-[host]
-name = "demo"
-[limits]
-tables = 64
-[lobby_server]
-port = 0
-hands = 10
-[[lobby]]
-name = "home"
-adapter = "embedded"
-url = "ws://127.0.0.1:8765/ws"
-min_move_ms = 50
-allow_same_table = true
-{accounts}
-[[route]]
-account = "cyd"
-strategy = "random"
-[[route]]
-game = "doudizhu"
-strategy = "rule-doudizhu"
-fallback = "random"
-[[route]]
-game = "pairing"
-strategy = "rule-pairing"
-fallback = "random"
-[[route]]
-game = "othello"
-strategy = "rule-othello"
-[[route]]
-game = "mahjong"
-strategy = "rule-mahjong"
-[[route]]
-strategy = "random"
-"""
-ACCOUNT = """
-[[lobby.account]]
-name = "{name}"
-tables = 4
-[[lobby.account.wish]]
-game = "doudizhu"
-[[lobby.account.wish]]
-game = "pairing"
-"""
 
 
 def command(
@@ -80,10 +41,17 @@ def command(
     game: Annotated[
         list[str] | None, typer.Option(help="Play this game instead of the configured ones; may be repeated.")
     ] = None,
+    web: Annotated[bool, typer.Option("--web/--no-web", help="Serve the pages too, where web.enabled is set.")] = True,
     json: options.Json = False,
 ) -> None:
-    """Watch bots play: a lobby on this machine, several accounts, every decision logged. Ctrl-C ends it."""
-    settings = demo_settings(config_file, tuple(game or ()))
+    """Watch bots play: a lobby on this machine, several accounts, every decision logged. Ctrl-C ends it.
+
+    Without a configuration this writes config.toml first, as `bothost init` does.
+    """
+    if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
+        init.write(Path(config.FILE_NAME))
+        typer.echo(f"wrote {config.FILE_NAME}", err=True)
+    settings = demo_settings(options.settings(config_file), tuple(game or ()))
     start_logs(quiet(settings))
     from bothost.host import launch
     from bothost.plugins import Plugins
@@ -91,20 +59,12 @@ def command(
 
     plugins = Plugins.load(settings.host.plugins_dir)
     schema.upgrade(settings.store)
-    status = launch.run(_demo(settings, plugins, seconds, hands))
+    status = launch.run(_demo(settings, plugins, seconds, hands, web=web and settings.web.enabled))
     output.emit(status, json, farewell(settings, status))
 
 
-def demo_settings(config_file: Path | None, games: tuple[str, ...] = ()) -> config.Settings:
-    """The configuration where there is one, else one of our own; missing tokens are made for this run.
-
-    With ``games`` every account wishes these instead, and the lobby's robots take the seats that stay empty.
-    """
-    if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
-        accounts = "".join(ACCOUNT.format(name=name) for name in ("ada", "bob", "cyd"))
-        settings = config.parse(BUILT_IN.format(accounts=accounts), base=Path.cwd())
-    else:
-        settings = options.settings(config_file)
+def demo_settings(settings: config.Settings, games: tuple[str, ...] = ()) -> config.Settings:
+    """Settings for a demo: tokens that are missing are made for this run, and a drain is short."""
     lobbies = tuple(
         msgspec.structs.replace(lobby, accounts=tuple(_with_token(account) for account in lobby.accounts))
         if lobby.adapter == "embedded"
@@ -117,19 +77,31 @@ def demo_settings(config_file: Path | None, games: tuple[str, ...] = ()) -> conf
 
 
 def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Settings:
+    """Only these games. A game that no account wishes is played by all, on the routes that name no account."""
     from bothost import rules
 
     for name in games:
         rules.game(name)  # an unknown one is refused here, with its nearest name
-    wishes = tuple(config.WishSettings(game=name) for name in games)
+    wished = {wish.game for lobby in settings.lobbies for account in lobby.accounts for wish in account.wishes}
+    extra = tuple(config.WishSettings(game=name) for name in games if name not in wished)
+
+    def only(account: config.AccountSettings) -> config.AccountSettings:
+        wishes = tuple(wish for wish in account.wishes if wish.game in games)
+        return msgspec.structs.replace(account, wishes=wishes + extra)
+
     lobbies = tuple(
         msgspec.structs.replace(
-            lobby, accounts=tuple(msgspec.structs.replace(account, wishes=wishes) for account in lobby.accounts)
+            lobby, accounts=tuple(account for account in map(only, lobby.accounts) if account.wishes)
         )
         for lobby in settings.lobbies
     )
+    routes = tuple(
+        msgspec.structs.replace(route, game=name)
+        for route in settings.routes
+        for name in ([route.game] if route.game or not route.account or not extra else sorted(wished & set(games)))
+    )
     server = msgspec.structs.replace(settings.lobby_server, robots_after_s=ROBOTS_AFTER_S)
-    return msgspec.structs.replace(settings, lobbies=lobbies, lobby_server=server)
+    return msgspec.structs.replace(settings, lobbies=lobbies, routes=routes, lobby_server=server)
 
 
 def _with_token(account: config.AccountSettings) -> config.AccountSettings:
@@ -139,36 +111,45 @@ def _with_token(account: config.AccountSettings) -> config.AccountSettings:
 
 
 def quiet(settings: config.Settings) -> config.Settings:
-    """Where a live summary is shown, the log goes to a file alone, and only errors to the terminal."""
+    """While a live view is shown, the log goes to a file alone, and only errors to the terminal."""
     file = settings.log.file or settings.host.data_dir / "demo.log"
     log = msgspec.structs.replace(settings.log, file=file, level="error" if output.is_terminal() else "warning")
     return msgspec.structs.replace(settings, log=log)
 
 
 async def _demo(
-    settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None
+    settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None, *, web: bool
 ) -> dict[str, Any]:
+    from bothost.cli.demo_view import Board
     from bothost.host import launch
+    from bothost.store import Store
 
-    async with _lobby(settings) as url:
+    async with contextlib.AsyncExitStack() as stack:
+        url = await stack.enter_async_context(_lobby(settings))
         embedded = tuple(
             msgspec.structs.replace(lobby, url=url) if lobby.adapter == "embedded" else lobby
             for lobby in settings.lobbies
         )
         settings = msgspec.structs.replace(settings, lobbies=embedded)
-        async with launch.opened(settings, plugins) as host:
-            watching = asyncio.create_task(_watch(host, seconds, hands))
-            try:
-                await host.run()
-            finally:
-                watching.cancel()
-                await asyncio.gather(watching, return_exceptions=True)
-            return host.status()
+        store = stack.enter_context(Store.open(settings.store))
+        board = Board(store, settings.routes, plugins, since_us=time.time_ns() // 1000)
+        pages = await stack.enter_async_context(_pages(settings, store, plugins)) if web else None
+        if pages is not None:
+            typer.echo(f"Open {pages} in a browser. Ctrl-C ends the demo.", err=True)
+        host = await stack.enter_async_context(launch.opened(settings, plugins))
+        watching = asyncio.create_task(_watch(host, board, seconds, hands, pages))
+        try:
+            await host.run()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.to_thread(board.read, everything=True)
+        return {**host.status(), "scores": board.scores(), "web": pages}
 
 
 @contextlib.asynccontextmanager
 async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
-    """The embedded lobby, for the accounts of the configuration; gives its URL."""
+    """The embedded lobby, for the accounts of the configuration. Gives its URL; any free port if its own is taken."""
     from bothost.lobby_server import ServerSettings, serve
 
     tokens = {
@@ -179,78 +160,74 @@ async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
         if account.token is not None
     }
     lobby = msgspec.structs.replace(settings.lobby_server, tokens=None)
-    async with serve(ServerSettings.configured(lobby, tokens=tokens)) as server:
+    async with contextlib.AsyncExitStack() as stack:
+        server_settings = ServerSettings.configured(lobby, tokens=tokens)
+        try:
+            server = await stack.enter_async_context(serve(server_settings))
+        except ConfigError as error:
+            if error.key != "lobby_server.port":
+                raise
+            server = await stack.enter_async_context(serve(msgspec.structs.replace(server_settings, port=0)))
         yield server.url
 
 
-async def _watch(host: Host, seconds: float | None, hands: int | None) -> None:
+@contextlib.asynccontextmanager
+async def _pages(settings: config.Settings, store: Store, plugins: Plugins) -> AsyncIterator[str]:
+    """The pages for the browser. Gives their address; any free port if ``web.port`` is taken."""
+    from bothost import rules
+    from bothost.web.server import serving
+    from bothost.web.site import Site
+
+    site = Site(settings, store, plugins, rules.game)
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            url = await stack.enter_async_context(serving(site, settings.web))
+        except ConfigError as error:
+            if error.key != "web.port":
+                raise
+            url = await stack.enter_async_context(serving(site, msgspec.structs.replace(settings.web, port=0)))
+        yield url
+
+
+async def _watch(host: Host, board: Board, seconds: float | None, hands: int | None, pages: str | None) -> None:
     """Show what happens, and stop in time."""
-    from rich.live import Live
+    from bothost.cli.demo_view import live_view, one_line
 
     clock = asyncio.get_running_loop().time
-    started, last, before = clock(), 0.0, 0
+    started, reported, before = clock(), 0.0, 0
     with contextlib.ExitStack() as stack:
-        live = None
-        if output.is_terminal():
-            from rich.console import Console
-
-            live = stack.enter_context(Live(console=Console(stderr=True), refresh_per_second=4, transient=True))
+        draw = stack.enter_context(live_view()) if output.is_terminal() else None
+        period = 1.0 if draw is not None else REPORT_S
         while True:
-            await asyncio.sleep(0.25 if live is not None or hands else 0.5)
+            await asyncio.sleep(LOOK_S)
             now, status = clock() - started, host.status()
-            if live is not None:
-                rate = (status["decisions"] - before) / (now - last)
-                live.update(_summary(status, rate))
-                last, before = now, status["decisions"]
-            elif now - last >= REPORT_S:
-                rate = (status["decisions"] - before) / (now - last)
-                typer.echo(one_line(status, rate), err=True)
-                last, before = now, status["decisions"]
+            if now - reported >= period:
+                rate = (status["decisions"] - before) / (now - reported)
+                reported, before = now, status["decisions"]
+                if draw is None:
+                    typer.echo(one_line(status, rate), err=True)
+                else:
+                    await asyncio.to_thread(board.read)
+                    draw(board, status, rate, pages)
             if (seconds is not None and now >= seconds) or (hands is not None and status["hands"] >= hands):
                 host.drain()
 
 
-def one_line(status: dict[str, Any], rate: float) -> str:
-    """A status in one line."""
-    fallbacks = sum(status["fallbacks"].values())
-    return (
-        f"{status['tables']} tables, {status['decisions']} decisions ({rate:.0f}/s), "
-        f"{status['hands']} hands, {fallbacks} fallbacks"
-    )
-
-
-def _summary(status: dict[str, Any], rate: float) -> Any:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    head = Text(f"{one_line(status, rate)}, {status['log']['rows']} rows logged", style="bold")
-    if status["draining"]:
-        head.append("  finishing open hands; Ctrl-C again stops at once", style="yellow")
-    results = Table("strategy", "hands", "mean score", box=None, header_style="dim")
-    for name, result in status["results"].items():
-        results.add_row(name, str(result["hands"]), f"{result['mean_score']:+.3f}")
-    accounts = Table("account", "tables", "state", box=None, header_style="dim")
-    for account in status["accounts"]:
-        state = "playing" if account["connected"] else account["problem"] or "connecting"
-        accounts.add_row(f"{account['lobby']}/{account['account']}", str(account["tables"]), state)
-    return Group(head, Text(), results, Text(), accounts, Text(), Text("Ctrl-C ends the demo", style="dim"))
-
-
 def farewell(settings: config.Settings, status: dict[str, Any]) -> str:
-    """Where the log is, and what to try next."""
-    rows = [
-        (name, f"{result['hands']} hands", f"mean score {result['mean_score']:+.3f}")
-        for name, result in status["results"].items()
-    ]
-    played = f"{status['decisions']} decisions in {status['hands']} hands; fallbacks: {status['fallbacks'] or 'none'}"
+    """The scores, where the log is, and what to try next."""
+    from bothost.cli.demo_view import score_rows
+
+    fallbacks = sum(status["fallbacks"].values())
     parts = [
-        played,
-        output.table(rows),
+        f"{status['decisions']:,} decisions in {status['hands']:,} hands, {fallbacks or 'no'} fallbacks",
+        output.table(score_rows(status["scores"]), ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")),
         f"Every decision is in {settings.store.url}",
         "Try next:\n"
-        "  bothost games list                 the hands that were played\n"
-        "  bothost export --format parquet    the decisions as training data\n"
-        "  bothost plugin new my-bot          a strategy of your own",
+        "  bothost games list                       the hands that were played\n"
+        "  bothost games show HAND                  one hand, with what each bot considered\n"
+        "  bothost web                              tables and replays in the browser\n"
+        "  bothost export --out exports             the decisions as training data\n"
+        "  bothost retrain phase-ppo --minutes 2    a new model from them\n"
+        "  bothost plugin new my-bot                a strategy of your own",
     ]
     return "\n\n".join(part for part in parts if part)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -77,6 +78,7 @@ def test_a_demo_without_any_configuration_plays_and_says_what_to_do_next(shell):
     code, out, _err = shell.run("demo", "--seconds", "2.5")
     assert code == 0
     assert "decisions in" in out and "bothost games list" in out
+    assert shell.run("games", "list")[0] == 0  # it wrote a configuration
     assert (shell.folder / "var" / "bothost.db").exists()
 
 
@@ -196,13 +198,30 @@ def test_a_refused_token_is_77(shell):
         lobby.communicate()
 
 
-def test_a_port_in_use_is_one_message(shell):
+def test_a_demo_takes_free_ports_where_its_own_are_taken(shell):
+    assert shell.run("init")[0] == 0
+    with socket.socket() as lobby, socket.socket() as web:
+        for taken, port in ((lobby, 8765), (web, 8770)):
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            path = shell.folder / "config.toml"
+            path.write_text(path.read_text().replace(f"port = {port}", f"port = {taken.getsockname()[1]}"))
+        web_port = web.getsockname()[1]
+        code, out, _err = shell.run("demo", "--hands", "1", "--game", "pairing", "--json")
+    status = json.loads(out)
+    assert code == 0 and status["hands"] >= 1
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", status["web"]) and f":{web_port}/" not in status["web"]
+
+
+def test_a_demo_scores_each_strategy_and_level_by_its_game(shell):
+    code, out, _err = shell.run("demo", "--hands", "8", "--game", "pairing", "--no-web")
+    assert code == 0
+    assert re.search(r"^pairing +phase-ppo:level-[13] +\d+ +[+-]\d+\.\d\d", out, flags=re.M)
+    assert "GAME" in out and "95 % INTERVAL" in out and "bothost retrain phase-ppo" in out
+
+
+def test_a_game_that_no_account_wishes_is_played_on_the_routes_of_all(shell):
     shell.configure()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        text = (shell.folder / "config.toml").read_text()
-        (shell.folder / "config.toml").write_text(f"[lobby_server]\nport = {taken.getsockname()[1]}\n{text}")
-        code, _out, err = shell.run("demo", "--seconds", "1")
-    assert code == 78
-    assert "lobby_server.port" in err
+    code, out, _err = shell.run("demo", "--hands", "1", "--game", "pairing", "--no-web", "--json")
+    assert code == 0
+    assert {score["game"] for score in json.loads(out)["scores"]} == {"pairing"}

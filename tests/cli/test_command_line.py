@@ -251,13 +251,16 @@ def test_what_init_writes_is_good_and_is_not_overwritten(run: Callable[..., tupl
     code, out, _ = run("init")
     assert code == 0 and "bothost doctor" in out
     code, out, _ = run("config", "lint")
-    assert code == 0 and "good" in out and "BOTHOST_HOME_BOT_TOKEN" in out
+    assert code == 0 and "good" in out and "BOTHOST_HOME_DEEP_MC_TOKEN" in out
     before = Path("config.toml").read_text()
     code, _, err = run("init")
     assert code == 78 and "there already" in err and Path("config.toml").read_text() == before
     assert run("init", "no/such/folder/config.toml")[0] == 78
     code, out, _ = run("init", "second.toml", "--json")
-    assert json.loads(out)["next"][0] == "bothost doctor"
+    assert json.loads(out)["next"][0] == "bothost demo"
+    assert (
+        Path("second.toml").read_text() == (Path(__file__).parents[2] / "config.toml").read_text()
+    )  # the checkout's example
 
 
 def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +282,7 @@ def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypa
         (('strategy = "random"', 'strategy = "exec:/no/such/bot"'), "there is no program"),
         (('strategy = "random"', 'strategy = "random"\noptions = { x = 1 }'), "takes no options"),
         (('game = "doudizhu"', 'game = "doudizu"'), "doudizhu"),
-        (('game = "doudizhu"', 'game = "doudizhu"\n    rules = { biding = 1 }'), "biding"),
+        (('game = "doudizhu"', 'game = "doudizhu", rules = { biding = 1 }'), "biding"),
         (('adapter = "embedded"', 'adapter = "embeded"'), "'embedded'"),
         (("tables = 2", 'token = "planted-1234"'), "must not stand in the file"),
         (('"ws://127.0.0.1:8765/ws"', '"127.0.0.1:8765"'), "url"),

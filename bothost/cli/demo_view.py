@@ -1,0 +1,223 @@
+"""What ``bothost demo`` shows: live tables with their last moves, and scores by game and strategy.
+
+Everything is read from the log, so it is what the log will say later.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.cli.output import printable
+from bothost.store.models import decisions
+from bothost.store.query import HandQuery, first_id, players_of
+from bothost.store.reader import Hand, Key, iter_hands
+from bothost.tables.router import Router
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from bothost.config import RouteSettings
+    from bothost.plugins import Plugins
+    from bothost.store import Store
+
+Json = dict[str, Any]
+WINDOW_US = 300_000_000
+"""How far back a refresh looks for hands. The last reading looks at all."""
+MOVES = 8
+"""Last moves of a table that are kept."""
+TABLES = 12
+"""Tables that are drawn."""
+
+
+class Score(msgspec.Struct):
+    """Sums over the hands of one strategy at one game."""
+
+    hands: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, score: float) -> None:
+        self.hands += 1
+        self.total += score
+        self.squares += score * score
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.hands
+
+    @property
+    def half_width(self) -> float | None:
+        """Of the 95 % interval of the mean, by the normal approximation; None below two hands."""
+        if self.hands < 2:
+            return None
+        variance = max(0.0, self.squares - self.total * self.mean) / (self.hands - 1)
+        return 1.96 * math.sqrt(variance / self.hands)
+
+
+class LiveTable(msgspec.Struct):
+    """A hand that is being played. Several of our accounts may sit at it."""
+
+    game: str
+    names: list[str]
+    moves: deque[str]
+    started_us: int
+
+
+class Board:
+    """Live tables and scores of the hands that started since ``since_us``."""
+
+    def __init__(self, store: Store, routes: Sequence[RouteSettings], plugins: Plugins, *, since_us: int) -> None:
+        self._store = store
+        self._router = Router(routes, plugins.strategies.__contains__)
+        self._since_us = since_us
+        self._counted: set[Key] = set()
+        self._seen = first_id(since_us)
+        """Id of the newest decision that was read."""
+        self._results: dict[tuple[str, str], Score] = {}
+        self.tables: dict[tuple[str, str, str], LiveTable] = {}
+
+    def read(self, *, everything: bool = False) -> None:
+        """Read what is new in the log."""
+        recent_us = time.time_ns() // 1000 - WINDOW_US
+        since_us = self._since_us if everything else max(self._since_us, recent_us)
+        hands = list(iter_hands(self._store, HandQuery(since_us=since_us)))
+        for hand in hands:
+            if hand.end is not None and hand.key not in self._counted:
+                self._count(hand)
+        live = {hand.key: _place(hand) for hand in hands if hand.end is None}
+        for hand in hands:
+            if hand.end is None and _place(hand) not in self.tables:
+                self.tables[_place(hand)] = LiveTable(
+                    hand.game.game, _names(hand), deque(maxlen=MOVES), hand.game.started_us
+                )
+        self.tables = {place: self.tables[place] for place in dict.fromkeys(live.values())}
+        self._read_moves(live)
+
+    def _count(self, hand: Hand) -> None:
+        self._counted.add(hand.key)
+        scores, game = hand.scores, hand.game
+        if scores is None or not 0 <= game.seat < len(scores):
+            return
+        choice = self._router.choose(game.lobby, game.account, game.game, json.loads(game.attributes))
+        address = game.strategy if choice is None or not choice.strategy.startswith(game.strategy) else choice.strategy
+        self._results.setdefault((game.game, address), Score()).add(scores[game.seat])
+
+    def _read_moves(self, live: dict[Key, tuple[str, str, str]]) -> None:
+        d = decisions.c
+        statement = sa.select(d.id, d.game_id, d.seat, d.notation).where(d.id > self._seen, d.role == "live")
+        with self._store.begin() as connection:
+            for number, game_id, seat, notation in connection.execute(statement.order_by(d.id)):
+                self._seen = number
+                if (place := live.get((game_id, seat))) is not None:
+                    table = self.tables[place]
+                    name = table.names[seat] if seat < len(table.names) else f"seat {seat}"
+                    table.moves.append(f"{name} {notation}")
+
+    def scores(self) -> list[Json]:
+        """By game and strategy, the best first: hands, mean score and its 95 % interval."""
+        found = []
+        for (game, strategy), score in sorted(self._results.items(), key=lambda item: (item[0][0], -item[1].mean)):
+            half = score.half_width
+            interval = None if half is None else [score.mean - half, score.mean + half]
+            found.append(
+                {"game": game, "strategy": strategy, "hands": score.hands, "mean_score": score.mean, "ci95": interval}
+            )
+        return found
+
+
+def _place(hand: Hand) -> tuple[str, str, str]:
+    return hand.game.lobby, hand.game.table, hand.game.hand
+
+
+def _names(hand: Hand) -> list[str]:
+    players = players_of(hand.game.players)
+    names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
+    return [printable(names.get(seat) or f"seat {seat}") for seat in range(len(players))]
+
+
+def score_rows(scores: Sequence[Json]) -> list[tuple[str, ...]]:
+    """Rows of a table for people: game, strategy, hands, mean score, 95 % interval."""
+    return [
+        (
+            item["game"],
+            item["strategy"],
+            str(item["hands"]),
+            f"{item['mean_score']:+.2f}",
+            "" if item["ci95"] is None else f"{item['ci95'][0]:+.2f} to {item['ci95'][1]:+.2f}",
+        )
+        for item in scores
+    ]
+
+
+def one_line(status: Json, rate: float) -> str:
+    """A host's status in one line."""
+    fallbacks = sum(status["fallbacks"].values())
+    return (
+        f"{status['tables']} tables, {status['decisions']} decisions ({rate:.0f}/s), "
+        f"{status['hands']} hands, {fallbacks} fallbacks"
+    )
+
+
+@contextmanager
+def live_view() -> Iterator[Callable[[Board, Json, float, str | None], None]]:
+    """A view on the terminal. Gives a function that draws it anew."""
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+        yield lambda board, status, rate, pages: live.update(render(board, status, rate, pages))
+
+
+def render(board: Board, status: Json, rate: float, pages: str | None) -> RenderableType:
+    """Tables with their last moves, scores, and what is wrong with an account."""
+    from rich.console import Group
+    from rich.text import Text
+
+    head = Text(one_line(status, rate), style="bold")
+    if status["draining"]:
+        head.append("  finishing open hands; Ctrl-C again stops at once", style="yellow")
+    problems = [
+        Text(printable(f"{account['lobby']}/{account['account']}: {account['problem']}"), style="red")
+        for account in status["accounts"]
+        if not account["connected"] and account["problem"]
+    ]
+    foot = "Ctrl-C ends the demo" if pages is None else f"In the browser: {pages}   Ctrl-C ends the demo"
+    return Group(head, *problems, Text(), _tables(board), Text(), _scores(board), Text(), Text(foot, style="dim"))
+
+
+def _tables(board: Board) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("game", "players", "last moves", box=None, header_style="dim", expand=True)
+    for column, ratio in zip(table.columns, (1, 3, 5), strict=True):
+        column.ratio, column.no_wrap, column.overflow = ratio, True, "ellipsis"
+    shown = sorted(board.tables.values(), key=lambda one: (one.game, one.started_us))
+    for one in shown[:TABLES]:
+        # The newest move first: what does not fit is old.
+        moves = Text("  ").join(Text(printable(move)) for move in reversed(one.moves))
+        table.add_row(Text(one.game), Text(", ".join(one.names)), moves)
+    if len(shown) > TABLES:
+        table.add_row(Text(f"{len(shown) - TABLES} more", style="dim"), "", "")
+    return table
+
+
+def _scores(board: Board) -> Table:
+    from rich.table import Table
+
+    table = Table("game", "strategy", box=None, header_style="dim")
+    for name in ("hands", "mean score", "95 % interval"):
+        table.add_column(name, justify="right")
+    for row in score_rows(board.scores()):
+        table.add_row(*row)
+    return table

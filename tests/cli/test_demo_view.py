@@ -1,0 +1,80 @@
+"""The demo's live view and its scores, from a log."""
+
+import asyncio
+import io
+import json
+import statistics
+
+import pytest
+from rich.console import Console
+
+from bothost import rules
+from bothost.cli.demo_view import Board, Score, render, score_rows
+from bothost.config import RouteSettings
+from bothost.plugins import Plugins
+from bothost.store import DecisionLog, Store
+from bothost.store.records import GameEndRecord
+from bothost.testing.sample_rows import played_hand
+
+STATUS = {
+    "tables": 1,
+    "decisions": 7,
+    "hands": 2,
+    "fallbacks": {},
+    "draining": False,
+    "accounts": [{"lobby": "home", "account": "ada", "connected": False, "problem": "refused\x1b[31m"}],
+}
+BEGAN_US = 1_700_000_000_000_000
+
+
+def test_the_interval_is_that_of_a_mean():
+    score, values = Score(), [2.0, -1.0, -1.0, 4.0, 0.5]
+    for value in values:
+        score.add(value)
+    assert score.mean == pytest.approx(statistics.mean(values))
+    assert score.half_width == pytest.approx(1.96 * statistics.stdev(values) / len(values) ** 0.5)
+    alone = Score()
+    alone.add(1.0)
+    assert alone.half_width is None
+
+
+@pytest.fixture
+def board(settings, tmp_path):
+    """Two hands: one has ended, one goes on."""
+    hands = [played_hand(rules.game("pairing"), seed, seat=0, started_us=BEGAN_US + seed * 10**6) for seed in (1, 2)]
+    hands[1] = [row for row in hands[1] if not isinstance(row, GameEndRecord)]
+
+    async def fill() -> None:
+        log = DecisionLog.open(settings, "test", tmp_path / "spool")
+        for rows in hands:
+            await log.submit(rows)
+        await log.aclose()
+
+    asyncio.run(fill())
+    with Store.open(settings) as store:
+        board = Board(store, (RouteSettings(strategy="random"),), Plugins.load(None), since_us=BEGAN_US)
+        board.read(everything=True)
+        yield board, hands
+
+
+def test_hands_that_ended_are_scored_once(board):
+    board, hands = board
+    board.read(everything=True)
+    (found,) = board.scores()
+    (end,) = [row for row in hands[0] if isinstance(row, GameEndRecord)]
+    assert (found["game"], found["hands"], found["ci95"]) == ("pairing", 1, None)
+    assert found["mean_score"] == json.loads(end.scores)[0]
+    assert score_rows([found])[0][:3] == ("pairing", found["strategy"], "1")
+
+
+def test_the_view_shows_open_tables_with_their_newest_move_first(board):
+    board, _hands = board
+    (table,) = board.tables.values()
+    assert table.names[0] == "ada" and table.moves
+    out = io.StringIO()
+    Console(file=out, width=200).print(render(board, STATUS, 12.0, "http://127.0.0.1:8770/"))
+    text = out.getvalue()
+    assert "1 tables, 7 decisions (12/s)" in text and "http://127.0.0.1:8770/" in text
+    line = next(line for line in text.splitlines() if ", ".join(table.names) in line)
+    assert table.moves[-1] in line
+    assert "refused" in text and "\x1b" not in text
