@@ -1,17 +1,21 @@
-"""``bothost games``: the hands in the log, and the bots' reasons."""
+"""``bothost games``: the hands in the log, and what the bots considered."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from bothost.cli import generate, options, output
+from bothost.cli import generate, hand_list, options, output
 from bothost.cli import hand_query as hands
 from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.store import Store
+    from bothost.store.reader import Hand
 
 app = typer.Typer(no_args_is_help=True, help="The hands in the log.")
 app.command("generate")(generate.command)
@@ -26,72 +30,81 @@ def list_(
     player: hands.PlayerName = None,
     strategy: hands.StrategyName = None,
     closed: Annotated[bool, typer.Option("--closed", help="Only hands that have ended.")] = False,
+    seats: Annotated[bool, typer.Option("--seats", help="One line for each seat of ours.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list.")] = 20,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """List hands, newest first."""
+    """List hands, newest first: who won, by how much, and against whom."""
     from bothost.store import Store
     from bothost.store.reader import decision_counts, latest_hands
 
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=closed)
     with Store.open(options.settings(config).store) as store:
-        found = latest_hands(store, query, limit)
+        found = latest_hands(store, query, limit if seats else limit * hand_list.MAX_SEATS)
         counted = decision_counts(store, [hand.key for hand in found])
-    listed = [_listed(hand, *counted.get(hand.key, (0, 0))) for hand in found]
-    rows = [
-        (
-            item["id"],
-            item["started"][:19].replace("T", " "),
-            item["game"],
-            f"{output.printable(item['lobby'])}/{output.printable(item['table'])}",
-            output.printable(item["account"]),
-            item["strategy"],
-            item["decisions"],
-            item["fallbacks"] or "",
-            item["state"] if item["score"] is None else f"{item['score']:+g}",
-        )
-        for item in listed
-    ]
-    header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
-    output.emit(listed, json, output.table(rows, header) if rows else "no hands")
+    listed = [hand_list.seat(hand, *counted.get(hand.key, (0, 0))) for hand in found]
+    if seats:
+        output.emit(listed, json, hand_list.seat_table(listed))
+    else:
+        by_hand = hand_list.by_hand(listed)[:limit]
+        output.emit(by_hand, json, hand_list.table(by_hand))
 
 
 @app.command()
 def show(
     game: Annotated[str, typer.Argument(help="Id of the hand, or a unique beginning of it.")],
-    top: Annotated[int, typer.Option(min=1, help="How many actions to list per decision.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="How many other actions to list per decision.")] = 3,
+    events: Annotated[
+        bool, typer.Option("--events", help="Show what one seat received and decided, event by event.")
+    ] = False,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Show a hand: what happened, what our seat decided, and why."""
+    """Show a hand: the deal, the moves, and what each of our bots considered.
+
+    A hand that was never revealed is shown as one seat saw it, event by event.
+    """
     from bothost import rules
-    from bothost.cli.show_hand import render
+    from bothost.cli import show_hand, show_moves
     from bothost.store import Store
     from bothost.store.hand_report import report
-    from bothost.store.query import HandQuery, id_range
-    from bothost.store.reader import iter_hands, iter_timelines
+    from bothost.store.reader import iter_timelines
 
-    try:
-        id_range(game)
-    except ValueError as error:
-        raise UsageError(str(error), advice="See: bothost games list") from error
     _ = options.plugins(config).games  # the games of plugins are known from here on
     with Store.open(options.settings(config).store) as store:
-        found = []
-        for hand in iter_hands(store, HandQuery(game_id=game), page=20):
-            found.append(hand)
-            if len({hand.game.game_id for hand in found}) > 1:
-                names = ", ".join(hand.game.game_id.hex() for hand in found)
-                raise UsageError(f"several games start with {game}: {names}, …", advice="Give more of the id.")
-        if not found:
-            raise UsageError(f"no game starts with {game}", advice="See: bothost games list")
-        reports = [report(timeline, rules.game) for timeline in iter_timelines(store, iter(found))]
-    if json:
-        output.emit(reports, True)
-    else:
-        for item in reports:
-            render(item, top=top)
+        found = _named(store, game)
+        timelines = list(iter_timelines(store, iter(found)))
+        reports = [report(timeline, rules.game) for timeline in timelines]
+        if json:
+            output.emit(reports, True)
+            return
+        if not events:
+            whole = list(iter_timelines(store, iter(hand_list.of_same_hand(store, found[0]))))
+            if show_moves.render(whole, rules.game, top=top):
+                return
+    for item in reports:
+        show_hand.render(item, top=top)
+
+
+def _named(store: Store, prefix: str) -> list[Hand]:
+    """The seats of the one game whose id begins so. Raises UsageError."""
+    from bothost.store.query import HandQuery, id_range
+    from bothost.store.reader import iter_hands
+
+    try:
+        id_range(prefix)
+    except ValueError as error:
+        raise UsageError(str(error), advice="See: bothost games list") from error
+    found: list[Hand] = []
+    for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
+        found.append(hand)
+        if len({hand.game.game_id for hand in found}) > 1:
+            names = ", ".join(hand.game.game_id.hex() for hand in found)
+            raise UsageError(f"several games start with {prefix}: {names}, …", advice="Give more of the id.")
+    if not found:
+        raise UsageError(f"no game starts with {prefix}", advice="See: bothost games list")
+    return found
 
 
 @app.command(name="consent")
@@ -169,24 +182,3 @@ def forget(
 
 def _time(us: int) -> str:
     return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
-
-
-def _listed(hand: Any, decisions: int, fallbacks: int) -> dict[str, Any]:
-    game, end, scores = hand.game, hand.end, hand.scores
-    seat: int = game.seat
-    return {
-        "id": game.game_id.hex(),
-        "started": datetime.fromtimestamp(game.started_us / 1e6, UTC).isoformat(),
-        "ended": None if end is None else datetime.fromtimestamp(end.ended_us / 1e6, UTC).isoformat(),
-        "game": game.game,
-        "lobby": game.lobby,
-        "table": game.table,
-        "hand": game.hand,
-        "account": game.account,
-        "seat": seat,
-        "strategy": game.strategy,
-        "decisions": decisions,
-        "fallbacks": fallbacks,
-        "state": "live" if end is None else end.reason,
-        "score": scores[seat] if scores is not None and seat < len(scores) else None,
-    }

@@ -1,0 +1,140 @@
+"""Hands as lines of a list: one for each hand, or one for each seat of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from bothost.cli.output import printable
+from bothost.cli.output import table as aligned
+from bothost.store.query import HandQuery, players_of
+
+if TYPE_CHECKING:
+    from bothost.store import Store
+    from bothost.store.reader import Hand
+
+Json = dict[str, Any]
+MAX_SEATS = 4
+"""Seats of ours that a hand may have: mahjong has four."""
+SAME_HAND_US = 60_000_000
+"""Our seats at one hand are logged within this time."""
+ID_SHOWN = 20
+"""Characters of an id that the list shows. `--json` has all of them; every command takes a unique beginning."""
+
+
+def seat(hand: Hand, decisions: int, fallbacks: int) -> Json:
+    """One of our seats at a hand."""
+    game, end, scores = hand.game, hand.end, hand.scores
+    at: int = game.seat
+    return {
+        "id": game.game_id.hex(),
+        "started": datetime.fromtimestamp(game.started_us / 1e6, UTC).isoformat(),
+        "ended": None if end is None else datetime.fromtimestamp(end.ended_us / 1e6, UTC).isoformat(),
+        "game": game.game,
+        "lobby": game.lobby,
+        "table": game.table,
+        "hand": game.hand,
+        "account": game.account,
+        "seat": at,
+        "strategy": game.strategy,
+        "decisions": decisions,
+        "fallbacks": fallbacks,
+        "state": "live" if end is None else end.reason,
+        "score": scores[at] if scores is not None and at < len(scores) else None,
+        "scores": scores,
+        "players": [player.get("name") or player.get("player") for player in _in_order(game.players)],
+    }
+
+
+def _in_order(players: str) -> list[Json]:
+    return sorted(players_of(players), key=lambda player: player.get("seat") or 0)
+
+
+def by_hand(seats: Sequence[Json]) -> list[Json]:
+    """One item a hand, in the order of its first seat; ``seats`` holds ours."""
+    hands: dict[tuple[str, ...], list[Json]] = {}
+    for item in seats:
+        hands.setdefault((item["lobby"], item["table"], item["hand"], item["game"]), []).append(item)
+    return [_joined(sorted(items, key=lambda item: item["seat"])) for items in hands.values()]
+
+
+def _joined(items: Sequence[Json]) -> Json:
+    first = items[0]
+    # A seat that was handed to another host knows no score: the others do.
+    whole = next((item for item in items if item["scores"] is not None), first)
+    names, scores = list(map(str, whole["players"])), whole["scores"]
+    won = [] if scores is None else [name for name, score in zip(names, scores, strict=False) if score > 0]
+    return {
+        **{key: first[key] for key in ("id", "started", "game", "lobby", "table", "hand")},
+        "ended": whole["ended"],
+        "state": whole["state"],
+        "winners": won,
+        "opponents": [name for name in names if name not in won],
+        "players": names,
+        "scores": scores,
+        "decisions": sum(item["decisions"] for item in items),
+        "fallbacks": sum(item["fallbacks"] for item in items),
+        "seats": [
+            {key: item[key] for key in ("id", "account", "seat", "strategy", "score", "decisions", "fallbacks")}
+            for item in items
+        ],
+    }
+
+
+def table(hands: Sequence[Json]) -> str:
+    """Lines for people, one a hand."""
+    rows = [
+        (
+            item["id"][:ID_SHOWN],
+            item["started"][:19].replace("T", " "),
+            item["game"],
+            printable(", ".join(item["winners"]) or ("draw" if item["scores"] is not None else item["state"])),
+            "" if item["scores"] is None else f"{max(item['scores']):+g}",
+            printable(", ".join(item["opponents"])),
+            item["decisions"],
+            item["fallbacks"] or "",
+        )
+        for item in hands
+    ]
+    header = ("ID", "STARTED (UTC)", "GAME", "WINNER", "SCORE", "OPPONENTS", "DECISIONS", "FALLBACKS")
+    return aligned(rows, header) if rows else "no hands"
+
+
+def seat_table(seats: Sequence[Json]) -> str:
+    """Lines for people, one a seat."""
+    rows = [
+        (
+            item["id"],
+            item["started"][:19].replace("T", " "),
+            item["game"],
+            f"{printable(item['lobby'])}/{printable(item['table'])}",
+            printable(item["account"]),
+            item["strategy"],
+            item["decisions"],
+            item["fallbacks"] or "",
+            item["state"] if item["score"] is None else f"{item['score']:+g}",
+        )
+        for item in seats
+    ]
+    header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
+    return aligned(rows, header) if rows else "no hands"
+
+
+def of_same_hand(store: Store, hand: Hand) -> list[Hand]:
+    """Our seats at the same hand of the same table, this one first."""
+    from bothost.store.reader import iter_hands
+
+    game = hand.game
+    near = HandQuery(
+        since_us=game.started_us - SAME_HAND_US,
+        until_us=game.started_us + SAME_HAND_US,
+        lobbies=(game.lobby,),
+        games=(game.game,),
+    )
+    same = [
+        other
+        for other in iter_hands(store, near)
+        if (other.game.table, other.game.hand) == (game.table, game.hand) and other.key != hand.key
+    ]
+    return [hand, *same]
