@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from bothost.cli.output import printable
 from bothost.store.models import decisions
 from bothost.store.query import HandQuery, first_id, players_of
-from bothost.store.reader import Hand, Key, iter_hands
+from bothost.store.reader import Key, LoggedHand, iter_hands
 from bothost.tables.router import Router
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Board:
         self.tables = {place: self.tables[place] for place in dict.fromkeys(live.values())}
         self._read_moves(live)
 
-    def _count(self, hand: Hand) -> None:
+    def _count(self, hand: LoggedHand) -> None:
         self._counted.add(hand.key)
         scores, game = hand.scores, hand.game
         if scores is None or not 0 <= game.seat < len(scores):
@@ -135,11 +135,11 @@ class Board:
         return found
 
 
-def _place(hand: Hand) -> tuple[str, str, str]:
+def _place(hand: LoggedHand) -> tuple[str, str, str]:
     return hand.game.lobby, hand.game.table, hand.game.hand
 
 
-def _names(hand: Hand) -> list[str]:
+def _names(hand: LoggedHand) -> list[str]:
     players = players_of(hand.game.players)
     names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
     return [printable(names.get(seat) or f"seat {seat}") for seat in range(len(players))]

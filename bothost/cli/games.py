@@ -15,7 +15,7 @@ from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.store import Store
-    from bothost.store.reader import Hand
+    from bothost.store.reader import LoggedHand
 
 app = typer.Typer(no_args_is_help=True, help="The hands in the log.")
 app.command("generate")(generate.command)
@@ -87,7 +87,7 @@ def show(
         show_hand.render(item, top=top)
 
 
-def _named(store: Store, prefix: str) -> list[Hand]:
+def _named(store: Store, prefix: str) -> list[LoggedHand]:
     """The seats of the one game whose id begins so. Raises UsageError."""
     from bothost.store.query import HandQuery, id_range
     from bothost.store.reader import iter_hands
@@ -96,7 +96,7 @@ def _named(store: Store, prefix: str) -> list[Hand]:
         id_range(prefix)
     except ValueError as error:
         raise UsageError(str(error), advice="See: bothost games list") from error
-    found: list[Hand] = []
+    found: list[LoggedHand] = []
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)
         if len({hand.game.game_id for hand in found}) > 1:

@@ -12,7 +12,7 @@ from bothost.store.query import HandQuery, players_of
 
 if TYPE_CHECKING:
     from bothost.store import Store
-    from bothost.store.reader import Hand
+    from bothost.store.reader import LoggedHand
 
 Json = dict[str, Any]
 MAX_SEATS = 4
@@ -23,7 +23,7 @@ ID_SHOWN = 20
 """Characters of an id that the list shows. `--json` has all of them; every command takes a unique beginning."""
 
 
-def seat(hand: Hand, decisions: int, fallbacks: int) -> Json:
+def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
     """One of our seats at a hand."""
     game, end, scores = hand.game, hand.end, hand.scores
     at: int = game.seat
@@ -121,7 +121,7 @@ def seat_table(seats: Sequence[Json]) -> str:
     return aligned(rows, header) if rows else "no hands"
 
 
-def of_same_hand(store: Store, hand: Hand) -> list[Hand]:
+def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:
     """Our seats at the same hand of the same table, this one first."""
     from bothost.store.reader import iter_hands
 

@@ -163,9 +163,12 @@ def promoted(
     from bothost.store.registry import CANARY, CHALLENGER, CHAMPION, SHADOW, trial
 
     strategy, version = _named(plugins, address, CHALLENGER)
+    pointers = registry.pointers(strategy.name)
+    challenger = pointers.get((strategy.name, CHALLENGER))
+    if address == strategy.name and (challenger is None or challenger.version is None):
+        raise ModelError(f"{strategy.name} has no challenger", advice=f"make one: bothost retrain {strategy.name}")
     model = _model(plugins, f"{strategy.name}:{version}")
     trial(strategy, model)
-    pointers = registry.pointers(strategy.name)
     before = pointers.get((strategy.name, to))
     verdict, reason = None, "by hand"
     if to == CHAMPION:

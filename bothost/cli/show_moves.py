@@ -6,6 +6,7 @@ Beside each move of ours stands what the bot considered.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
@@ -78,7 +79,7 @@ def _considered(reports: Sequence[Json], steps: Sequence[Position], top: int) ->
     for item in reports:
         seat = item["seat"]
         made = {(decision["seq"], decision["notation"]): decision for decision in item["decisions"] if _live(decision)}
-        for number, (before, after) in enumerate(zip(steps, steps[1:], strict=False), start=1):
+        for number, (before, after) in enumerate(pairwise(steps), start=1):
             decision = made.get((before.seqs.get(seat, -1), after.notation or ""))
             if after.mover == seat and decision is not None:
                 found[number] = _lines(decision, top)
@@ -120,9 +121,7 @@ def _weight(action: Mapping[str, Any]) -> str:
     return "" if action["value"] is None else f"{action['value']:+.2f}"
 
 
-def _moves(
-    steps: Sequence[Position], names: Sequence[str], considered: Mapping[int, list[Text]], out: Console
-) -> None:
+def _moves(steps: Sequence[Position], names: Sequence[str], considered: Mapping[int, list[Text]], out: Console) -> None:
     wide = max(len(name) for name in names)
     long = min(16, max(len(step.notation or "") for step in steps))
     for number, step in enumerate(steps[1:], start=1):

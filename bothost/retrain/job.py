@@ -76,7 +76,9 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
         )
         if not dataset.manifest["rows"]:
             shutil.rmtree(out)
-            raise UsageError("no logged decision meets these conditions", advice="see bothost games list")
+            game = f" --game {strategy.games[0]}" if strategy.games != ("*",) else ""
+            advice = f"play some: bothost demo{game} --hands 20; or ask for more: --since, --lobby, --player"
+            raise UsageError(f"no logged decision of {strategy.name} in a scored hand", advice=advice)
         tools.store.remember("", f"retrain {strategy.name}", {"dataset_us": dataset.manifest["created_us"]})
         start = _start(tools.plugins, asked, out)
 

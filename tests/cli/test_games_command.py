@@ -9,6 +9,7 @@ import pytest
 
 from bothost import rules
 from bothost.cli import main
+from bothost.cli.hand_list import by_hand
 from bothost.config import load
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord
 from bothost.testing.sample_rows import played_hand
@@ -47,13 +48,42 @@ def config(hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Pa
     return path
 
 
-def test_hands_are_listed_the_newest_first(config, hands, capsys):
+def test_one_line_a_hand_the_newest_first(config, hands, capsys):
     assert main(["games", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:20] for rows in hands[::-1]]
+    assert "live" in lines[3]
+    assert "\x1b" not in "".join(lines)
+    assert main(["games", "list", "--closed", "-n", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [item["id"] for item in found] == [hands[3][0].game_id.hex(), hands[2][0].game_id.hex()]
+    for item in found:
+        assert set(item["winners"]) | set(item["opponents"]) == set(item["players"])
+        assert {name for name, score in zip(item["players"], item["scores"], strict=True) if score > 0} == set(
+            item["winners"]
+        )
+
+
+def test_the_seats_of_ours_at_one_hand_are_one_line():
+    seat = {"id": "1", "started": "s", "ended": "e", "game": "pairing", "lobby": "home", "table": "t", "hand": "1"}
+    seat |= {"state": "normal", "strategy": "phase-ppo", "decisions": 3, "fallbacks": 1, "players": ["ada", "bob"]}
+    ada = {**seat, "account": "ada", "seat": 0, "score": None, "scores": None}
+    bob = {**seat, "id": "2", "account": "bob", "seat": 1, "score": 5.0, "scores": [-5.0, 5.0]}
+    other = {**ada, "table": "u"}
+    first, second = by_hand([bob, other, ada])
+    assert (first["winners"], first["opponents"], first["scores"]) == (["bob"], ["ada"], [-5.0, 5.0])
+    assert (first["decisions"], first["fallbacks"]) == (6, 2)
+    assert [item["account"] for item in first["seats"]] == ["ada", "bob"]
+    assert second["scores"] is None and second["winners"] == []
+
+
+def test_seats_are_listed_the_newest_first(config, hands, capsys):
+    assert main(["games", "list", "--seats"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex() for rows in hands[::-1]]
     assert "live" in lines[3]
     assert "\x1b" not in "".join(lines)
-    assert main(["games", "list", "--closed", "-n", "2", "--json"]) == 0
+    assert main(["games", "list", "--seats", "--closed", "-n", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [item["id"] for item in found] == [hands[3][0].game_id.hex(), hands[2][0].game_id.hex()]
     assert found[0]["fallbacks"] == 1
@@ -62,9 +92,25 @@ def test_hands_are_listed_the_newest_first(config, hands, capsys):
     assert capsys.readouterr().out == "no hands\n"
 
 
+def test_a_hand_is_written_down_with_what_the_bot_considered(config, hands, capsys):
+    rows = hands[0]
+    assert main(["games", "show", rows[0].game_id.hex()[:20]]) == 0
+    text = capsys.readouterr().out
+    moves = re.findall(r"^ +(\d+)  (\S+) +(\S+)(.*)$", text, flags=re.M)
+    assert [int(number) for number, *_ in moves] == list(range(1, len(moves) + 1)) and len(moves) > 10
+    own = [move for move in moves if move[1] == rows[0].account]
+    made = [row for row in rows if isinstance(row, DecisionRecord)]
+    assert [notation for _, _, notation, _ in own] == [row.notation for row in made]
+    for row, (*_, considered) in zip(made, own, strict=True):
+        expected = "the only legal action" if len(row.legal) == 4 else "drawn at random"
+        assert expected in considered
+    assert all(not move[3].strip() for move in moves if move[1] != rows[0].account)
+    assert all(f"seat {seat}: " in text for seat in range(3))
+
+
 def test_a_hand_is_shown_with_deal_events_decisions_and_reasons(config, hands, capsys):
     rows = hands[3]
-    assert main(["games", "show", rows[0].game_id.hex()[:20]]) == 0
+    assert main(["games", "show", "--events", rows[0].game_id.hex()[:20]]) == 0
     text = capsys.readouterr().out
     for row in rows:
         if isinstance(row, EventsRecord):

@@ -71,6 +71,11 @@ def test_a_worse_challenger_is_refused_with_the_numbers(model):
     assert aliases(model)["champion"] == f"{SET}-5"
 
 
+def test_without_a_challenger_the_command_that_makes_one_is_named(model):
+    code, _, err = model("promote", "phase-ppo")
+    assert code == 1 and "phase-ppo has no challenger" in err and "bothost retrain phase-ppo" in err
+
+
 def test_one_who_is_no_better_is_refused_and_champions_are_not_matched_with_themselves(model):
     code, _, err = model("promote", f"phase-ppo:{SET}-5")
     assert code == 2 and "is the champion already" in err

@@ -110,8 +110,9 @@ def test_a_lease_that_was_lost_stops_the_job(tools):
 
 def test_what_cannot_be_done_is_said(tools, tmp_path):
     nothing = Request(strategy="phase-ppo", query=HandQuery(lobbies=("elsewhere",), strategies=("phase-ppo",)))
-    with pytest.raises(UsageError, match="no logged decision"):
+    with pytest.raises(UsageError, match="no logged decision of phase-ppo") as caught:
         retrain(tools, nothing, tmp_path / "job", SILENT)
+    assert "bothost demo --game pairing" in caught.value.advice
     assert not (tmp_path / "job").exists()
     with pytest.raises(UsageError, match="does not learn"):
         retrain(tools, Request(strategy="random", query=QUERY), tmp_path / "job", SILENT)
