@@ -28,7 +28,7 @@ SHARED, COMMON = 0.3, 0.03
 on what is of each class alone: the fewer numbers, the sooner a few hands tell them."""
 SCALE = 10.0
 """Penalty on how far the crowd's layer is scaled down; a few hands outweigh it."""
-TIMEOUTS = 2
+PATIENCE = 2
 """Penalties that serve worse than the best, after which no smaller one is tried."""
 FOLDS, MANY = 3, 6000
 """Fewer decisions than ``MANY`` are left out in turns, in so many folds; of more a part is left out once."""
@@ -100,7 +100,7 @@ def _chosen(
         losses = np.concatenate([_losses(next(path), out) for path, (_, out) in zip(paths, parts, strict=True)])
         worse = 0 if losses.mean() < best[0] else worse + 1
         best = min(best, (float(losses.mean()), penalty))
-        if worse == TIMEOUTS:
+        if worse == PATIENCE:
             break
     return best[1], best[0]
 

@@ -1,6 +1,6 @@
-// The run-time interface of games: what bindings/ shows to Python. core/erased.h makes it from any `Game`.
+// The run-time interface of games, which bindings/ shows to Python. core/erased.h makes it from any `Game`.
 //
-// Everything here checks what comes from outside (seats, actions, sizes, text) and throws InvalidInput, so
+// Everything here validates input from outside (seats, actions, sizes, text) and throws InvalidInput, so
 // that a `Game` receives only values within range. Objects are not synchronised: one thread at a time may use
 // a State, a View or a VecEnv; a Game is immutable and may be shared.
 #pragma once
@@ -22,7 +22,7 @@ class AnyState;
 class AnyView;
 class AnyVecEnv;
 
-/// A game with its rules settled.
+/// A game with fixed rules.
 class AnyGame : public std::enable_shared_from_this<AnyGame> {
  public:
   virtual ~AnyGame() = default;
@@ -64,14 +64,14 @@ class AnyView {
   virtual void legal(ActionList& out) const = 0;
   virtual bool is_legal(std::int64_t action) const = 0;
   virtual void observe(std::string_view event) = 0;
-  /// Throws IllegalAction, and then changes nothing, unless legal.
+  /// Throws IllegalAction and changes nothing if the action is illegal.
   virtual void apply(std::int64_t action) = 0;
   virtual std::unique_ptr<AnyState> sample(std::uint64_t seed) const = 0;
   virtual std::optional<Record> record() const = 0;
   virtual std::string to_bytes() const = 0;
   virtual Json to_json() const = 0;
   virtual std::unique_ptr<AnyView> clone() const = 0;
-  /// Equal in all that they know, and of equal rules.
+  /// Equal knowledge and equal rules.
   virtual bool equals(const AnyView& other) const = 0;
   /// `out` has room for the block's floats; `block` comes from `AnyGame::block_index`.
   virtual void encode(int block, float* out) const = 0;
@@ -104,8 +104,8 @@ class AnyVecEnv {
   virtual ~AnyVecEnv() = default;
   virtual const AnyGame& game() const = 0;
   virtual std::size_t size() const = 0;
-  /// Throws InvalidInput, and then changes nothing, unless it is one legal action for each environment, or
-  /// kNoAction to leave one as it stands.
+  /// Takes one legal action for each environment. Throws InvalidInput otherwise and changes nothing.
+  /// kNoAction leaves an environment unchanged.
   virtual void step(std::span<const Action> actions) = 0;
   /// Blocks of these environments, one after another; `rows` are within 0 .. size() - 1.
   using Rows = std::span<const std::int64_t>;
@@ -115,17 +115,17 @@ class AnyVecEnv {
   /// (n, num_actions), row by row.
   virtual void legal_mask(bool* out) const = 0;
   virtual Json deal(std::int64_t index) const = 0;
-  /// What the game's rule player would do in these environments. Throws InvalidInput where the game has none
-  /// or an index is not of an environment.
+  /// The actions of the game's rule player in these environments. Throws InvalidInput if the game has none
+  /// or an index is out of range.
   virtual void rule_actions(std::span<const std::int64_t> indices, Action* out) const = 0;
 
-  // Addresses of the first three, and their sizes, stay the same for life.
+  // The addresses and sizes of the first three never change.
   const std::vector<Seat>& seats() const { return seat_; }
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
   const std::vector<float>& returns() const { return returns_; }
   /// One byte per environment, 0 or 1.
   const std::vector<std::uint8_t>& done() const { return done_; }
-  /// A step may move the legal ids into a larger buffer; whoever holds the old one keeps it alive.
+  /// A step may move the legal ids into a larger buffer. The shared pointer keeps the old one alive.
   const std::shared_ptr<Action[]>& legal_ids() const { return ids_; }
   std::size_t num_legal() const { return static_cast<std::size_t>(offsets_.back()); }
 

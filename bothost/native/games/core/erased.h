@@ -114,7 +114,7 @@ class StateOf final : public AnyState {
       : game_(std::move(game)), state_(std::move(state)), streams_(seats()) {
     state_.start(sink());
   }
-  /// A hand under way: its past events are unknown, later ones are numbered on.
+  /// A hand in progress: its past events are unknown, later ones continue their numbers.
   StateOf(GamePtr<G> game, typename G::State state, Sampled)
       : game_(std::move(game)), state_(std::move(state)), streams_(seats()) {
     for (std::size_t seat = 0; seat < streams_.size(); ++seat)
@@ -182,7 +182,7 @@ class StateOf final : public AnyState {
 
   GamePtr<G> game_;
   typename G::State state_;
-  std::vector<Stream> streams_;  // by seat; text is made only when somebody asks for it
+  std::vector<Stream> streams_;  // by seat; text is made on demand only
   std::vector<std::pair<Seat, Action>> actions_;
 };
 

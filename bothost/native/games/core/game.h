@@ -1,6 +1,6 @@
-// The contract of a game: what the host, the lobby, self-play, search and every encoder stand on.
+// The contract of a game. The host, the lobby, self-play, search and every encoder rely on it.
 //
-// State  the full truth (servers, self-play, search). It alone knows all the seats that may act.
+// State  the full truth (servers, self-play, search). Only it knows all the seats that may act.
 // View   what one seat may know. Encoders and strategies take a View, never a State.
 // Event  what happens. Each seat receives its own stream.
 //
@@ -11,26 +11,25 @@
 // bindings/ includes Python.
 //
 // Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers
-// through apply(seat, action) in any order; an answer is an event to its own seat alone until the last one is
-// in, and only then the claims resolve and the outcome becomes public. legal() of a seat that is not asked is
-// empty. testing/claims.h is the smallest example.
+// through apply(seat, action) in any order. An answer is an event to its own seat only. After the last answer
+// the claims are resolved and the outcome becomes public. legal() of a seat that is not asked is empty.
+// testing/claims.h is the smallest example.
 //
-// Phases (pairing): a composite move is several actions by one seat, one after another; selections are events
-// to their own seat alone, and the composite's outcome is public once it executes.
+// Phases (pairing): a composite move is several actions of one seat, one after another. Selections are events
+// to their own seat only. The outcome is public when the composite executes.
 //
-// What the adapters in core/erased.h and core/vec_env.h see to, so that no game has to:
+// The adapters in core/erased.h and core/vec_env.h guarantee this, so that no game has to:
 //  - a Rules object stays where it is and outlives every State and View made from it: they may keep a pointer
 //  to it;
 //  - seats lie within [0, num_seats) and actions within [0, num_actions) wherever a game receives them;
-//  - kFormatVersion goes before the view's bytes and, as "format", into its JSON; both are checked and taken
-//  off before
-//    read and from_json see the rest; nothing may be left over after read; JSON is at most 64 levels deep.
-// What a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use in every way:
-// legal, sample and encode must not read out of bounds on it, however hostile the input was.
+//  - kFormatVersion precedes the view's bytes and is in its JSON as "format". Both are checked and removed
+//    before read and from_json see the rest. No bytes may be left after read. JSON has at most 64 levels.
+// A value that a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use:
+// legal, sample and encode must not read out of bounds, however hostile the input was.
 //
-// Optional members, used where they exist because they are faster:
-//   state.apply_legal(seat, action, sink)  as apply, of an action that legal() listed: nothing needs checking
-//   again cview.is_legal(action), state.is_legal(seat, action)  without listing the others
+// Optional members, used if they exist because they are faster:
+//   state.apply_legal(seat, action, sink)  as apply, for an action that legal() listed: nothing is checked
+//   cview.is_legal(action), state.is_legal(seat, action)  without listing the other actions
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -52,14 +51,14 @@ struct Block {
   std::string name;
   /// Shape without batch (and, for action blocks, without the leading axis over actions).
   std::vector<int> shape;
-  /// Raised whenever any value of the block changes for any position: it is stored with decisions and
+  /// Increase it whenever any value of the block changes for any position: it is stored with decisions and
   /// checkpoints.
   int version;
   enum class Of { view, action, oracle } of;
   std::string doc;
 };
 
-/// Swallows events: `state.apply(seat, action, NoEvents{})` compiles to the bare transition.
+/// Discards events: `state.apply(seat, action, NoEvents{})` compiles to the bare transition.
 struct NoEvents {
   template <class Event>
   void operator()(Seat, const Event&) const {}
@@ -97,7 +96,7 @@ concept Game = requires(
   { G::notation(rules, action) } -> std::same_as<std::string>;
   { G::parse_action(rules, text) } -> std::same_as<Action>;
 
-  // Events as one line of text, "kind seat args…" (the seat is that of the actor, "-" for nobody).
+  // Events as one line of text, "kind seat args…" (the actor's seat, "-" for none).
   { event.text() } -> std::same_as<std::string>;
   { G::Event::parse(rules, text) } -> std::same_as<typename G::Event>;
 
@@ -147,7 +146,7 @@ concept Game = requires(
   { G::encode_oracle(state, seat, block, out) };
 };
 
-/// A rule player of the game's own, which batch environments offer as an opponent. The view is asked.
+/// The game's own rule player, which batch environments offer as an opponent. The view must be asked.
 template <class G>
 concept HasRulePlayer = requires(const typename G::View& view) {
   { G::rule_action(view) } -> std::same_as<Action>;

@@ -1,5 +1,5 @@
-// A JSON value tree. The core neither parses nor prints JSON text: bindings turn this tree into Python
-// objects and back, and msgspec does the text.
+// A JSON value tree. The core does not parse JSON text: bindings convert this tree to Python objects and
+// back, and msgspec reads and writes the text.
 #pragma once
 #include <cstdint>
 #include <string>

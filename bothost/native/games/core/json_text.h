@@ -1,4 +1,4 @@
-// JSON text of a value tree, for where making Python objects first would cost ten times as much (export).
+// JSON text of a value tree. Export uses it: making Python objects first costs ten times as much.
 #pragma once
 #include <array>
 #include <charconv>

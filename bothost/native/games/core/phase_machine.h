@@ -2,12 +2,11 @@
 // game.
 //
 // A turn is a walk through phases. One decision either enters a phase or selects one item (a card, a square).
-// A phase has a *quota*: its selections are stored until there are that many of them, then the *effect* of
-// the phase is executed on all of them at once, and the machine moves to the phase that the table names next,
-// or the turn is over. What a phase demands of the position is a set of *conditions*, bits that the game
-// computes; a phase may have several rows, of which the first whose conditions hold applies (so "discard
-// where nothing matches" is a row, not a branch). A phase without rows is a hub: it selects nothing and leads
-// to every phase that has a row which applies.
+// A phase has a *quota* of selections. They are stored until the quota is full. Then the *effect* of the
+// phase executes on all of them at once, and the machine moves to the next phase of the table, or the turn is
+// over. *Conditions* are bits that the game computes from the position. A phase may have several rows; the
+// first whose conditions hold applies (so "discard if nothing matches" is a row, not a branch). A phase
+// without rows is a hub: it selects nothing and leads to every phase with a row that applies.
 //
 // Source: the decision phases of the patent application "Game match decision method and device, electronic
 // equipment and storage medium" (Hong, Lin, Zeng, Lin; filed 2021-09-10), steps 1 to 7 of a turn.

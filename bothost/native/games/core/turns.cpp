@@ -14,8 +14,7 @@ namespace bothost {
 void take_short_turns() {
 #if defined(__linux__) && defined(SYS_sched_setattr)
   const int nice = getpriority(PRIO_PROCESS, 0);  // on Linux the thread's
-  // Whoever chose a policy, or lets it go first, has decided; and the flag below would take that from its
-  // threads.
+  // Respect a policy or priority that was already chosen. The flag below would reset it for child threads.
   if (sched_getscheduler(0) != SCHED_OTHER || nice < 0) return;
   constexpr std::uint64_t kResetOnFork = 1;  // threads and processes that it starts are as others
   struct Attributes {                        // sched_setattr(2), its first version

@@ -3,9 +3,9 @@
 
 namespace bothost {
 
-/// Lets the calling thread run soon when it wakes up, for a short time each: Linux from 6.12 on then counts
-/// its turns by 0.1 ms (sched_setattr(2)), where it counts 3 ms else, and lets it go before threads of longer
-/// turns. Elsewhere it does nothing.
+/// Makes the calling thread run soon after it wakes up, for short time slices. Linux from 6.12 on then gives
+/// it slices of 0.1 ms (sched_setattr(2)) in place of 3 ms, and prefers it to threads with longer slices. On
+/// other systems it does nothing.
 void take_short_turns();
 
 }  // namespace bothost

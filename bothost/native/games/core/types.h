@@ -10,9 +10,9 @@ namespace bothost {
 
 /// Index of an action in its game's fixed action space: 0 <= action < num_actions.
 using Action = std::int32_t;
-/// In place of an action: none is taken.
+/// No action.
 inline constexpr Action kNoAction = -1;
-/// 0-based index of a player at the table; kNobody where no single seat acts.
+/// Index of a player at the table, from 0; kNobody if no single seat acts.
 using Seat = std::int8_t;
 inline constexpr Seat kNobody = -1;
 /// Bit i is set when seat i is meant.
@@ -20,7 +20,7 @@ using SeatMask = std::uint32_t;
 
 using ActionList = std::vector<Action>;
 
-/// Input from outside (an event, bytes, JSON, a rules option) that cannot be true. Becomes ValueError in
+/// Invalid input from outside (an event, bytes, JSON, a rules option). Becomes ValueError in
 /// Python.
 struct InvalidInput : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
@@ -31,7 +31,7 @@ struct IllegalAction : InvalidInput {
   using InvalidInput::InvalidInput;
 };
 
-/// Throws InvalidInput with this reason unless it holds.
+/// Throws InvalidInput with this reason unless the condition holds.
 inline void require(bool holds, const char* why) {
   if (!holds) throw InvalidInput(why);
 }

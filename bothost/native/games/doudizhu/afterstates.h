@@ -1,5 +1,5 @@
-// What a player sees in the hand that an abstract move leaves: features of a move rather than of the
-// position. For clones, which choose among abstract moves.
+// Features of the hand that an abstract move leaves. They describe a move, not the position. fm-clone chooses
+// among abstract moves by them.
 #pragma once
 #include <span>
 #include <vector>
@@ -11,12 +11,12 @@ namespace bothost::doudizhu {
 /// The abstract moves that the rest can make, cards left 0 .. 20, plays left 0 .. 15, highest of its kind.
 inline constexpr int kAfterstateFeatures = kMoveTypes + 21 + 16 + 1;
 
-/// The hand that features of the block `move_types` tell. Throws InvalidInput where they tell none of 1 .. 20
+/// The hand that the features of the block `move_types` describe. Throws InvalidInput unless it has 1 .. 20
 /// cards.
 Cards hand_of(std::span<const std::int32_t> features);
 
-/// Hand after an abstract move, 0 .. 308. Of its kickers those go along without which the rest is worth most
-/// (hand_value), of equals those of the first action.
+/// Hand after an abstract move, 0 .. 308. Its kickers are those that leave the rest with the highest
+/// hand_value; among equals those of the first action.
 Cards rest_of(Cards hand, int abstract);
 
 /// Appends the features, ascending, of an abstract move in a position with these features (of `move_types`,

@@ -133,11 +133,11 @@ int close_value(const Rest& r) {
 // -----------------------------------------------------------------------------------
 
 /// What is asked of the partitions of a hand.
-enum class Sought { fewest, value };
+enum class Target { fewest, value };
 
-template <Sought sought>
+template <Target target>
 struct Walk {
-  int best = sought == Sought::fewest ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
+  int best = target == Target::fewest ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
   Rest rest{};
   bool rocket;
 
@@ -149,7 +149,7 @@ struct Walk {
     rest.trios = m.three & ~m.four;
     rest.fours = m.four;
     rest.rocket = rocket;
-    if constexpr (sought == Sought::fewest)
+    if constexpr (target == Target::fewest)
       best = std::min(best, so_far + close_fewest(rest));
     else
       best = std::max(best, so_far + close_value(rest));
@@ -174,7 +174,7 @@ struct Walk {
           // A plane is counted among the plays with its kickers, by close.
           if (w == 3)
             rest.plane_length[static_cast<std::size_t>(rest.num_planes++)] = static_cast<std::uint8_t>(n);
-          const int worth = sought == Sought::fewest ? w < 3 : (w == 3 ? top : 2 * (top - 7)) - kPlayCost;
+          const int worth = target == Target::fewest ? w < 3 : (w == 3 ? top : 2 * (top - 7)) - kPlayCost;
           go(hand - body, w, s, n, so_far + worth);
           if (w == 3) --rest.num_planes;
         }
@@ -183,7 +183,7 @@ struct Walk {
   }
 };
 
-/// What was found of a hand, if it was sought.
+/// Cached results of a hand.
 struct Entry {
   static constexpr std::int16_t kNoValue = std::numeric_limits<std::int16_t>::min();
   static constexpr std::uint8_t kNoFewest = 255;
@@ -201,9 +201,9 @@ Entry& remembered(Cards hand) {
   return e;
 }
 
-template <Sought sought>
+template <Target target>
 int walked(Cards hand) {
-  Walk<sought> walk;
+  Walk<target> walk;
   walk.rocket = contains(hand, kRocket);
   walk.go(walk.rocket ? hand - kRocket : hand, 3, 0, 0, 0);
   return walk.best;
@@ -255,7 +255,7 @@ int fewest_plays(Cards hand) { return static_cast<int>(shortest_partition(hand).
 int fewest_plays_bound(Cards hand) {
   if (hand == 0) return 0;
   Entry& e = remembered(hand);
-  if (e.fewest == Entry::kNoFewest) e.fewest = static_cast<std::uint8_t>(walked<Sought::fewest>(hand));
+  if (e.fewest == Entry::kNoFewest) e.fewest = static_cast<std::uint8_t>(walked<Target::fewest>(hand));
   return e.fewest;
 }
 
@@ -286,7 +286,7 @@ int play_value(const Move& m) {
 int hand_value(Cards hand) {
   if (hand == 0) return 0;
   Entry& e = remembered(hand);
-  if (e.value == Entry::kNoValue) e.value = static_cast<std::int16_t>(walked<Sought::value>(hand));
+  if (e.value == Entry::kNoValue) e.value = static_cast<std::int16_t>(walked<Target::value>(hand));
   return e.value;
 }
 

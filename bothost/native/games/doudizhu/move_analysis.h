@@ -1,4 +1,5 @@
-// What a move leaves behind and what the rule player thinks of it, for networks that value moves.
+// Features of the rest after a move and of the rule player's preference for it, for networks that value
+// moves.
 #pragma once
 #include <span>
 

@@ -1,5 +1,5 @@
-// Features that attend to what people attend to: abstract moves (kickers abstracted, 3334 = 333*), what could
-// still be played against one, and what the neighbours let pass. For factorization machines.
+// Features that people attend to: abstract moves (kickers abstracted, 3334 = 333*), moves that could still be
+// played against the seat, and plays that the neighbours passed on. For factorization machines.
 #pragma once
 #include "doudizhu/view.h"
 

@@ -69,13 +69,13 @@ const Json* known(const Json& json, std::string_view key) {
   return j && !j->is_null() ? j : nullptr;
 }
 
-struct Told {
+struct PublicHistory {
   std::vector<Seat> seats;
   std::vector<Action> actions;
   std::size_t calls = 0;
 
   /// "bids" and "history": [[seat, notation], …]
-  explicit Told(const Json& json) {
+  explicit PublicHistory(const Json& json) {
     if (const auto* j = known(json, "bids")) add(*j, "bids");
     calls = actions.size();
     if (const auto* j = known(json, "history")) add(*j, "history");
@@ -274,11 +274,13 @@ View View::load(const Rules& rules, const Json& json, bool snapshot) {
     if (v.pub_.complete) ++v.seq_;
   }
   // Cards may come in any order in a snapshot; the fields that tell them were read above.
-  constexpr std::array<std::string_view, 9> kTold = {"seq",  "hand",    "played",   "bottom", "bids",
-                                                     "last", "history", "revealed", "passes"};
+  constexpr std::array<std::string_view, 9> kKnownFields = {"seq",  "hand",    "played",   "bottom", "bids",
+                                                            "last", "history", "revealed", "passes"};
   const Json mine = v.to_json();
   for (const auto& [key, value] : json.object("view")) {
-    if (snapshot && (value.is_null() || std::find(kTold.begin(), kTold.end(), key) != kTold.end())) continue;
+    if (snapshot &&
+        (value.is_null() || std::find(kKnownFields.begin(), kKnownFields.end(), key) != kKnownFields.end()))
+      continue;
     if (!same(value, mine.at(key))) throw InvalidInput("view: \"" + key + "\" contradicts the rest");
   }
   return v;
@@ -286,7 +288,7 @@ View View::load(const Rules& rules, const Json& json, bool snapshot) {
 
 /// From the own hand and everything that happened since the deal.
 void View::load_history(const Json& json) {
-  const Told told(json);
+  const PublicHistory public_history(json);
   const Cards bottom = read_bottom(json);
   const auto seat_in = [&](std::string_view key) {
     const auto* j = known(json, key);
@@ -294,24 +296,24 @@ void View::load_history(const Json& json) {
   };
   Seat first = seat_in("first");
   if (first == kNobody && rules_->bidding == Bidding::none) first = seat_in("landlord");
-  if (first == kNobody && !told.seats.empty()) first = told.seats[0];
+  if (first == kNobody && !public_history.seats.empty()) first = public_history.seats[0];
   Cards dealt = hand_;
-  for (std::size_t i = told.calls; i < told.actions.size(); ++i)
-    if (told.seats[i] == seat_) {
-      dealt += Universe::get()[told.actions[i]].cards;
+  for (std::size_t i = public_history.calls; i < public_history.actions.size(); ++i)
+    if (public_history.seats[i] == seat_) {
+      dealt += Universe::get()[public_history.actions[i]].cards;
       require(contains(kDeck, dealt), "the seat played and holds more of a rank than the deck has");
     }
   if (bottom && seat_in("landlord") == seat_) {
     require(contains(dealt, bottom), "the landlord holds or played the bottom cards");
     dealt -= bottom;
   }
-  replay(dealt, first, bottom, told.actions);
-  told.check_seats(pub_);
+  replay(dealt, first, bottom, public_history.actions);
+  public_history.check_seats(pub_);
 }
 
 /// Position without history: what is absent takes its default.
 void View::load_position(const Json& json) {
-  const Told told(json);
+  const PublicHistory public_history(json);
   auto& p = pub_;
   const auto three = [&](std::string_view key, auto& out, int most) {
     const auto* j = known(json, key);
@@ -324,9 +326,9 @@ void View::load_position(const Json& json) {
   };
   p.complete = false;
   p.bottom = read_bottom(json);
-  p.calls = static_cast<std::uint8_t>(told.calls);
-  p.size = static_cast<std::uint16_t>(told.actions.size());
-  std::transform(told.actions.begin(), told.actions.end(), p.history.begin(),
+  p.calls = static_cast<std::uint8_t>(public_history.calls);
+  p.size = static_cast<std::uint16_t>(public_history.actions.size());
+  std::transform(public_history.actions.begin(), public_history.actions.end(), p.history.begin(),
                  [](Action a) { return static_cast<Id16>(a); });
   if (const auto* j = known(json, "seq"))
     seq_ = static_cast<std::uint32_t>(j->integer("seq", 0, 0xffffffffLL));
@@ -351,9 +353,9 @@ void View::load_position(const Json& json) {
     require(piles.size() == kSeats, "played: one pile per seat");
     for (std::size_t i = 0; i < kSeats; ++i) p.played[i] = cards_from_text(piles[i].text("played"));
   } else {
-    for (std::size_t i = told.calls; i < told.actions.size(); ++i) {
-      auto& pile = p.played[at(told.seats[i])];
-      pile += Universe::get()[told.actions[i]].cards;
+    for (std::size_t i = public_history.calls; i < public_history.actions.size(); ++i) {
+      auto& pile = p.played[at(public_history.seats[i])];
+      pile += Universe::get()[public_history.actions[i]].cards;
       require(contains(kDeck, pile), "more cards of a rank than the deck holds");
     }
     const Cards last = Universe::get()[p.last].cards;
@@ -362,7 +364,7 @@ void View::load_position(const Json& json) {
   if (!three("plays", p.plays, 20))
     for (Seat s = 0; s < kSeats; ++s)
       p.plays[at(s)] = static_cast<std::uint8_t>(std::clamp(dealt_size_of(s) - p.counts[at(s)], 0, 2));
-  told.check_seats(p);
+  public_history.check_seats(p);
   check_fields();
   check_feasible();
 }

@@ -186,8 +186,8 @@ void Pairing::View::learn_replaced(const std::vector<Card>& replaced) {
 
 void Pairing::View::fold_reveal(const Event& event) {
   if (stage_ != Stage::running || !terminal() || !event.reveal) wrong("a reveal before the end of the hand");
-  const Deal& told = event.reveal->deal;
-  Deal expected = told;
+  const Deal& revealed = event.reveal->deal;
+  Deal expected = revealed;
   expected.start.hand[at(other(seat_))] &= deal_.known[at(seat_)];
   if (!(expected.start == deal_.start)) {
     // what a lobby told after a reconnect is not where the hand began: there is no record of it
@@ -196,9 +196,9 @@ void Pairing::View::fold_reveal(const Event& event) {
     return;
   }
   const Deal before = deal_;
-  deal_.start = told.start;
-  deal_.aside = told.aside;
-  for (std::size_t i = 0; i < told.start.tail; ++i) deal_.queue[i] = told.queue[i];
+  deal_.start = revealed.start;
+  deal_.aside = revealed.aside;
+  for (std::size_t i = 0; i < revealed.start.tail; ++i) deal_.queue[i] = revealed.queue[i];
   learn_replaced(event.reveal->replaced);
   for (std::size_t i = 0; i < now_.tail; ++i)
     if (before.queue[i] != kHidden && before.queue[i] != deal_.queue[i])
