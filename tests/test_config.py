@@ -198,16 +198,6 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
         assert words in warnings
 
 
-def test_a_route_matches_and_names_its_address() -> None:
-    route = config.RouteSettings(strategy="fm", lobby="home", attributes={"rated": True}, level=3)
-    assert route.matches("home", "pairing", {"rated": True, "room": 1})
-    assert not route.matches("home", "pairing", {"rated": False})
-    assert not route.matches("away", "pairing", {"rated": True})
-    assert route.address() == "fm:level-3"
-    follows = config.RouteSettings(strategy="fm", level="table")
-    assert [follows.address(wish) for wish in (None, "hard", "2", 2)] == ["fm", "fm:hard", "fm:level-2", "fm:level-2"]
-
-
 plain_data = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

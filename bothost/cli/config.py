@@ -37,7 +37,8 @@ def lint(config_file: options.Config = None, json: options.Json = False) -> None
     """Check the file: keys, values, secrets, strategies, options, adapters, games. Exit code 78 when it is wrong."""
     loaded = config.read(config_file)
     plugins = options.plugins(config_file)
-    from bothost.plugins import check_settings
+    plugins.folder = loaded.path.parent
+    from bothost.host.check import check_settings
 
     warnings = [*loaded.warnings, *check_settings(loaded.settings, plugins, file=str(loaded.path))]
     warnings += missing_secrets(loaded.settings, plugins)

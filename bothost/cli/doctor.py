@@ -123,9 +123,11 @@ def _native() -> Iterator[Check]:
 
 
 def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
-    from bothost.plugins import Plugins, check_settings
+    from bothost.host.check import check_settings
+    from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
+    plugins.folder = Path(file).parent
     for failure in plugins.failures:
         yield Check("plugins", "warning", f"{failure.plugin}: {failure.cause}", failure.advice)
     yield Check("plugins", "ok", f"{len(plugins.sources)} loaded, {len(plugins.strategies)} strategies")

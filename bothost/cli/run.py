@@ -35,14 +35,14 @@ def command(
     file = config.find(config_file)
     settings = options.settings(file)
     if worker is not None:
-        _play(lambda: share_of(config.load(file), worker), fail_fast, is_worker=True)
+        _play(lambda: share_of(config.load(file), worker), file.parent, fail_fast, is_worker=True)
     elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
         _play_in_processes(settings, file, processes, fail_fast)
     else:
-        _play(lambda: config.load(file), fail_fast)
+        _play(lambda: config.load(file), file.parent, fail_fast)
 
 
-def _play(read: Callable[[], config.Settings], fail_fast: bool, *, is_worker: bool = False) -> None:
+def _play(read: Callable[[], config.Settings], folder: Path, fail_fast: bool, *, is_worker: bool = False) -> None:
     settings = read()
     start_logs(settings)
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
@@ -50,6 +50,7 @@ def _play(read: Callable[[], config.Settings], fail_fast: bool, *, is_worker: bo
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
+    plugins.folder = folder
     spares = Spares(number_for(settings, plugins))
     from bothost.host import fleet, launch  # half a second, in which the worker processes import too
 

@@ -225,21 +225,6 @@ class RouteSettings(Section, frozen=True):
     fallback: str | None = None
     """Address of the fallback strategy. Default: the game's rule player."""
 
-    def matches(self, lobby: str, game: str, attributes: dict[str, Any]) -> bool:
-        """Whether this route takes a table."""
-        return (
-            self.lobby in (None, lobby)
-            and self.game in (None, game)
-            and all(key in attributes and attributes[key] == value for key, value in self.attributes.items())
-        )
-
-    def address(self, wished: str | int | None = None) -> str:
-        """Address of the strategy for a table whose players wish for level ``wished``."""
-        level = wished if self.level == "table" else self.level
-        if level is None or level == "":
-            return self.strategy
-        return f"{self.strategy}:level-{level}" if str(level).isdigit() else f"{self.strategy}:{level}"
-
 
 class Settings(Section, frozen=True):
     """The whole of config.toml."""

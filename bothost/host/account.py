@@ -15,6 +15,8 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.connection import Connection, ConnectionSettings
 from bothost.host.limits import Backoff
+from bothost.host.lost_hands import LostHands
+from bothost.host.recorder import now_us
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import LobbyAdapter
 from bothost.messages import (
@@ -35,6 +37,7 @@ from bothost.messages import (
     Seek,
     SeekEnded,
     Superseded,
+    TableEnded,
     Unknown,
     Wish,
     out_of_range,
@@ -46,6 +49,10 @@ from bothost.tables.session import Session
 from bothost.tables.slots import Capacity, Slots
 
 _log = structlog.get_logger("bothost.host")
+
+
+MAX_ENDED = 1000
+"""Ends of unknown tables to remember until lost hands are closed."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -66,6 +73,7 @@ class HostContext(Protocol):
     """What accounts share: the host."""
 
     runner: SessionRunner
+    lost_hands: LostHands
     capacity: Capacity
     seated: dict[tuple[str, str], Account]
     """(lobby, table) → the account that sits there."""
@@ -120,6 +128,10 @@ class Account:
         self._seek_at = 0.0
         self._backoff = Backoff(0.2, 30.0)
         self._unconfirmed: set[str] = set()
+        self._began_us = now_us()
+        self._ended: dict[str, TableEnded] = {}
+        """Ends of tables that we do not know: an earlier process may have sat there."""
+        self._closed_lost = False
         self._confirm: asyncio.TimerHandle | None = None
         self.connection = Connection(adapter, self, connection_settings)
         self._handlers: dict[type, Callable[[Any, float], None]] = {
@@ -176,6 +188,8 @@ class Account:
         session = self.sessions.get(getattr(event, "table", ""))
         if session is None:
             self.dropped += 1
+            if type(event) is TableEnded and len(self._ended) < MAX_ENDED and not self._closed_lost:
+                self._ended[event.table] = event
             return
         outputs = session.feed(event, now)  # type: ignore[arg-type]
         if outputs:
@@ -253,6 +267,15 @@ class Account:
                 )
                 self._runner.perform(session, session.abort())
         self._unconfirmed.clear()
+        if not self._closed_lost and self._capabilities.connections_per_identity == 1:
+            self._closed_lost = True
+            ended, self._ended = self._ended, {}
+            self._context.lost_hands.close(self.key, self._began_us, self._is_played, ended)
+
+    def _is_played(self, table: str, hand: str) -> bool:
+        """Whether a hand of an earlier process goes on, as far as we know."""
+        session = self.sessions.get(table)
+        return session is not None and (session.hand is None or session.hand.name == hand)
 
     def _stop_confirm(self) -> None:
         if self._confirm is not None:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger("bothost.host")
 
+HURRY_S = 1.0
+"""When one account got through, the others of its lobby try within this time."""
 SAMPLE = 16
 """One frame in so many is timed."""
 HTTP_BYTES = 4 * 1024 * 1024
@@ -100,6 +102,9 @@ class Connection:
         self.ended = False
         """Whether there will be no further attempt: closed, refused or superseded."""
         self._connected_at = 0.0
+        self._may_hurry = False
+        self._hurried = False
+        """Whether this outage was cut short already."""
         self._failures: list[float] = []
         """When the adapter failed lately, monotonic seconds."""
         self._good = False
@@ -173,6 +178,17 @@ class Connection:
     def progress(self) -> None:
         """The session works: a hand ended, or it has stood for a while. The next reconnect is quick again."""
         self._backoff.reset()
+        self._hurried = False
+
+    def hurry(self) -> None:
+        """Another account got through to our lobby: try soon. Once for each outage, and not if the lobby said when."""
+        if self._again is None or not self._may_hurry:
+            return
+        soon = self._loop.time() + self._backoff.spread(HURRY_S)
+        if soon < self._again.when():
+            self._hurried, self._may_hurry = True, False
+            self._again.cancel()
+            self._again = self._loop.call_at(soon, self._resume)
 
     def _quarantine(self) -> float:
         """Seconds until the next attempt of an adapter that has just failed; 0: it has not failed often."""
@@ -204,6 +220,7 @@ class Connection:
     def _on_connected(self, event: Connected) -> None:
         self.connected = self._good = True
         self._connected_at = time.monotonic()
+        self._may_hurry = False
         self._heard, self._silent = True, 0
         self._stop_guard()
         if self.adapter.capabilities.transport == "websocket":
@@ -214,6 +231,7 @@ class Connection:
         if self.ended or self._again is not None:
             return
         wait = self._backoff.next(max(0.0, event.retry_after_s or 0.0))
+        self._may_hurry = not self._hurried and not event.retry_after_s
         _log.warning("disconnected", account=self.adapter.account.name, reason=event.reason, retry_s=round(wait, 2))
         self._again = self._loop.call_later(wait, self._resume)
 

@@ -43,6 +43,10 @@ class Backoff:
         self.attempts += 1
         return at_least_s + self._rng.uniform(0.0, bound)
 
+    def spread(self, most_s: float) -> float:
+        """A uniform wait, so that many do not come at the same moment."""
+        return self._rng.uniform(0.0, most_s)
+
     def reset(self) -> None:
         """The session stands: the next loss starts from the beginning."""
         self.attempts = 0

@@ -10,7 +10,7 @@ import msgspec
 
 from bothost.host.session_runner import HandKey
 from bothost.store import Store
-from bothost.store.records import LoggedMove
+from bothost.store.records import GameRecord, LoggedMove
 from bothost.tables.hand import Logged
 
 Json = dict[str, Any]
@@ -53,6 +53,10 @@ class StoreMemory:
             if game is not None and game.seat == one.seat:
                 logged = _logged(moves.get((game.game_id, one.seat), []), refused)
                 found[one] = RecoveredHand(game.game_id, game.seed, logged)
+
+    def unfinished(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
+        """The account's hands that began before this time, in microseconds, and have not ended."""
+        return self._store.unfinished_hands(lobby, account, before_us)
 
     def memo(self, lobby: str, account: str) -> Json:
         return self._store.memo(lobby, account)

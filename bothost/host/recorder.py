@@ -139,6 +139,11 @@ class Recorder:
             )
         )
 
+    def hand_lost(self, game_id: bytes, seat: int, reason: str, scores: tuple[float, ...] | None) -> None:
+        """A hand of an earlier process ended, and we do not know how it went on."""
+        logged = None if scores is None else _text(scores)
+        self._add(GameEndRecord(game_id=game_id, seat=seat, reason=reason, scores=logged, ended_us=now_us()))
+
     def snapshot(self, event: SnapshotTaken) -> None:
         """A snapshot replaced the view: the events before it, then the snapshot."""
         hand = event.hand

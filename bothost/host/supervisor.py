@@ -19,6 +19,7 @@ from bothost.host.account import Account, Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
+from bothost.host.lost_hands import LostHands, OpenHand
 from bothost.host.memos import MemoWriter
 from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
@@ -57,6 +58,7 @@ class Memory(Protocol):
     """What earlier processes left; synchronous, called in a thread (``bothost.host.memory``)."""
 
     def find(self, keys: Sequence[HandKey]) -> Sequence[RecoveredHand | None]: ...
+    def unfinished(self, lobby: str, account: str, before_us: int) -> Sequence[OpenHand]: ...
     def memo(self, lobby: str, account: str) -> Json: ...
     def remember(self, lobby: str, account: str, memo: Json) -> None: ...
 
@@ -120,6 +122,7 @@ class Host:
             spares=spares,
         )
         self.runner.fatal = self._fatal
+        self.lost_hands = LostHands(memory.unfinished, recorder)
 
     # -------------------------------------------------------------------------------------------------- life cycle
 
@@ -270,6 +273,7 @@ class Host:
             for account in self.accounts:
                 account.connection.close()
             self.runner.close()
+            self.lost_hands.stop()
             await self.runner.workers.aclose()
             for account in self.accounts:
                 for session in account.sessions.values():
@@ -386,6 +390,10 @@ class Host:
 
     def account_changed(self, account: Account) -> None:
         self._changed.set()
+        if account.connection.connected:  # the lobby is back for the others as well
+            for other in self.accounts:
+                if other.lobby.name == account.lobby.name:
+                    other.connection.hurry()
 
     @property
     def busy(self) -> bool:

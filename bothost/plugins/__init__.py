@@ -7,7 +7,6 @@
 """
 
 from bothost.plugins.address import AliasResolver, Resolved, check_options, evaluators_of, made, resolve, settle
-from bothost.plugins.check import check_settings
 from bothost.plugins.discover import Failure, PluginSource
 from bothost.plugins.manager import Plugins, require
 from bothost.plugins.weights import model_sha256
@@ -19,7 +18,6 @@ __all__ = [
     "Plugins",
     "Resolved",
     "check_options",
-    "check_settings",
     "evaluators_of",
     "made",
     "model_sha256",

@@ -32,6 +32,7 @@ class StrategySource(Protocol):
     """What addresses are resolved against. :class:`bothost.plugins.Plugins` is one."""
 
     aliases: AliasResolver | None
+    folder: Path | None
 
     @property
     def strategies(self) -> Mapping[str, type[Strategy]]:
@@ -84,6 +85,8 @@ def resolve(
     given = dict(options or {})
     if name == EXEC:
         given["command"] = _command(address, alias)
+        if plugins.folder is not None and isinstance(given.setdefault("cwd", ""), str):
+            given["cwd"] = str(plugins.folder / given["cwd"])
         alias = ""
     strategy = plugins.strategies.get(name)
     if strategy is None:

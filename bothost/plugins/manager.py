@@ -45,6 +45,8 @@ class Plugins:
         """``strategy NAME``, ``lobby NAME``, … → name of its plugin."""
         self.aliases = aliases
         """Resolves (strategy, alias) in the database; None without a database."""
+        self.folder: Path | None = None
+        """Where the programs of ``exec:`` run: the configuration's folder. None: the current one."""
         self._failures: list[Failure] = []
 
     @classmethod

@@ -73,6 +73,18 @@ class Store:
             found = [GameRecord(**row._mapping) for row in connection.execute(query)]
         return {name: game for game in found if (name := (game.table, game.hand)) in hands}
 
+    def unfinished_hands(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
+        """The account's hands that began before this time and have not ended, oldest first."""
+        games, ends = models.games, models.game_ends
+        ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
+        query = (
+            sa.select(games)
+            .where(games.c.lobby == lobby, games.c.account == account, games.c.started_us < before_us, ~ended)
+            .order_by(games.c.game_id)
+        )
+        with self.begin() as connection:
+            return [GameRecord(**row._mapping) for row in connection.execute(query)]
+
     def moves_of(self, game_ids: Collection[bytes]) -> dict[tuple[bytes, int], list[LoggedMove]]:
         """(game_id, seat) → its live decisions, in order; several of one request are the steps of a composite move."""
         d = models.decisions

@@ -18,7 +18,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pool: Annotated[int, Meta(ge=0, le=1024)] = 0
     """Processes that share the tables; 0: one process per table."""
     cwd: str | None = None
-    """Folder that it runs in."""
+    """Folder that it runs in. Relative paths, and the default, start at the configuration's folder."""
     start_ms: Milliseconds = 10_000.0
     """Time to say hello."""
     hang_ms: Milliseconds = 5_000.0

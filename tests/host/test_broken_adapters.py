@@ -117,3 +117,64 @@ async def test_progress_makes_the_next_reconnect_quick_again(monkeypatch):
     steady = ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0, steady_s=0.0)
     await reconnecting(adapter, steady, 0.6)
     assert adapter.logins >= 6, "every session stood for steady_s"
+
+
+class Unreachable(EmbeddedLobby):
+    """A lobby that is away until ``back`` is set; counts attempts."""
+
+    name = "unreachable"
+    back = False
+    retry_after_s = None
+
+    def __init__(self, account, options):
+        super().__init__(account, options)
+        self.attempts = 0
+
+    def feed(self, item):
+        if isinstance(item, m.Authenticate | m.Resume):
+            self.attempts += 1
+            if self.back:
+                return [m.Connected("ada", resumed=False)]
+            return [m.Disconnected("away", self.retry_after_s)]
+        return []
+
+
+@pytest.fixture
+def away(monkeypatch):
+    """A connection that waits a minute for its next attempt."""
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high / 100.0 if high <= 1.0 else high)
+
+    def make(retry_after_s=None):
+        adapter = Unreachable(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+        adapter.retry_after_s = retry_after_s
+        connection = Connection(adapter, Owner(), ConnectionSettings(backoff_first_s=60.0))
+        connection.start()
+        return connection, adapter
+
+    return make
+
+
+async def test_when_another_account_gets_through_the_next_attempt_comes_at_once(away):
+    connection, adapter = away()
+    adapter.back = True
+    connection.hurry()
+    await asyncio.sleep(0.1)
+    assert connection.connected and adapter.attempts == 2
+    await connection.aclose()
+
+
+async def test_an_outage_is_cut_short_only_once(away):
+    connection, adapter = away()
+    for _ in range(5):
+        connection.hurry()
+        await asyncio.sleep(0.05)
+    assert adapter.attempts == 2, "or accounts that come and go would have the others storm the lobby"
+    await connection.aclose()
+
+
+async def test_a_lobby_that_says_when_to_come_back_is_not_asked_earlier(away):
+    connection, adapter = away(retry_after_s=30.0)
+    connection.hurry()
+    await asyncio.sleep(0.05)
+    assert adapter.attempts == 1
+    await connection.aclose()

@@ -15,7 +15,8 @@ import pytest
 from bothost import Model, rules
 from bothost.config import RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
-from bothost.plugins import Plugins, check_settings, model_sha256, weights
+from bothost.host.check import check_settings
+from bothost.plugins import Plugins, model_sha256, weights
 from bothost.testing import misbehaving
 
 GOOD = """

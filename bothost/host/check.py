@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 from bothost.config import RouteSettings, Settings, WishSettings, find_line, line_numbers, nearest, problems
 from bothost.errors import BothostError, ConfigError, ConfigErrors
+from bothost.lobbies.base import LobbyAdapter
 from bothost.plugins.address import EXEC, resolve
 from bothost.plugins.manager import Plugins
+from bothost.tables.router import Router, address, wished_level
 
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
@@ -21,7 +24,7 @@ def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = N
         for error in found:
             error.file, error.line = file, find_line(lines, error.key or "")
         raise found[0] if len(found) == 1 else ConfigErrors(found)
-    return [*_unrouted(settings), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
+    return [*_unrouted(settings, plugins), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
 
 
 def _lines(file: str | None) -> dict[str, int]:
@@ -36,7 +39,8 @@ def _routes(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
         key = f"route[{index}]"
         if route.game is not None:
             yield from _game(f"{key}.game", route.game, {})
-        yield from _strategy(plugins, key, "strategy", route, route.address(), route.options)
+        named = address(route.strategy, wished_level(route.level, {}))
+        yield from _strategy(plugins, key, "strategy", route, named, route.options)
         if route.fallback is not None:
             yield from _strategy(plugins, key, "fallback", route, route.fallback, {})
 
@@ -60,11 +64,16 @@ def _strategy(
         yield ConfigError(message, key=f"{key}.{field}", value=address, advice="route the game to another strategy")
     if resolved.strategy.name == EXEC:
         program = resolved.options.command[0]
-        if shutil.which(program) is None:
+        if not _is_program(program, resolved.options.cwd):
             message = f"there is no program {program!r}"
             yield ConfigError(
                 message, key=f"{key}.{field}", value=address, advice="install it, or write its whole path"
             )
+
+
+def _is_program(program: str, folder: str | None) -> bool:
+    """Whether there is this program: by name on the PATH, by path seen from ``folder``."""
+    return shutil.which(os.path.join(folder or "", program) if os.sep in program else program) is not None
 
 
 def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
@@ -80,11 +89,16 @@ def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
                 yield ConfigError(p.message, key=p.key, value=p.value, advice=p.advice)
         for a, account in enumerate(lobby.accounts):
             for w, wish in enumerate(account.wishes):
-                yield from _wish(f"{key}.account[{a}].wish[{w}]", wish)
+                yield from _wish(f"{key}.account[{a}].wish[{w}]", wish, adapter)
 
 
-def _wish(key: str, wish: WishSettings) -> Iterator[ConfigError]:
-    yield from _game(key, wish.game, wish.rules)
+def _wish(key: str, wish: WishSettings, adapter: type[LobbyAdapter] | None) -> Iterator[ConfigError]:
+    games = adapter.capabilities.games if adapter is not None else ("*",)
+    if adapter is not None and wish.game not in games and "*" not in games:
+        message = f"lobby adapter {adapter.name} does not play {wish.game}; it plays {', '.join(games)}"
+        yield ConfigError(message, key=f"{key}.game", value=wish.game, advice="wish for one of these, or remove it")
+    else:
+        yield from _game(key, wish.game, wish.rules)
 
 
 def _game(key: str, name: str, options: Mapping[str, Any]) -> Iterator[ConfigError]:
@@ -100,9 +114,10 @@ def _game(key: str, name: str, options: Mapping[str, Any]) -> Iterator[ConfigErr
         yield ConfigError(str(error), key=f"{key}.rules", value=dict(options), advice=advice)
 
 
-def _unrouted(settings: Settings) -> Iterator[str]:
+def _unrouted(settings: Settings, plugins: Plugins) -> Iterator[str]:
+    router = Router(settings.routes, plugins.strategies.__contains__)
     for lobby in settings.lobbies:
         for account in lobby.accounts:
             for wish in account.wishes:
-                if not any(route.matches(lobby.name, wish.game, wish.attributes) for route in settings.routes):
+                if router.choose(lobby.name, account.name, wish.game, wish.attributes) is None:
                     yield f"{lobby.name}/{account.name} asks for {wish.game}, which no [[route]] matches"

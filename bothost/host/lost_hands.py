@@ -1,0 +1,94 @@
+"""Hands of an earlier process that will never go on: they close, so that the log has no hand that stays live for ever.
+
+After a crash, hands go on at the tables that the lobby names again. Some time after connecting, those at other tables
+are lost. A hand closes as the lobby said that its table ended, otherwise as aborted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from bothost.errors import ANY_FAILURE, StoreUnavailable
+from bothost.host.limits import Backoff
+from bothost.host.recorder import Recorder
+from bothost.messages import TableEnded
+
+_log = structlog.get_logger("bothost.host")
+
+
+class OpenHand(Protocol):
+    """A hand in the log that has not ended."""
+
+    @property
+    def game_id(self) -> bytes: ...
+    @property
+    def seat(self) -> int: ...
+    @property
+    def table(self) -> str: ...
+    @property
+    def hand(self) -> str: ...
+
+
+FindOpen = Callable[[str, str, int], Sequence[OpenHand]]
+"""The open hands of (lobby, account) that began before a time, microseconds; called in a thread."""
+
+
+class LostHands:
+    """Closes lost hands. Used from the event loop."""
+
+    def __init__(self, find: FindOpen, recorder: Recorder) -> None:
+        self._find = find
+        self._recorder = recorder
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def close(
+        self,
+        account: tuple[str, str],
+        began_us: int,
+        is_played: Callable[[str, str], bool],
+        ended: dict[str, TableEnded],
+    ) -> None:
+        """Close the hands of (lobby, account) that began before ``began_us``, save those that are played.
+
+        ``is_played`` takes table and hand; ``ended`` holds what the lobby said of tables, by name.
+        """
+        self._spawn(self._close(account, began_us, is_played, ended))
+
+    async def _close(
+        self,
+        account: tuple[str, str],
+        began_us: int,
+        is_played: Callable[[str, str], bool],
+        ended: dict[str, TableEnded],
+    ) -> None:
+        backoff = Backoff(1.0, 60.0)
+        while True:
+            try:
+                hands = await asyncio.to_thread(self._find, *account, began_us)
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(backoff.next(1.0))
+            except ANY_FAILURE:
+                _log.exception("lost_hands_not_closed", lobby=account[0], account=account[1])
+                return
+        lost = [hand for hand in hands if not is_played(hand.table, hand.hand)]
+        for hand in lost:
+            end = ended.get(hand.table)
+            scores = None if end is None or end.reason == "aborted" else end.scores
+            self._recorder.hand_lost(hand.game_id, hand.seat, end.reason if end is not None else "aborted", scores)
+        if lost:
+            _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
+
+    def stop(self) -> None:
+        """Look no further."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,70 @@
+"""Hands of an earlier process whose tables are gone do not stay live for ever."""
+
+import random
+
+import pytest
+
+from bothost import messages as m
+from bothost.config import AccountSettings, Secret
+from bothost.host.account import Timeouts
+from bothost.host.connection import ConnectionSettings
+from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
+from bothost.rules import game
+from bothost.store import DecisionLog
+from bothost.testing.sample_rows import sample_hand
+
+RNG = random.Random(3)
+
+
+class Forgetful(EmbeddedLobby):
+    """The lobby knows none of our tables; it says how one of them ended."""
+
+    name = "forgetful"
+    Options = EmbeddedOptions
+    events: tuple[m.Event, ...] = ()
+
+    def feed(self, item):
+        return [m.Connected("ada", resumed=False), *self.events] if isinstance(item, m.Authenticate) else []
+
+
+@pytest.fixture
+def crashed(kit):
+    """Write hands into the database as a host that was killed left them; then run a host at this lobby."""
+    kit.connection = ConnectionSettings()
+    kit.timeouts = Timeouts(confirm_s=0.2)
+
+    async def run(hands, *events, lost):
+        adapter = type("Adapter", (Forgetful,), {"events": events})
+        log = DecisionLog.open(kit.store_settings, "test", kit.folder / "spool")
+        await log.submit([row for hand in hands for row in hand])
+        await log.aclose()
+        account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
+        lobby = super(type(kit), kit).lobby("home", adapter.name, "ws://127.0.0.1:9/", [account])
+        plugin = kit.module("lobby", bothost_lobbies=lambda: [adapter])
+        async with kit.running(super(type(kit), kit).settings(lobby), plugin, drain=False):
+            await kit.until(lambda: kit.count("game_ends") >= lost, 10)
+        rows = kit.rows("SELECT game_id, reason, scores FROM game_ends")
+        return {bytes(game_id): (reason, scores) for game_id, reason, scores in rows}
+
+    return run
+
+
+async def test_a_hand_whose_table_is_gone_closes_as_aborted(crashed):
+    hands = [sample_hand(RNG, ended=False, account="ada") for _ in range(3)]
+    stranger = sample_hand(RNG, ended=False, account="bob")
+    ends = await crashed([*hands, stranger], lost=3)
+    assert ends == {hand[0].game_id: ("aborted", None) for hand in hands}
+
+
+async def test_it_closes_as_the_lobby_says_that_its_table_ended(crashed):
+    gone, ended = (sample_hand(RNG, ended=False, account="ada") for _ in range(2))
+    ends = await crashed([gone, ended], m.TableEnded(ended[0].table, "normal", (2.0, -1.0, -1.0)), lost=2)
+    assert ends == {gone[0].game_id: ("aborted", None), ended[0].game_id: ("normal", "[2.0,-1.0,-1.0]")}
+
+
+async def test_a_hand_that_goes_on_stays_open(crashed):
+    gone, goes_on = (sample_hand(RNG, ended=False, account="ada") for _ in range(2))
+    row = goes_on[0]
+    seated = m.Seated(row.table, "doudizhu", game("doudizhu").rules, row.seat, ())
+    ends = await crashed([gone, goes_on], seated, m.HandStarted(row.table, row.hand, row.seat), lost=1)
+    assert ends == {gone[0].game_id: ("aborted", None)}
