@@ -353,7 +353,7 @@ def test_the_shipped_networks_lineage_says_how_it_was_made() -> None:
     folder = Path(bothost_doudizhu_mcts.__file__).parent / "weights"
     lineage = json.loads((folder / "lineage.json").read_text())
     assert lineage["command"].startswith("bothost train doudizhu-mcts ")
-    assert lineage["teacher"].startswith("deep-mc") and lineage["positions"] > 1e6 and lineage["regret"] < 0.02
+    assert lineage["teacher"].startswith("deep-mc") and lineage["positions"] > 1e6 and lineage["regret"] < 0.015
 
 
 def test_the_network_alone_needs_a_network() -> None:
