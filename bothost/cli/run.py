@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import re
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -36,10 +38,27 @@ def command(
     settings = options.settings(file)
     if worker is not None:
         _play(lambda: share_of(config.load(file), worker), file.parent, fail_fast, is_worker=True)
-    elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
-        _play_in_processes(settings, file, processes, fail_fast)
-    else:
-        _play(lambda: config.load(file), file.parent, fail_fast)
+        return
+    with _pages(settings, file):
+        if (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
+            _play_in_processes(settings, file, processes, fail_fast)
+        else:
+            _play(lambda: config.load(file), file.parent, fail_fast)
+
+
+@contextlib.contextmanager
+def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
+    """The browser's pages beside the host, where ``web.enabled``: in a process of their own, so that whoever watches
+    does not slow the tables. A session of their own keeps Ctrl-C from them while the host drains."""
+    if not settings.web.enabled:
+        yield
+        return
+    argv = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--with-parent"]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as pages:
+        try:
+            yield
+        finally:
+            pages.terminate()
 
 
 def _play(read: Callable[[], config.Settings], folder: Path, fail_fast: bool, *, is_worker: bool = False) -> None:

@@ -15,6 +15,7 @@ def command(
     config_file: options.Config = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default: web.host.")] = None,
     port: Annotated[int | None, typer.Option(help="Port; 0 takes any free one; default: web.port.")] = None,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when the parent ends.")] = False,
 ) -> None:
     """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""
     from bothost.cli.run import start_logs
@@ -24,6 +25,7 @@ def command(
     web = msgspec.structs.replace(settings.web, **given)
     start_logs(settings)
     from bothost import rules
+    from bothost.host import fleet
     from bothost.store import Store
     from bothost.web.server import serving
     from bothost.web.site import Site
@@ -35,6 +37,9 @@ def command(
         with Store.open(settings.store) as store:
             async with serving(Site(settings, store, plugins, rules.game), web) as url:
                 typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
-                await asyncio.Event().wait()
+                if with_parent:
+                    await fleet.drain_without_parent(lambda: None)
+                else:
+                    await asyncio.Event().wait()
 
     asyncio.run(serve())

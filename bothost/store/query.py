@@ -23,6 +23,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Our account, or the id or name of anybody at the table."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there (a fallback)."""
+    fallbacks: bool = False
+    """Only hands in which a fallback decided at our seat."""
     live: bool = False
     """Only hands that have not ended."""
     closed: bool = False
@@ -49,6 +51,9 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             of_hand = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
             decided = sa.exists().where(*of_hand, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
+        if self.fallbacks:
+            same = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
+            conditions.append(sa.exists().where(*same, decisions.c.fallback.is_not(None)))
         if self.live:
             conditions.append(game_ends.c.game_id.is_(None))
         if self.closed or self.scored:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Collection
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from bothost.store.reader import Timeline
 from bothost.web import hands
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.live import Live, line, seen
+from bothost.web.operation import PAGES as OPERATOR_PAGES
+from bothost.web.operation import Operation
 from bothost.web.play import Play
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
@@ -33,7 +36,7 @@ from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 Json = dict[str, Any]
 STATIC = Path(__file__).parent / "static"
 PAGES = ("/", "/play", "/hands")
-"""The pages that exist, in the order of the navigation."""
+"""The pages for everybody, in the order of the navigation."""
 
 
 class Web:
@@ -45,6 +48,7 @@ class Web:
         self.live = Live(site)
         self.reviews = Reviews(site)
         self.play = Play(site, self.viewer)
+        self.operation = Operation(site, self.viewer)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -56,6 +60,7 @@ class Web:
             Route("/api/hands/{name}", self.show_hand),
             Route("/api/hands/{name}/review", self.stream_review),
             *self.play.routes(),
+            *self.operation.routes(),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -93,7 +98,8 @@ class Web:
         if viewer is None and (begun := self.viewers.visit()) is not None:
             token, viewer = begun
         kind = None if viewer is None else viewer.kind
-        answer = JSONResponse({"viewer": kind, "pages": PAGES})
+        pages = (*PAGES, *OPERATOR_PAGES) if kind == "operator" else PAGES
+        answer = JSONResponse({"viewer": kind, "pages": pages})
         return _with_cookie(answer, request, token) if token is not None else answer
 
     async def log_in(self, request: Request) -> Response:
@@ -126,8 +132,16 @@ class Web:
         self.viewer(request)
         asked = request.query_params
         games, strategies, players = (tuple(asked.getlist(name)) for name in ("games", "strategies", "players"))
-        query = HandQuery(closed=True, games=games, strategies=strategies, players=players)
         try:
+            query = HandQuery(
+                closed=True,
+                games=games,
+                strategies=strategies,
+                players=players,
+                since_us=_day(asked.get("since")),
+                until_us=_day(asked.get("until"), 1),
+                fallbacks=bool(asked.get("fallbacks")),
+            )
             found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
@@ -198,6 +212,13 @@ def _with_cookie(answer: Response, request: Request, token: str) -> Response:
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, token, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=secure)
     return answer
+
+
+def _day(text: str | None, later: int = 0) -> int | None:
+    """The beginning of a day, UTC, ``later`` days on, in microseconds. Raises ValueError."""
+    if not text:
+        return None
+    return int((datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=later)).timestamp() * 1e6)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 PERIOD_S = 0.5
 """How often the log is read."""
 WINDOW_S = 24 * 3600
-"""A hand that began longer ago is not shown as live."""
+"""A hand that started longer ago is not shown as live."""
 STALE_S = 600
 """A live hand without a move for so long is shown as silent."""
 MAX_TABLES = 500
@@ -55,7 +55,7 @@ class Live:
         self._version = 0
 
     async def run(self) -> None:
-        """Read the log as long as somebody watches."""
+        """Read the log as long as a browser watches."""
         while True:
             if self._watchers and await asyncio.to_thread(self._read):
                 self._version += 1
@@ -126,7 +126,7 @@ def _observe(live: LiveHand, seq: int, lines: list[str]) -> bool:
 
 
 def line(live: LiveHand) -> Json:
-    """A live table in the list: nothing in it is hidden from anybody."""
+    """A live table in the list: nothing in it is hidden from a viewer."""
     record = live.hand.game
     return {
         "name": name_of(live.hand),
@@ -137,6 +137,7 @@ def line(live: LiveHand) -> Json:
         "strategy": record.strategy,
         "players": seat_names(live.hand, None),
         "started_us": record.started_us,
+        "moved_us": int(live.moved_at * 1e6) or None,
         "silent": 0 < live.moved_at < time.time() - STALE_S,
     }
 

@@ -203,7 +203,7 @@ class Matches:
         await self._open.aclose()
 
     def of(self, viewer: Viewer, number: str) -> Match | None:
-        """A game of this viewer; None where there is none: nobody sees the seat of another."""
+        """A game of this viewer; None where there is none: no viewer sees the seat of another."""
         match = self._matches.get(number)
         return match if match is not None and match.viewer is viewer else None
 
@@ -259,7 +259,7 @@ class Matches:
         consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
 
     async def _opened(self) -> LobbyServer:
-        """The lobby; it starts with the first game, and nobody but the players of these games has an account."""
+        """The lobby; it starts with the first game, and only the players of these games have an account."""
         if self._lobby is None:
             settings = ServerSettings(tokens={"house": secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
             self._lobby = await self._open.enter_async_context(serve(settings, make_game=self._site.make_game))

@@ -82,7 +82,7 @@ def configuration(
 
 
 def _secret(file: Path, text: str) -> str:
-    """A file that nobody else can read."""
+    """A file that only this user can read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
         opened.write(text)
     return str(file)

@@ -197,7 +197,7 @@ class Reviews:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, timeline: Timeline, address: str, seat: int | None) -> AsyncIterator[Json]:
-        """The messages of ``reviewed``; ends early when nobody listens any more."""
+        """The messages of ``reviewed``; ends early when the browser leaves."""
         async with self._room:
             messages = reviewed(self._site, timeline, address, seat)
             while (message := await asyncio.to_thread(next, messages, None)) is not None:

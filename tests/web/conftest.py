@@ -58,10 +58,10 @@ def site(settings: StoreSettings, plugins_dir: Path, tmp_path: Path) -> Iterator
         yield Site(Settings(host=host, store=settings), store, plugins, rules.game)
 
 
-def hand(name: str, choose: Callable[[int, list[int]], int], seed: int = 0):
+def hand(name: str, choose: Callable[[int, list[int]], int], seed: int = 0, started_us: int = 1_700_000_000_000_000):
     """All rows of a hand, logged at seat 0. ``choose``: (number of the decision, legal actions) → action."""
     game, rng = rules.game(name), random.Random(seed)
-    made = sample_game(rng, seat=0, started_us=1_700_000_000_000_000 + seed * 10**7)
+    made = sample_game(rng, seat=0, started_us=started_us + seed * 10**7)
     made.game, made.rules, made.format_version = game.name, json.dumps(game.rules), game.format_version
     made.strategy = "first-legal"
     made.players = json.dumps([{"seat": s, "player": f"player-{s}"} for s in range(game.num_seats)])

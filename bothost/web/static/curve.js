@@ -20,7 +20,7 @@ function marker(at) {
 }
 
 /** `lines`: [{label, points: Map(position → value)}]; `last`: number of the last position. */
-export function Curve({ lines, last, at, onMove, t }) {
+export function Curve({ lines, last, at, onMove, title = "value over the hand", t }) {
   const place = useRef(null);
   const plot = useRef(null);
   const here = useRef(at);
@@ -47,5 +47,5 @@ export function Curve({ lines, last, at, onMove, t }) {
   }, [key, last]);
   useEffect(() => { here.current = at; plot.current?.redraw(); }, [at]);
   if (!given.length) return null;
-  return html`<section class="panel curve" aria-label=${t("value over the hand")}><h2>${t("value over the hand")}</h2><div ref=${place}></div></section>`;
+  return html`<section class="panel curve" aria-label=${t(title)}><h2>${t(title)}</h2><div ref=${place}></div></section>`;
 }

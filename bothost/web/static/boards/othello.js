@@ -23,12 +23,12 @@ export function Board({ position, legal, onAct, t }) {
       ${[0, 1].map((seat) => html`<span class=${view.turn === seat ? "turn" : ""}><span class=${`disc ${seat ? "white" : "black"}`}></span>
         <strong>${players[seat]}</strong> <span class="count">${count(seat ? "O" : "X")}</span></span>`)}
     </header>
-    <div class="grid" role="grid" aria-label="Othello" onKeyDown=${onKey}>
+    <div class="grid" role="group" aria-label="Othello" onKeyDown=${onKey}>
       ${[...view.board].map((cell, i) => {
         const name = `${FILES[i % 8]}${Math.floor(i / 8) + 1}`;
         const move = moves.get(name);
         const label = `${name} ${cell === "X" ? t("black") : cell === "O" ? t("white") : move ? t("legal") : t("empty")}`;
-        return html`<button type="button" data-cell role="gridcell" key=${i} class=${`cell${name === last ? " last" : ""}${move ? " legal" : ""}`}
+        return html`<button type="button" data-cell key=${i} class=${`cell${name === last ? " last" : ""}${move ? " legal" : ""}`}
           aria-label=${label} aria-disabled=${!(move && onAct)} tabindex=${i === 0 || move ? 0 : -1} onClick=${() => move && onAct?.(move)}>
           ${cell !== "-" ? html`<span class=${`disc ${cell === "X" ? "black" : "white"}`}></span>` : null}</button>`;
       })}

@@ -20,6 +20,9 @@ export function Page({ here, t, go }) {
   return html`<h1>${t("hands")}</h1>
     <form class="filters" role="search" onSubmit=${search}>
       ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} value=${query[name] ?? ""} /></label>`)}
+      <label>${t("from")}<input type="date" name="since" value=${query.since ?? ""} /></label>
+      <label>${t("until")}<input type="date" name="until" value=${query.until ?? ""} /></label>
+      <label class="check"><input type="checkbox" name="fallbacks" value="1" checked=${Boolean(query.fallbacks)} /> ${t("only with fallbacks")}</label>
       <button class="act">${t("search")}</button></form>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found.hands?.length === 0 && html`<p class="notice">${t("no hand matches")}</p>`}

@@ -1,0 +1,179 @@
+"""The operator's pages: models, trainings, health. Everybody else is refused.
+
+What changes something is confirmed in the page and leaves a line in ``audit.log`` of ``host.data_dir``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bothost.errors import UsageError
+from bothost.host.control import ask
+from bothost.plugins import require, weights
+from bothost.store.registry import Registry
+from bothost.strategy import Strategy
+from bothost.training import metrics
+from bothost.web.play import body
+from bothost.web.site import Site
+from bothost.web.viewers import Viewer
+
+Json = dict[str, Any]
+PAGES = ("/models", "/training", "/health")
+RUNS = Path("runs")
+"""Where ``bothost train`` writes by default."""
+MAX_POINTS = 400
+"""Points of a curve that a page gets."""
+
+
+class Alias(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An alias that is to be moved: to ``version``, or back where there is none."""
+
+    strategy: str
+    alias: str
+    version: str | None = None
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class Operation:
+    """The handlers."""
+
+    def __init__(self, site: Site, viewer: Callable[[Request], Viewer], runs: Path = RUNS) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._runs = runs
+        self._registry = Registry(site.store, site.settings.host.data_dir / "models")
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/models", self.models),
+            Route("/api/models/promote", self.promote, methods=["POST"]),
+            Route("/api/models/rollback", self.rollback, methods=["POST"]),
+            Route("/api/training", self.trainings),
+            Route("/api/training/curves", self.curves),
+            Route("/api/health", self.health),
+            Route("/api/drain", self.drain, methods=["POST"]),
+        ]
+
+    def _operator(self, request: Request) -> None:
+        if self._viewer(request).kind != "operator":
+            raise HTTPException(403, "this page is for operators")
+
+    def _audit(self, request: Request, action: str, **about: Any) -> None:
+        client = request.client.host if request.client is not None else ""
+        line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "from": client, "action": action, **about}
+        folder = self._site.settings.host.data_dir
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "audit.log").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    # -------------------------------------------------------------------------------------------------------- models
+
+    async def models(self, request: Request) -> Response:
+        self._operator(request)
+        return JSONResponse({"strategies": await asyncio.to_thread(self._models)})
+
+    def _models(self) -> list[Json]:
+        found = []
+        for name, strategy in sorted(self._site.plugins.strategies.items()):
+            packaged = weights.manifest(strategy)
+            versions: list[Json] = []
+            for version, entry in (packaged.versions if packaged is not None else {}).items():
+                sha256 = weights.model_sha256(entry.files)
+                versions.append({"version": version, "sha256": sha256, "created_us": None, "lineage": None})
+            for made in self._registry.versions(name):
+                shown = {"version": made.version, "sha256": made.sha256, "created_us": made.created_us}
+                versions.append({**shown, "lineage": made.lineage})
+            if versions:
+                aliases = dict(packaged.aliases) if packaged is not None else {}
+                moved = self._registry.pointers(name)
+                aliases |= {alias: p.version for (_, alias), p in moved.items() if p.version is not None}
+                history = [msgspec.to_builtins(p) for alias in aliases for p in self._registry.history(name, alias)]
+                found.append({"strategy": name, "versions": versions, "aliases": aliases, "history": history})
+        return found
+
+    def _strategy(self, name: str) -> type[Strategy]:
+        found: type[Strategy] = require(self._site.plugins, self._site.plugins.strategies, "strategy", name)
+        return found
+
+    async def promote(self, request: Request) -> Response:
+        """Point an alias at a version, without a match: the history says so."""
+        self._operator(request)
+        wanted = await body(request, Alias)
+        if wanted.version is None:
+            raise UsageError("name the version to promote")
+        strategy, reason = self._strategy(wanted.strategy), "by hand in the browser, without a match"
+        pointer = await asyncio.to_thread(
+            self._registry.point, strategy, wanted.alias, wanted.version, reason=reason, kind="promote"
+        )
+        self._audit(request, "promote", **msgspec.to_builtins(wanted))
+        return JSONResponse(msgspec.to_builtins(pointer))
+
+    async def rollback(self, request: Request) -> Response:
+        self._operator(request)
+        wanted = await body(request, Alias)
+        strategy = self._strategy(wanted.strategy)
+        pointer = await asyncio.to_thread(self._registry.back, strategy, wanted.alias, reason="by hand in the browser")
+        self._audit(request, "rollback", strategy=wanted.strategy, alias=wanted.alias)
+        return JSONResponse(msgspec.to_builtins(pointer))
+
+    # ------------------------------------------------------------------------------------------------------ training
+
+    def _folders(self) -> dict[str, Path]:
+        """Trainings by name, the latest first."""
+        files = sorted(self._runs.glob("**/" + metrics.FILE), key=lambda file: -file.stat().st_mtime)
+        return {str(file.parent.relative_to(self._runs)): file for file in files[:100]}
+
+    async def trainings(self, request: Request) -> Response:
+        self._operator(request)
+        folders = await asyncio.to_thread(self._folders)
+        found = [{"name": name, "written_us": int(file.stat().st_mtime * 1e6)} for name, file in folders.items()]
+        return JSONResponse({"trainings": found, "folder": str(self._runs)})
+
+    async def curves(self, request: Request) -> Response:
+        """The numbers of one training, thinned out: name of the number → its values."""
+        self._operator(request)
+        file = (await asyncio.to_thread(self._folders)).get(request.query_params.get("name", ""))
+        if file is None:
+            raise HTTPException(404, "there is no such training")
+        records = await asyncio.to_thread(metrics.read, file)
+        records = records[:: max(1, -(-len(records) // MAX_POINTS))]
+        names = list(dict.fromkeys(name for record in records for name in record))
+        return JSONResponse({name: [_number(record.get(name)) for record in records] for name in names})
+
+    # -------------------------------------------------------------------------------------------------------- health
+
+    async def health(self, request: Request) -> Response:
+        """The status of the running host; ``problem`` where none answers."""
+        self._operator(request)
+        try:
+            status = await asyncio.to_thread(ask, self._site.settings.host.data_dir, "status")
+        except UsageError as error:
+            return JSONResponse({"problem": str(error), "advice": error.advice})
+        return JSONResponse({"status": status})
+
+    async def drain(self, request: Request) -> Response:
+        """Let the host finish its tables and end."""
+        self._operator(request)
+        await body(request, Nothing)
+        answer = await asyncio.to_thread(ask, self._site.settings.host.data_dir, "drain")
+        self._audit(request, "drain")
+        return JSONResponse(answer)
+
+
+def _number(value: Any) -> float | None:
+    """JSON knows no infinity."""
+    return value if isinstance(value, int | float) and abs(value) < 1e300 else None

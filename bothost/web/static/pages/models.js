@@ -1,0 +1,38 @@
+// Models: versions, what each alias stands for, and how it came about. Operators move aliases here.
+import { html, useEffect, useState } from "../html.js";
+import { get, post } from "../api.js";
+
+const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
+
+function Strategy({ found, reload, t }) {
+  const [problem, setProblem] = useState("");
+  const [version, setVersion] = useState(found.versions.at(-1).version);
+  const [alias, setAlias] = useState("champion");
+  const change = (path, body, question) => {
+    if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, (error) => setProblem([error.message, error.advice].filter(Boolean).join(": ")));
+  };
+  const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
+  const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
+  return html`<section class="panel"><h2>${found.strategy}</h2>
+    <div class="scroll"><table class="list"><thead><tr><th>${t("version")}</th><th>${t("alias")}</th><th>sha256</th><th>${t("made")}</th></tr></thead><tbody>
+      ${found.versions.map((made) => html`<tr key=${made.version}><td>${made.version}</td><td>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
+        <td><code>${made.sha256.slice(0, 12)}</code></td><td>${when(made.created_us) || t("in the package")}
+          ${made.lineage && html`<details><summary>${t("lineage")}</summary><pre>${JSON.stringify(made.lineage, null, 1)}</pre></details>`}</td></tr>`)}</tbody></table></div>
+    ${found.history.length > 0 && html`<details><summary>${t("history")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t("in the package")} (${moved.reason})</li>`)}</ul></details>`}
+    <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
+      <label>${t("alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
+      <label>${t("version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
+      <button class="act">${t("promote")}</button>
+      <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("roll back")} ${found.strategy}:${alias}?`)}>${t("roll back")}</button></form>
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;
+}
+
+export function Page({ t }) {
+  const [found, setFound] = useState(null);
+  const [problem, setProblem] = useState("");
+  const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(error.message));
+  useEffect(() => { load(); }, []);
+  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}</p>
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    ${found === null ? html`<p class="dim">…</p>` : found.map((item) => html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`)}`;
+}

@@ -1,0 +1,28 @@
+// Trainings: the curves of running and finished ones, from their metrics.jsonl.
+import { html, useEffect, useState } from "../html.js";
+import { get } from "../api.js";
+import { Curve } from "../curve.js";
+
+const REFRESH_MS = 5000;
+
+export function Page({ here, t, go }) {
+  const [list, setList] = useState(null);
+  const [curves, setCurves] = useState(null);
+  const name = new URLSearchParams(here.split("?")[1] ?? "").get("run") ?? list?.trainings[0]?.name;
+  useEffect(() => { get("/api/training").then(setList, () => setList({ trainings: [], folder: "" })); }, []);
+  useEffect(() => {
+    if (!name) return undefined;
+    const load = () => get("/api/training/curves", { name }).then(setCurves, () => setCurves({}));
+    load();
+    const timer = setInterval(load, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [name]);
+  if (!list) return html`<p class="dim">…</p>`;
+  const pointsOf = (values) => new Map(values.map((value, i) => [i, value]).filter(([, value]) => value !== null));
+  const last = Math.max(0, ...Object.values(curves ?? {}).map((values) => values.length - 1));
+  return html`<h1>${t("training")}</h1>
+    ${list.trainings.length === 0 ? html`<p class="notice">${t("No training is here yet.")} <code>bothost train</code> ${t("writes to")} <code>${list.folder}</code>.</p>` : html`
+      <form class="filters"><label>${t("training")}<select value=${name} onChange=${(event) => go(`/training?run=${encodeURIComponent(event.target.value)}`)}>
+        ${list.trainings.map((run) => html`<option value=${run.name}>${run.name} · ${new Date(run.written_us / 1000).toLocaleString()}</option>`)}</select></label></form>
+      <div class="cards-list">${Object.entries(curves ?? {}).filter(([label]) => label !== "iteration").map(([label, values]) => html`<${Curve} key=${`${name}-${label}`} title=${label} lines=${[{ label, points: pointsOf(values) }]} last=${last} at=${last} onMove=${() => {}} t=${t} />`)}</div>`}`;
+}

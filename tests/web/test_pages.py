@@ -1,0 +1,94 @@
+"""The pages in a real browser: every page, narrow and wide, dark, by keyboard, in Chinese, and for assistive tools."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+STATIC = Path(__file__).parents[2] / "bothost/web/static"
+AXE = Path(__file__).parent / "vendor/axe.min.js"
+PAGES = ["/", "/play", "/hands", "/models", "/training", "/health"]
+
+
+@pytest.fixture
+def hands(logged, played):
+    """The name of a hand of each game."""
+    made = [
+        played(game, lambda number, legal: legal[number % len(legal)], seed=number)
+        for number, game in enumerate(("doudizhu", "mahjong", "othello", "pairing"))
+    ]
+    logged(*made)
+    return [f"{rows[0].game_id.hex()}-0" for rows in made]
+
+
+def opened(page, address):
+    page.goto(address)
+    page.wait_for_selector("h1")
+    page.wait_for_function("() => !document.querySelector('main > p.dim:only-child')")
+
+
+def test_every_label_has_a_chinese_entry():
+    entries = (STATIC / "i18n.js").read_text()
+    known = set(re.findall(r'[{,\s](?:"((?:[^"\\]|\\.)*)"|(\w+)):\s*"', entries))
+    names = {quoted or plain for quoted, plain in known}
+    used = {
+        label
+        for file in STATIC.rglob("*.js")
+        if "vendor" not in file.parts
+        for label in re.findall(r'\bt\("((?:[^"\\]|\\.)*)"\)', file.read_text())
+    }
+    assert len(used) > 80
+    assert used - names == set()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_is_wider_than_the_screen(page, served, hands, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in (*PAGES, *(f"/hand/{name}?at=8" for name in hands)):
+        opened(page, served + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_has_no_serious_findings(page, served, hands, scheme):
+    page.emulate_media(color_scheme=scheme)
+    for path in (*PAGES, *(f"/hand/{name}?at=8" for name in hands)):
+        opened(page, served + path)
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run()")["violations"]
+        serious = [
+            (item["id"], item["nodes"][0]["html"][:200], item["nodes"][0]["failureSummary"])
+            for item in found
+            if item["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path
+
+
+def test_the_language_can_be_changed(page, served):
+    opened(page, f"{served}/hands")
+    page.get_by_label("language").select_option("zh")
+    page.wait_for_selector("h1:has-text('牌局')")
+    assert page.evaluate("document.documentElement.lang") == "zh"
+
+
+def test_a_page_is_reached_by_keyboard(page, served):
+    opened(page, f"{served}/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the page"
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/hands")
+
+
+def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
+    opened(page, f"{served}/hands")
+    assert page.locator("tbody tr").count() == 4
+    page.get_by_label("game", exact=True).fill("othello")
+    page.get_by_role("button", name="search").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    opened(page, f"{served}/hands?since=2001-01-01&until=2023-11-14")
+    assert page.locator("tbody tr").count() == 4
+    for query in ("until=2001-01-01", "fallbacks=1"):
+        opened(page, f"{served}/hands?{query}")
+        page.wait_for_selector("text=no hand matches")
