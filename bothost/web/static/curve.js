@@ -7,6 +7,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 /** The vertical line at the position that is shown. */
 function marker(at) {
   return (plot) => {
+    if (at() === null) return;
     const x = plot.valToPos(at(), "x", true);
     plot.ctx.save();
     plot.ctx.strokeStyle = colour("--ink");
@@ -33,8 +34,8 @@ export function Curve({ lines, last, at, onMove, title = "value over the hand", 
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
     const options = {
       width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, last)] } },
-      axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 44 }], cursor: { y: false, drag: { x: false } },
-      legend: { live: false },
+      axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
+      legend: { show: given.length > 1, live: false },
       series: [{ label: t("move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % 4]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },
     };

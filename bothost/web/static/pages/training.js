@@ -24,5 +24,5 @@ export function Page({ here, t, go }) {
     ${list.trainings.length === 0 ? html`<p class="notice">${t("No training is here yet.")} <code>bothost train</code> ${t("writes to")} <code>${list.folder}</code>.</p>` : html`
       <form class="filters"><label>${t("training")}<select value=${name} onChange=${(event) => go(`/training?run=${encodeURIComponent(event.target.value)}`)}>
         ${list.trainings.map((run) => html`<option value=${run.name}>${run.name} · ${new Date(run.written_us / 1000).toLocaleString()}</option>`)}</select></label></form>
-      <div class="cards-list">${Object.entries(curves ?? {}).filter(([label]) => label !== "iteration").map(([label, values]) => html`<${Curve} key=${`${name}-${label}`} title=${label} lines=${[{ label, points: pointsOf(values) }]} last=${last} at=${last} onMove=${() => {}} t=${t} />`)}</div>`}`;
+      <div class="cards-list">${Object.entries(curves ?? {}).filter(([label]) => label !== "iteration").map(([label, values]) => html`<${Curve} key=${`${name}-${label}`} title=${label} lines=${[{ label, points: pointsOf(values) }]} last=${last} at=${null} onMove=${() => {}} t=${t} />`)}</div>`}`;
 }
