@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from bothost import config
 from bothost.cli import options
+
+
+def settings_or_demo(path: Path | None) -> config.Settings:
+    """The settings; where there is no configuration, those of `bothost demo`, whose database is made if need be."""
+    if path is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
+        from bothost.store import schema
+
+        settings = config.parse("", base=Path.cwd())
+        schema.upgrade(settings.store)
+        return settings
+    return options.settings(path)
 
 
 def command(
@@ -20,7 +34,7 @@ def command(
     """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""
     from bothost.cli.run import start_logs
 
-    settings = options.settings(config_file)
+    settings = settings_or_demo(config_file)
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     web = msgspec.structs.replace(settings.web, **given)
     start_logs(settings)

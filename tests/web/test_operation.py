@@ -5,6 +5,8 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
+from bothost.cli.web import settings_or_demo
+from bothost.store import Store
 from bothost.web.application import Web
 from bothost.web.operation import MAX_POINTS, Operation
 from bothost.web.viewers import Viewers
@@ -75,3 +77,12 @@ def test_curves_of_a_training_are_thinned_out(operator, tmp_path):
 def test_where_no_host_runs_the_page_says_so(operator):
     assert "no host runs" in operator.get("/api/health").json()["problem"]
     assert operator.post("/api/drain", json={}, headers=OURS).status_code == 400
+
+
+def test_without_a_configuration_the_pages_show_what_the_demo_wrote(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+    settings = settings_or_demo(None)
+    assert settings.store.url.endswith(f"{tmp_path}/var/bothost.db")
+    with Store.open(settings.store):
+        pass
