@@ -19,7 +19,7 @@ CPP := $(filter %.h %.cpp,$(NATIVE))
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help install run test lint format docs test-long wheel sanitize clean
+.PHONY: help install run test lint format docs images test-long wheel sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -70,6 +70,9 @@ docs: install  ## the documentation as a site in build/site
 	$(PIP_INSTALL) zensical mkdocstrings-python
 	$(BIN)/python docs/generate.py
 	$(BIN)/zensical build --strict
+
+images: install  ## the README's pictures, by Chromium ($$CHROMIUM, default /usr/bin/chromium)
+	$(BIN)/python docs/screenshots.py
 
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
