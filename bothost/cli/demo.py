@@ -149,7 +149,7 @@ async def _demo(
 
 @contextlib.asynccontextmanager
 async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
-    """The embedded lobby, for the accounts of the configuration. Gives its URL; any free port if its own is taken."""
+    """The embedded lobby with the configured accounts. Gives its URL. If its port is taken, it takes a free one."""
     from bothost.lobby_server import ServerSettings, serve
 
     tokens = {

@@ -23,13 +23,13 @@ from bothost.web.replay import Position, positions
 
 Json = dict[str, Any]
 WIDE = 100
-"""Parts of the deal and remarks that are longer are left out: a wall of 144 tiles tells nobody anything."""
+"""Longer parts of the deal are left out, and longer remarks: a wall of 144 tiles helps no one."""
 
 
 def render(
     timelines: Sequence[Timeline], make_game: Callable[..., Game], *, top: int, console: Console | None = None
 ) -> bool:
-    """Print a hand from the logs of our seats. False where it was not revealed: nobody knows all of its moves."""
+    """Print a hand from the logs of our seats. False if it was never revealed: the log lacks the others' cards."""
     reports = [report(timeline, make_game) for timeline in timelines]
     first = reports[0]
     if first["deal"] is None or first["problems"]:
