@@ -122,6 +122,7 @@ async def _demo(
 ) -> dict[str, Any]:
     from bothost.cli.demo_view import Board
     from bothost.host import launch
+    from bothost.host.status import status_of
     from bothost.store import Store
 
     async with contextlib.AsyncExitStack() as stack:
@@ -144,7 +145,7 @@ async def _demo(
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         await asyncio.to_thread(board.read, everything=True)
-        return {**host.status(), "scores": board.scores(), "web": pages}
+        return {**status_of(host), "scores": board.scores(), "web": pages}
 
 
 @contextlib.asynccontextmanager
@@ -192,6 +193,7 @@ async def _pages(settings: config.Settings, store: Store, plugins: Plugins) -> A
 async def _watch(host: Host, board: Board, seconds: float | None, hands: int | None, pages: str | None) -> None:
     """Show what happens, and stop in time."""
     from bothost.cli.demo_view import live_view, one_line
+    from bothost.host.status import status_of
 
     clock = asyncio.get_running_loop().time
     started, reported, before = clock(), 0.0, 0
@@ -200,7 +202,7 @@ async def _watch(host: Host, board: Board, seconds: float | None, hands: int | N
         period = 1.0 if draw is not None else REPORT_S
         while True:
             await asyncio.sleep(LOOK_S)
-            now, status = clock() - started, host.status()
+            now, status = clock() - started, status_of(host)
             if now - reported >= period:
                 rate = (status["decisions"] - before) / (now - reported)
                 reported, before = now, status["decisions"]

@@ -225,7 +225,7 @@ class Account:
         key = TableKey(self.lobby.name, self.name, event.table)
         session = Session(key, event, game, self.conduct, resumed=not asked)
         session.heard_at = now
-        session.owner = self
+        self._runner.add(session, self)
         self.sessions[event.table] = session
         self._context.seated.setdefault((self.lobby.name, event.table), self)
         if self.draining and asked:
@@ -410,7 +410,8 @@ class Account:
 
     def close_table(self, table: str, reason: str) -> None:
         """The table is over: forget it, free its slot."""
-        self.sessions.pop(table, None)
+        if (session := self.sessions.pop(table, None)) is not None:
+            self._runner.remove(session)
         self._unconfirmed.discard(table)
         key = (self.lobby.name, table)
         if self._context.seated.get(key) is self:

@@ -19,6 +19,7 @@ from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
 from bothost.host.spares import Spares
+from bothost.host.status import status_of
 from bothost.host.supervisor import Host
 from bothost.native import _native
 from bothost.plugins import Plugins
@@ -59,7 +60,7 @@ async def opened(
     identity = Identity.of(settings.host.data_dir, settings.host.name)  # first: who has it owns the socket, too
     control = Control(
         socket_path(settings.host.data_dir),
-        {"status": lambda: host.status() if host else STARTING, "drain": lambda: _drain(host) if host else STARTING},
+        {"status": lambda: status_of(host) if host else STARTING, "drain": lambda: _drain(host) if host else STARTING},
     )
     try:
         await control.start()
@@ -81,10 +82,10 @@ async def opened(
             gc.freeze()  # what was imported lives for ever
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
-            host.models = ModelWatch(host, plugins, registry)
+            host.models = models = ModelWatch(host, plugins, registry)
             async with _pages(host):
-                with _signals(loop, host, lambda: reload.take_up(host, plugins, read) if host and read else None):
-                    async with host.models.following():
+                with _signals(loop, host, lambda: reload.apply(host, plugins, read) if host and read else None):
+                    async with models.following():
                         yield host
     finally:
         await control.aclose()

@@ -52,25 +52,6 @@ def hands_by_strategy(host: Host) -> Counter[Loaded]:
     )
 
 
-def observed(host: Host) -> Json:
-    """What ``bothost status`` shows beside the tables: latency, memory, the log's health, the models in use."""
-    stats = host.log.stats
-    return {
-        "rss_bytes": rss_bytes(),
-        "health": health(host)["problems"],
-        "outages": stats.outages,
-        "rejected_rows": stats.rejected,
-        "stages": {
-            name: {"p50_ms": _ms(latency.quantile(0.5)), "p99_ms": _ms(latency.quantile(0.99))}
-            for name, latency in stages(host).items()
-        },
-        "models": [
-            {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}
-            for loaded, hands in hands_by_strategy(host).most_common()
-        ],
-    }
-
-
 def health(host: Host) -> Json:
     """``status`` is ``ok`` while an account is connected, or the host drains, and rows become durable."""
     problems = []

@@ -33,7 +33,7 @@ FREE: dict[str, frozenset[str]] = {
 """Table → its keys that a running host takes up. Routes are taken up whole."""
 
 
-def take_up(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
+def apply(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
     """Read the configuration and take it up. Returns whether it is valid; if not, the log says why."""
     try:
         new = read()

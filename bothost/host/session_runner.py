@@ -129,6 +129,7 @@ class SessionRunner:
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._owners: dict[Session, TableOwner] = {}
         self._pending_lookups: list[tuple[Session, Hand]] = []
         """Hands that are looked up next."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
@@ -142,10 +143,18 @@ class SessionRunner:
             Late: lambda session, event: self._late(event),
             NeedSnapshot: self._need_snapshot,
             GaveUp: self._gave_up,
-            Closed: lambda session, event: session.owner.close_table(event.table, event.reason),
+            Closed: lambda session, event: self._owners[session].close_table(event.table, event.reason),
         }
 
     # ----------------------------------------------------------------------------------------------------- sessions
+
+    def add(self, session: Session, owner: TableOwner) -> None:
+        """A new session: ``owner`` sits at its table."""
+        self._owners[session] = owner
+
+    def remove(self, session: Session) -> None:
+        """The session is over."""
+        del self._owners[session]
 
     def perform(self, session: Session, outputs: list[Output]) -> None:
         """Do what a session wants, in order."""
@@ -221,7 +230,7 @@ class SessionRunner:
             if answer.not_before > now:
                 self._loop.call_later(answer.not_before - now, self.send, [answer])
             elif session.may_send(answer):
-                session.owner.act(Act(session.key.table, answer.request_id, answer.actions))
+                self._owners[session].act(Act(session.key.table, answer.request_id, answer.actions))
                 self.recorder.sent(answer, at_us)
                 self._notify_sent(answer)
                 session.expect_echo(answer, now)
@@ -238,7 +247,7 @@ class SessionRunner:
         plan = self.plans.plan(lobby, account, session.game, session.attributes)
         if plan is None:
             _log.error("no_strategy", table=table, game=session.game.name, advice="add a route for it, or a wish less")
-            session.owner.leave_table(table, "no strategy")
+            self._owners[session].leave_table(table, "no strategy")
             return
         hand.plan = plan
         if plan.strategy.resolved.strategy.wants_events:
@@ -326,7 +335,7 @@ class SessionRunner:
             closed = TableClosed(hand.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
             self.workers.close_hand(hand)
-            session.owner.hand_over(session)
+            self._owners[session].hand_over(session)
 
     def let_go(self, hand: Hand) -> None:
         """Another host plays the hand from here: it is not over."""
@@ -336,7 +345,7 @@ class SessionRunner:
 
     def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
         _log.warning("resync", table=event.table, reason=event.reason)
-        session.owner.resync(event.table)
+        self._owners[session].resync(event.table)
 
     def _gave_up(self, session: Session, event: GaveUp) -> None:
         _log.error("table_given_up", table=event.table, reason=event.reason)

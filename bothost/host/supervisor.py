@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -14,14 +14,12 @@ import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.host import metrics
 from bothost.host.account import Account, Timeouts
 from bothost.host.connection import ConnectionSettings
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.lost_hands import LostHands, OpenHand
 from bothost.host.memos import MemoWriter
-from bothost.host.models import ModelWatch
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.recorder import Log, Recorder
@@ -52,6 +50,12 @@ class DecisionLog(Log, Protocol):
     @property
     def stats(self) -> Any: ...
     async def aclose(self) -> None: ...
+
+
+class Reporter(Protocol):
+    """A part of the host that reports to ``bothost status``."""
+
+    def status(self) -> Json: ...
 
 
 class Memory(Protocol):
@@ -88,7 +92,8 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self._plugins = plugins
-        self.models: ModelWatch | None = None
+        self.models: Reporter | None = None
+        """Who follows the registry, if anybody does."""
         self._leases = leases
         """None: nobody else connects these accounts."""
         self._memory = memory
@@ -398,40 +403,3 @@ class Host:
     @property
     def busy(self) -> bool:
         return self.log.full or self._warming is None or not self._warming.done()
-
-    # -------------------------------------------------------------------------------------------------------- status
-
-    def status(self) -> Json:
-        """For ``bothost status`` and the live summary: plain JSON."""
-        counters = self.runner.counters
-        stats = self.log.stats
-        return {
-            "host": self.settings.host.name,
-            "draining": self.draining,
-            "uptime_s": round(time.monotonic() - counters.started, 1),
-            "tables": len(self.seated),
-            "decisions": counters.decisions,
-            "hands": counters.hands,
-            "aborted": counters.aborted,
-            "fallbacks": dict(counters.fallbacks),
-            "results": results_of(counters.results),
-            "strategies": [
-                {
-                    "address": loaded.address,
-                    "version": loaded.version,
-                    "model_sha256": loaded.sha256,
-                    "quarantined": loaded.quarantined_until > time.monotonic(),
-                    "hung_threads": loaded.hung,
-                }
-                for loaded in self.plans.loaded
-            ],
-            "registry": self.models.status() if self.models is not None else None,
-            "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
-            "accounts": [account.status() for account in self.accounts],
-            **metrics.observed(self),
-        }
-
-
-def results_of(results: Mapping[str, tuple[int, float]]) -> Json:
-    """Strategy → hands and mean score."""
-    return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in sorted(results.items())}

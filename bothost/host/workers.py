@@ -164,7 +164,7 @@ class Workers:
     def close_hand(self, hand: Hand) -> None:
         """The hand is over: let its players tidy up, in their worker."""
         player, fallback_player = hand.player, hand.fallback_player
-        hand.player = hand.fallback_player = hand.owner = None
+        hand.player = hand.fallback_player = hand.instance = None
         if player is not None and not hand.plan.strategy.hung:
             self._home(hand.plan.strategy, hand).close_player(player)
         if fallback_player is not None:

@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import sqlalchemy as sa
 
@@ -34,6 +35,7 @@ from bothost.strategy import Decision, Request, Strategy
 from bothost.tables.clock import ClockPolicy, window
 from bothost.tables.conduct import TableKey
 from bothost.tables.hand import Answer, Hand, HandClosed, Job
+from bothost.tables.session import Session
 
 LOBBY = "generated"
 BATCH = 64
@@ -91,7 +93,9 @@ class _LoggedHand(HandInPlay):
         names = [population.names[who] for who in lineup]
         infos = tuple(PlayerInfo(name, seat, name, True, consents) for seat, name in enumerate(names))
         key = TableKey(LOBBY, names[self.seat], population.table)
-        self.log = Hand(SimpleNamespace(key=key), str(number), self.seat, infos, game.new_view(self.seat))
+        self.log = Hand(
+            cast(Session, SimpleNamespace(key=key)), str(number), self.seat, infos, game.new_view(self.seat)
+        )
         self.log.game_id = new_id()
         self.log.plan = Plan(population.loaded[lineup[self.seat]], None, None)
         self.recorder = recorder

@@ -21,10 +21,10 @@ InstanceOf = Callable[[Any], Strategy]
 def player_of(hand: Hand, instance: Strategy) -> Player:
     """The hand's player of this instance, with all events; made now if there is none."""
     player = hand.player
-    if player is None or hand.owner is not instance:
+    if player is None or hand.instance is not instance:
         assert hand.table is not None
         player = instance.player(hand.table)
-        hand.player, hand.owner = player, instance
+        hand.player, hand.instance = player, instance
     if hand.news:
         news = hand.news
         player.observe([news.popleft() for _ in range(len(news))])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from bothost.messages import ActionRequest, PlayerInfo
 from bothost.rules.game import ActionArray, View
-from bothost.strategy import Decision, Player, Table
+from bothost.strategy import Decision, Player, Strategy, Table
 from bothost.tables.clock import NEVER, Window
+
+if TYPE_CHECKING:
+    from bothost.tables.session import Session
 
 Json = dict[str, Any]
 DecidedBy = Literal["strategy", "quick", "fallback", "first-legal"]
@@ -116,12 +119,12 @@ class Hand:
         "game_id",
         "given_up",
         "held",
+        "instance",
         "job",
         "lent",
         "logged",
         "name",
         "news",
-        "owner",
         "plan",
         "player",
         "players",
@@ -139,7 +142,7 @@ class Hand:
         "wake_at",
     )
 
-    def __init__(self, session: Any, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
+    def __init__(self, session: Session, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
         self.session = session
         self.name = name
         self.seat = seat
@@ -156,7 +159,7 @@ class Hand:
         """Who plays: the shell's affair."""
         self.player: Player | None = None
         """Made by the worker, before the first decision."""
-        self.owner: Any = None
+        self.instance: Strategy | None = None
         """The strategy instance that ``player`` belongs to."""
         self.news: deque[str] | None = None
         """Events that the player has not received yet; None where its strategy does not want them."""

@@ -77,7 +77,6 @@ class Session:
         "heard_at",
         "key",
         "lookup",
-        "owner",
         "players",
         "seat",
         "silences",
@@ -85,8 +84,6 @@ class Session:
 
     def __init__(self, key: TableKey, seated: Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
         self.key = key
-        self.owner: Any = None
-        """Whose session this is: the shell's affair."""
         self.game = game
         self.conduct = conduct
         self.seat = seated.seat

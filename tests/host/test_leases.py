@@ -18,6 +18,7 @@ from bothost.errors import StoreUnavailable
 from bothost.host.control import HostRunning
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
+from bothost.host.status import status_of
 from bothost.host.supervisor import Host
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.plugins import Plugins
@@ -79,8 +80,8 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
                 await asyncio.sleep(0.01)
                 assert connected(first) & connected(second) == set()
             assert connected(first) == set()
-            assert "second holds its lease" in first.status()["accounts"][0]["problem"]
-            assert "second holds its lease" in first.status()["health"][0]
+            assert "second holds its lease" in status_of(first)["accounts"][0]["problem"]
+            assert "second holds its lease" in status_of(first)["health"][0]
             second.drain()
             await kit.until(lambda: len(connected(first)) == 3)
             assert connected(second) == set()

@@ -18,6 +18,7 @@ from bothost.errors import ConfigError
 from bothost.host import metrics
 from bothost.host.latency import BOUNDS_S, Latency
 from bothost.host.metrics_server import serving
+from bothost.host.status import status_of
 
 ROOT = Path(__file__).parents[2]
 ANY_PORT = MetricsSettings(port=0)
@@ -37,7 +38,7 @@ async def test_metrics_and_status_tell_what_the_log_holds(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host, serving(host, ANY_PORT) as port:
         await kit.until(lambda: host.runner.counters.hands >= 6)
         samples, health = await pages(port)
-        status = host.status()
+        status = status_of(host)
         assert health.status_code == 200 and health.json()["connected"] == 3
     assert 0 < samples[("bothost_decisions_total",)] <= host.runner.counters.decisions == kit.count("decisions")
     assert samples["bothost_hands_total", ("end", "played")] >= 6

@@ -15,6 +15,7 @@ from bothost import Decision, ModelError, Player, Strategy
 from bothost.config import RouteSettings
 from bothost.host.canary import _Played, _Trial
 from bothost.host.models import ModelWatch
+from bothost.host.status import status_of
 from bothost.plugins import weights
 from bothost.store import Store
 from bothost.store.registry import Registry
@@ -77,7 +78,7 @@ async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones
         registry.back(PhasePpo, "champion", reason="test")
         await kit.until(lambda: last_model(kit) == LEVELS[2])
         await kit.until(lambda: len(host.plans.loaded) <= 3)  # what nobody plays by is let go of
-        assert host.status()["registry"]["refused"] == 0
+        assert status_of(host)["registry"]["refused"] == 0
     assert_nothing_was_lost(kit)
     assert {path.name for path in kit.folder.glob("models/*")} == {LEVELS[2], LEVELS[3]}
 

@@ -1,0 +1,72 @@
+"""The status of a running host, for ``bothost status`` and the live summary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bothost.host import metrics
+from bothost.messages import Json
+
+if TYPE_CHECKING:
+    from bothost.host.supervisor import Host
+
+
+def status_of(host: Host) -> Json:
+    """Plain JSON: accounts, counters, strategies, latency, health."""
+    counters = host.runner.counters
+    stats = host.log.stats
+    return {
+        "host": host.settings.host.name,
+        "draining": host.draining,
+        "uptime_s": round(time.monotonic() - counters.started, 1),
+        "tables": len(host.seated),
+        "decisions": counters.decisions,
+        "hands": counters.hands,
+        "aborted": counters.aborted,
+        "fallbacks": dict(counters.fallbacks),
+        "results": results_of(counters.results),
+        "strategies": [
+            {
+                "address": loaded.address,
+                "version": loaded.version,
+                "model_sha256": loaded.sha256,
+                "quarantined": loaded.quarantined_until > time.monotonic(),
+                "hung_threads": loaded.hung,
+            }
+            for loaded in host.plans.loaded
+        ],
+        "registry": host.models.status() if host.models is not None else None,
+        "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
+        "accounts": [account.status() for account in host.accounts],
+        **_observed(host),
+    }
+
+
+def results_of(results: Mapping[str, tuple[int, float]]) -> Json:
+    """Strategy → hands and mean score."""
+    return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in sorted(results.items())}
+
+
+def _observed(host: Host) -> Json:
+    """Latency, memory, the log's health, the models in use."""
+    stats = host.log.stats
+    return {
+        "rss_bytes": metrics.rss_bytes(),
+        "health": metrics.health(host)["problems"],
+        "outages": stats.outages,
+        "rejected_rows": stats.rejected,
+        "stages": {
+            name: {"p50_ms": _ms(latency.quantile(0.5)), "p99_ms": _ms(latency.quantile(0.99))}
+            for name, latency in metrics.stages(host).items()
+        },
+        "models": [
+            {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}
+            for loaded, hands in metrics.hands_by_strategy(host).most_common()
+        ],
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000.0
