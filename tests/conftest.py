@@ -16,6 +16,9 @@ from bothost.config import StoreSettings
 from bothost.store import schema
 from bothost.testing.postgres import new_database, temporary_postgres
 
+# experiments/ is beside the package. It comes last, so that the package under test need not be the checkout's.
+sys.path.append(str(Path(__file__).parents[1]))
+
 _numbers = count()
 
 # How long an example takes says how busy the machine is: that is what benchmarks are for.
