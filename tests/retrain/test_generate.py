@@ -141,7 +141,7 @@ def test_the_command_line_generates_and_says_what(config, capsys):
     assert made["played"] == 4 and made["lobby"] == "generated"
     assert main([*words, "6", "--no-consent"]) == 0
     assert json.loads(capsys.readouterr().out)["played"] == 2
-    assert main(["games", "list", "--lobby", "generated", "--json"]) == 0
+    assert main(["games", "list", "--lobby", "generated", "--seats", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert len(listed) == 6 and {hand["strategy"] for hand in listed} <= {"styled-doudizhu", "random"}
     with Store.open(StoreSettings(url="sqlite:///log.db")) as store:
