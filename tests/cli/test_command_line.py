@@ -139,7 +139,7 @@ def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
         (["plugn"], "did you mean 'plugin'?"),
         (["config", "lin"], "lint"),
         (["config", "lint", "--jsno"], "--json"),
-        (["plugin", "check"], "'name'"),
+        (["plugin", "check"], "name one thing to check"),
         (["plugin", "check", "random", "--games", "0"], "--games"),
         (["play", "random"], "--stdio"),
     ],

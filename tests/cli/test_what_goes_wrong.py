@@ -71,7 +71,7 @@ def test_no_database_then_no_token_then_no_lobby(folder: Path) -> None:
     change(folder, "127.0.0.1:8765", "127.0.0.1:9")
     expect(bothost("run", cwd=folder), 75, "no database", "bothost db upgrade")
     assert cli.main(["db", "upgrade"]) == 0
-    expect(bothost("run", cwd=folder), 78, "BOTHOST_HOME_BOT_TOKEN")
+    expect(bothost("run", cwd=folder), 78, "BOTHOST_HOME_DOUDIZHU_MCTS_TOKEN")
     expect(bothost("run", "--fail-fast", cwd=folder, **SECRETS), 75, "home", "ws://127.0.0.1:9/ws")
 
 

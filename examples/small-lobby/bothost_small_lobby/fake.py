@@ -20,7 +20,7 @@ TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob"}
 PASS = 64
 
 
-class Table:
+class FakeTable:
     """One game of Othello."""
 
     def __init__(self, name: str, players: list[str]) -> None:
@@ -60,7 +60,7 @@ class FakeSmallLobby:
 
     def __init__(self) -> None:
         self.url = ""
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, FakeTable] = {}
         """By player."""
         self.waiting: list[str] = []
         self.sockets: dict[str, ServerConnection] = {}
@@ -96,7 +96,7 @@ class FakeSmallLobby:
         if "seek" in frame and player not in self.waiting:
             self.waiting.append(player)
             if len(self.waiting) == 2:
-                table = Table(f"t{len(self.tables) + 1}", self.waiting)
+                table = FakeTable(f"t{len(self.tables) + 1}", self.waiting)
                 self.waiting = []
                 await self._show(table)
         elif "move" in frame and player in self.tables:
@@ -106,7 +106,7 @@ class FakeSmallLobby:
             else:
                 await self._send(player, table.frame(player, no="this move is not legal"))
 
-    async def _show(self, table: Table) -> None:
+    async def _show(self, table: FakeTable) -> None:
         for player in table.players:
             self.tables[player] = table
             await self._send(player, table.frame(player))
