@@ -66,8 +66,8 @@ def test_the_image_is_built_in_stages_from_what_is_there_and_runs_without_privil
             for source in line.split()[1:-1]:
                 assert (ROOT / source).exists(), source
     last = lines[max(i for i, line in enumerate(lines) if line.startswith("FROM ")) :]
-    assert "USER bothost" in last and "VOLUME /var/lib/bothost" in last
-    assert last.index("USER bothost") < next(i for i, line in enumerate(last) if line.startswith("ENTRYPOINT"))
+    assert "USER 10001:10001" in last and "VOLUME /var/lib/bothost" in last
+    assert last.index("USER 10001:10001") < next(i for i, line in enumerate(last) if line.startswith("ENTRYPOINT"))
 
 
 def instruction(name: str) -> list[str]:

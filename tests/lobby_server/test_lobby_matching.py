@@ -222,7 +222,7 @@ def test_nobody_comes():
         (wire.Seek("s", "claims", {"seats": 10**40}), ("bad_rules", "$.rules")),
         (wire.Seek("s", "claims", {"seats": [[]]}), ("bad_rules", "$.rules")),
         (seek(hands=0), ("bad_attributes", "$.attributes.hands")),
-        (seek(hands=10**30), ("bad_attributes", "$.attributes.hands")),
+        (seek(hands=10**30), ("bad_message", "$.attributes[...]")),
         (seek(hands=True), ("bad_attributes", "$.attributes.hands")),
         (seek(hands="3"), ("bad_attributes", "$.attributes.hands")),
         (seek(grant_ms=-1), ("bad_attributes", "$.attributes.grant_ms")),
@@ -336,7 +336,7 @@ def test_memory_of_ended_tables_is_bounded():
 def test_every_answer_can_be_encoded():
     """Whatever a client stated comes back to it: nothing may be accepted that cannot be said again."""
     house = House()
-    house.say("ada", seek(a=123456789012345678901234567890, b=1e300, c=None))
+    house.say("ada", seek(a=2**63 - 1, b=1e300, c=None))
     (tables,) = house.say("bob", wire.List())
-    assert tables.tables[0].attributes["a"] == 123456789012345678901234567890
+    assert tables.tables[0].attributes["a"] == 2**63 - 1
     assert msgspec.json.decode(wire.encode(tables))

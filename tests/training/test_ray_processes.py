@@ -29,10 +29,10 @@ SCRIPT = textwrap.dedent(
     from bothost.training.loop import TrainerLoop
     from bothost.training.ppo import PpoOptions
     from bothost.training.ray_processes import LOOPBACK, RayProcesses
-    from bothost.training.rollout import Task
+    from bothost.training.rollout import RolloutTask
     from bothost_phase_ppo.model import PhaseNet
 
-    TASK = Task(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
+    TASK = RolloutTask(rules.game("pairing"), "features", turns=381, reward_scale=0.1)
     OPTIONS = FleetOptions(
         iterations=2, environments=4, horizon=8, pool_every=1, checkpoint_every=1, workers=2, trainers=2,
         ppo=PpoOptions(minibatch=16, chunk=16, epochs=1), timeout_s=120.0,

@@ -40,7 +40,7 @@ RATING = '''
 '''
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all tests: a loose plugin is a module of the process."""
     folder = tmp_path_factory.mktemp("plugins.d")
@@ -137,7 +137,7 @@ def served(site: Site) -> Iterator[str]:
     loop.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
     """Debian's Chromium, driven by Playwright."""
     program = shutil.which("chromium")
@@ -151,6 +151,11 @@ def chromium():
         browser.close()
 
 
+def _is_ours(message) -> bool:
+    """Whether a line of the console is an error of our pages. A browser's own service may find no network."""
+    return message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
+
+
 @pytest.fixture
 def page(chromium):
     """A page in a fresh browser profile. An error of a script, or one on the console, fails the test."""
@@ -158,7 +163,7 @@ def page(chromium):
     shown = context.new_page()
     problems: list[str] = []
     shown.on("pageerror", lambda error: problems.append(str(error)))
-    shown.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    shown.on("console", lambda message: problems.append(message.text) if _is_ours(message) else None)
     yield shown
     context.close()
     assert problems == []

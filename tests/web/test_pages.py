@@ -83,12 +83,12 @@ def test_a_page_is_reached_by_keyboard(page, served):
 
 def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     opened(page, f"{served}/hands")
-    assert page.locator("tbody tr").count() == 4
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
     page.get_by_label("game", exact=True).fill("othello")
     page.get_by_role("button", name="search").click()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
     opened(page, f"{served}/hands?since=2001-01-01&until=2023-11-14")
-    assert page.locator("tbody tr").count() == 4
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
     for query in ("until=2001-01-01", "fallbacks=1"):
         opened(page, f"{served}/hands?{query}")
         page.wait_for_selector("text=no hand matches")
