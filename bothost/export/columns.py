@@ -53,10 +53,30 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind):
         return _lists(values, kind)
     if pa.types.is_dictionary(kind):
-        return pa.array(values, pa.string()).dictionary_encode()
+        return _typed(values, pa.string()).dictionary_encode()
     if kind == KEY:
         values = [key.bytes if isinstance(key, uuid.UUID) else key for key in values]
-    return pa.array(values, kind)
+    return _typed(values, kind)
+
+
+def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of this type. Raises ArrowInvalid for others, which ``pa.array`` would bend: 1.5 to 1, bytes to text."""
+    found = pa.array(values)
+    if not pa.types.is_null(found.type) and _family(found.type) not in (_family(kind), *_WIDER.get(_family(kind), ())):
+        raise pa.ArrowInvalid(f"{found.type} where {kind} is expected")
+    return found.cast(kind)
+
+
+_WIDER = {"number": ("integer",)}
+"""Kind of values → kinds that it holds as well."""
+
+
+def _family(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
+        return "integer"
+    if pa.types.is_floating(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) else "bytes" if pa.types.is_binary(kind) or kind == KEY else str(kind)
 
 
 def _lists(blobs: Sequence[bytes | None], kind: pa.ListType) -> pa.Array:

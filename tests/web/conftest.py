@@ -151,19 +151,20 @@ def chromium():
         browser.close()
 
 
-def _is_ours(message) -> bool:
-    """Whether a line of the console is an error of our pages. A browser's own service may find no network."""
-    return message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
-
-
 @pytest.fixture
-def page(chromium):
-    """A page in a fresh browser profile. An error of a script, or one on the console, fails the test."""
+def page(chromium, served):
+    """A page in a fresh browser profile. An error of a script, or one on the console, fails the test.
+
+    It closes before the server stops, so that no request under way is refused.
+    """
     context = chromium.new_context(locale="en-GB")
     shown = context.new_page()
     problems: list[str] = []
     shown.on("pageerror", lambda error: problems.append(str(error)))
-    shown.on("console", lambda message: problems.append(message.text) if _is_ours(message) else None)
+    shown.on(
+        "console",
+        lambda message: problems.append(f"{message.text} {message.location}") if message.type == "error" else None,
+    )
     yield shown
     context.close()
     assert problems == []
