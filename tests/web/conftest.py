@@ -40,7 +40,7 @@ RATING = '''
 '''
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all tests: a loose plugin is a module of the process."""
     folder = tmp_path_factory.mktemp("plugins.d")
