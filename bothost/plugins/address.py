@@ -111,7 +111,7 @@ def evaluators_of(
         except BothostError as error:
             message = f"{strategy.name}: {error}"
             raise ConfigError(message, key=f"options.{option}", value=address, advice=error.advice) from error
-        if found.strategy.evaluators or not issubclass(found.strategy, Evaluator):
+        if found.evaluators or not issubclass(found.strategy, Evaluator):
             able = sorted(name for name, each in plugins.strategies.items() if issubclass(each, Evaluator))
             raise ConfigError(
                 f"{strategy.name}: {found.strategy.name} is no evaluator",

@@ -7,6 +7,7 @@ on where it stood.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -20,9 +21,11 @@ import numpy as np
 
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import Game, State, View, doudizhu, game, search
+from bothost.rules import State, View, doudizhu, game, search
 from bothost.training import checkpoint
 from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
+from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, PlayOptions
 from bothost_doudizhu_mcts.records import Batch
 
 Style = Literal["best", "drawn", "rule"]
@@ -43,8 +46,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Hands played at once; None: one per core."""
     preset: str = "rlcard"
     """Of the game's rules."""
+    evaluator: str = ""
+    """Address of the strategy that values the leaves, as in "doudizhu-mcts"; "": playouts do."""
     search: dict[str, Any] = {}
-    """Options of ``bothost.rules.search``; playouts are the rule player's unless they say otherwise."""
+    """Options of ``bothost.rules.search``; the others are those of play."""
     styles: tuple[float, float, float] = (0.5, 0.25, 0.25)
     """Shares of the seats that play the best move, one drawn by visits, and the rule player's."""
     forced_share: float = 0.25
@@ -64,6 +69,7 @@ class Collector(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
+    evaluators: ClassVar[tuple[str, ...]] = ("evaluator",)
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         if self.options.exports is not None:
@@ -80,7 +86,7 @@ class Collection:
         """Raises UsageError where there are records in the folder and they are not to be resumed, or other ones."""
         self.options = options
         self.run = run
-        self.game = game("doudizhu", preset=options.preset)
+        self.player = SelfPlay(options, run.seed, run.evaluators.get("evaluator"))
         self.hands, self.records, self.seconds = 0, 0, 0.0
         self.made: dict[str, Any] = {"command": run.command, "seed": run.seed, "options": _plain(options)}
         if not run.resume:
@@ -125,7 +131,7 @@ class Collection:
         with ThreadPoolExecutor(workers) as pool:
             while left > 0:
                 while len(waiting) < 2 * workers and time.monotonic() < end:
-                    waiting.append(pool.submit(play_hand, self.game, self.options, self.run.seed, number))
+                    waiting.append(pool.submit(self.player.hand, number))
                     number += 1
                 if not waiting:
                     break
@@ -138,7 +144,7 @@ class Collection:
     def _write(self, batch: Batch, first: int, started: float) -> float:
         now = time.monotonic()
         made = self.made | {"first": first, "hands": self.hands - first, "seconds": round(now - started, 2)}
-        records.write(self.run.out / f"records-{first:07d}.parquet", batch, self.game.rules, made)
+        records.write(self.run.out / f"records-{first:07d}.parquet", batch, self.player.game.rules, made)
         self.records += len(batch)
         self.seconds += now - started
         return now
@@ -163,32 +169,43 @@ def _what(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in ("records", "workers")}
 
 
-def play_hand(game: Game, options: Options, seed: int, number: int) -> Batch:
-    """Play hand ``number`` of a collection and search its positions."""
-    rng = np.random.default_rng([seed, number])
-    state, deal, batch = game.new_state(int(rng.integers(2**63))), f"{seed}-{number}", Batch()
-    shares = np.array(options.styles) / sum(options.styles)
-    styles: list[Style] = [STYLES[i] for i in rng.choice(len(STYLES), size=game.num_seats, p=shares)]
-    while not state.terminal:
-        seat = state.to_act[0]
-        _turn(state, seat, styles[seat], deal, options, rng, batch)
-    return batch
+class SelfPlay:
+    """Plays hands and searches their positions."""
 
+    def __init__(self, options: Options, seed: int, evaluator: LeafValues | None = None) -> None:
+        self.options, self.seed, self.evaluator = options, seed, evaluator
+        self.game = game("doudizhu", preset=options.preset)
+        play = PlayOptions()
+        self.search = play.of_search(self.game, "play", evaluated=evaluator is not None) | options.search
+        self.deals = min(int(self.search["belief"]), math.ceil(DEALS_PER_ITERATION * options.iterations))
 
-def _turn(
-    state: State, seat: int, style: Style, deal: str, options: Options, rng: np.random.Generator, batch: Batch
-) -> None:
-    view = state.view(seat)
-    legal = view.legal()
-    search_seed = int(rng.integers(2**63))
-    if len(legal) == 1 and rng.random() >= options.forced_share:
-        state.apply(seat, int(legal[0]))
-        return
-    found = search(view, search_seed, **{"playout": "rule", **options.search})
-    found.run(iterations=options.iterations)
-    moves = found.root_actions
-    batch.add(deal, seat, view.to_bytes(), moves)
-    state.apply(seat, _choose(view, moves, style, rng))
+    def hand(self, number: int) -> Batch:
+        """Hand ``number`` of the collection. Called by many threads at once."""
+        rng = np.random.default_rng([self.seed, number])
+        state, deal, batch = self.game.new_state(int(rng.integers(2**63))), f"{self.seed}-{number}", Batch()
+        shares = np.array(self.options.styles) / sum(self.options.styles)
+        styles: list[Style] = [STYLES[i] for i in rng.choice(len(STYLES), size=self.game.num_seats, p=shares)]
+        while not state.terminal:
+            seat = state.to_act[0]
+            self._turn(state, seat, styles[seat], deal, rng, batch)
+        return batch
+
+    def _turn(
+        self, state: State, seat: int, style: Style, deal: str, rng: np.random.Generator, batch: Batch
+    ) -> None:
+        view = state.view(seat)
+        legal = view.legal()
+        search_seed = int(rng.integers(2**63))
+        if len(legal) == 1 and rng.random() >= self.options.forced_share:
+            state.apply(seat, int(legal[0]))
+            return
+        tree = search(view, search_seed, **self.search)
+        if self.deals:
+            tree.resample_determinizations(self.deals)
+        search_on(tree, self.evaluator, iterations=self.options.iterations)
+        moves = tree.root_actions
+        batch.add(deal, seat, view.to_bytes(), moves)
+        state.apply(seat, _choose(view, moves, style, rng))
 
 
 def _choose(view: View, moves: Sequence[tuple[int, int, float]], style: Style, rng: np.random.Generator) -> int:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import numpy as np
 
-from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Strategy, Table, Trainer
+from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
 from bothost_doudizhu_mcts.network import Network
@@ -23,7 +23,7 @@ SHOWN = 8
 """Candidates told in the statistics."""
 
 
-class DoudizhuMcts(Strategy):
+class DoudizhuMcts(Evaluator):
     """Plays Dou Dizhu by information-set UCT over sampled hands.
 
     ``values`` and ``value`` of its decisions are utilities in [-1, 1] of its side: with the utility ``win``, twice the
@@ -57,6 +57,12 @@ class DoudizhuMcts(Strategy):
         if self.options.cnn == "only":
             raise ModelError("cnn = only, and there is no network", advice="leave the option out, or train one")
         return None
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
+        """The network's values of the actions, without a search."""
+        if self.network is None:
+            raise ModelError("doudizhu-mcts has no network to value moves with", advice='use cnn = "on", and train one')
+        return self.network.action_values(views, legal)
 
     @classmethod
     def supports(cls, game: Game) -> bool:

@@ -37,6 +37,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     records: str | None = None
     """Folder of the records, and of folders of them."""
+    start: str = ""
+    """Address of the version whose parameters the fit begins with, as in "doudizhu-mcts"; "": random ones."""
     epochs: float | None = None
     """How often each position is learnt from; None: until the time is over."""
     positions: int = 64
@@ -72,6 +74,7 @@ class Fitter(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
+    evaluators: ClassVar[tuple[str, ...]] = ("start",)
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
@@ -79,7 +82,8 @@ class Fitter(Trainer):
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
             raise UsageError("this fit has no end", advice="give --minutes M or --epochs N")
-        return _train(options, Path(options.records), run, None, report)
+        start = run.evaluators.get("start")
+        return _train(options, Path(options.records), run, start.model if start else None, report)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -91,19 +95,18 @@ class Fitter(Trainer):
         if options.epochs is None and run.minutes is None:
             options = msgspec.structs.replace(options, epochs=1.0)
         found = logged.write(games, run.out.parent / "records")
-        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
-        return _train(options, found, run, begin, report)
+        return _train(options, found, run, start, report)
 
 
 def _train(
-    options: Options, folder: Path, run: TrainingRun, start: Path | None, report: ReportProgress
+    options: Options, folder: Path, run: TrainingRun, start: Model | None, report: ReportProgress
 ) -> dict[str, Any]:
-    """``start``: parameters to begin with."""
+    """``start``: what has the parameters to begin with."""
     torch.set_num_threads(1)
     torch.manual_seed(run.seed)
     net = Networks()
-    if start is not None:
-        checkpoint.load_model(start, net)
+    if start is not None and start.path is not None:
+        checkpoint.load_model(Path(start.path) / WEIGHTS, net)
     optimizer = torch.optim.AdamW(
         net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
     )
