@@ -190,9 +190,7 @@ class SelfPlay:
             self._turn(state, seat, styles[seat], deal, rng, batch)
         return batch
 
-    def _turn(
-        self, state: State, seat: int, style: Style, deal: str, rng: np.random.Generator, batch: Batch
-    ) -> None:
+    def _turn(self, state: State, seat: int, style: Style, deal: str, rng: np.random.Generator, batch: Batch) -> None:
         view = state.view(seat)
         legal = view.legal()
         search_seed = int(rng.integers(2**63))

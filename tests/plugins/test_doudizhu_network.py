@@ -1,6 +1,7 @@
 """The network of doudizhu-mcts: what it sees, that live play computes what was trained, and fits that go on exactly."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -10,13 +11,14 @@ import torch
 
 from bothost import Evaluator, TrainingRun, cli
 from bothost.errors import UsageError
+from bothost.plugins import Plugins
 from bothost.plugins.weights import verify
 from bothost.rules import doudizhu, game, search
 from bothost.strategy import NoOptions
 from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
-from bothost_doudizhu_mcts.collect import play_hand
+from bothost_doudizhu_mcts.collect import SelfPlay
 from bothost_doudizhu_mcts.distil import Distiller, Source, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.encode import ROLES, encode, encode_leaves, roles, supports, whole
@@ -205,7 +207,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("records")
     batch = records.Batch()
     for number in range(20):
-        batch.extend(play_hand(GAME, CollectOptions(iterations=30), 1, number))
+        batch.extend(SelfPlay(CollectOptions(iterations=30), 1).hand(number))
     records.write(out / "records.parquet", batch, GAME.rules, {"command": "bothost train doudizhu-mcts collect"})
     return out
 
@@ -240,6 +242,19 @@ def test_both_stages_from_the_command_line(tmp_path, capsys):
     assert cli.main([*words, "fit", *options, "--out", str(fitted), "--json"]) == 0
     assert (fitted / "weights" / "v1" / "landlord.onnx").is_file()
     assert '"l1"' in capsys.readouterr().out
+
+
+def test_a_collection_searches_with_the_network_and_a_fit_begins_with_its_parameters(tmp_path):
+    words = ["train", "doudizhu-mcts", "--seed", "1"]
+    out, fitted = tmp_path / "records", tmp_path / "fit"
+    searched = ["collect", "--evaluator", "doudizhu-mcts", "--iterations", "8", "--records", "200", "--out", str(out)]
+    assert cli.main([*words, *searched]) == 0
+    options = ["--records", str(out), "--epochs", "0.2", "--held_out=0.5", "--learning_rate=1e-9"]
+    assert cli.main([*words, "fit", *options, "--start", "doudizhu-mcts", "--out", str(fitted)]) == 0
+    shipped = Plugins.load().resolve("doudizhu-mcts").model
+    parameters = safetensors.torch.load_file(Path(shipped.path) / "model.safetensors")
+    for name, value in weights_of(fitted).items():
+        torch.testing.assert_close(value, parameters[name], atol=1e-6, rtol=0)
 
 
 def weights_of(out):

@@ -12,7 +12,7 @@ from bothost.rules import game
 from bothost.store import DecisionLog, schema
 from bothost.testing.sample_rows import played_hand
 from bothost_doudizhu_mcts import records
-from bothost_doudizhu_mcts.collect import Collector, Options, play_hand
+from bothost_doudizhu_mcts.collect import Collector, Options, SelfPlay
 
 GAME = game("doudizhu")
 QUICK = Options(iterations=8, workers=2)
@@ -34,8 +34,24 @@ def same(one, other):
 
 
 def test_a_hand_is_a_function_of_its_number():
-    first, again, other = (play_hand(GAME, QUICK, 1, number) for number in (0, 0, 1))
+    first, again, other = (SelfPlay(QUICK, 1).hand(number) for number in (0, 0, 1))
     assert first.columns == again.columns != other.columns
+
+
+def test_an_evaluator_values_the_leaves_of_a_collection():
+    asked = []
+
+    class Worth:
+        def action_values(self, views, legal):
+            asked.extend(views)
+            return [np.full(len(actions), 0.25, np.float32) for actions in legal]
+
+    batch = SelfPlay(QUICK, 1, Worth()).hand(0)
+    playouts = SelfPlay(QUICK, 1).hand(0)
+    assert asked and batch.columns != playouts.columns
+    assert set(np.round(np.abs(playouts.columns["value"]), 3)) != {0.25}
+    searched = np.abs(batch.columns["value"])
+    assert 0.25 in np.round(searched, 3) and np.mean(np.isclose(searched, 0.25)) > 0.3
 
 
 def test_records_are_what_the_search_found_of_legal_moves(tmp_path):
