@@ -186,11 +186,14 @@ class Botzone(LobbyAdapter):
 
     # ---------------------------------------------------------------------------------------------------------- polls
 
-    def _poll(self) -> list[m.Output]:
-        """The next poll, with every answer that is ready; none while one stands, or while the host is to answer."""
+    def _poll(self, news: bool = False) -> list[m.Output]:
+        """The next poll, with every answer that is ready; none while one stands, or while the host is to answer.
+
+        With news, or answers to send, the matches are remembered first: a fresh process must know which answers left.
+        """
         asked = [match for match in self._matches.values() if match.asked]
         if not self._up or self._poll_out or self._waiting or (asked and self._patience and self._ready):
-            return []
+            return [self._remember()] if news else []
         carried = [match for match in self._matches.values() if match.where == "ready"]
         unsure = any(match.where == "unsure" for match in self._matches.values())
         headers = tuple(wire.answer_header(match.id, match.text()) for match in carried)
@@ -200,7 +203,7 @@ class Botzone(LobbyAdapter):
         short = unsure or bool(asked and self._ready)
         poll = self._call("localai", headers, PROBE_S if short else self.options.poll_s)
         self._poll_out = poll.request
-        out: list[m.Output] = [poll]
+        out: list[m.Output] = [self._remember(), poll] if news or carried else [poll]
         if any(not match.acknowledged for match in carried):
             out.append(m.SetTimer(TAKEN, TAKEN_S))
         return out if self._ready else [*out, m.SetTimer(HELLO, self.options.hello_s)]
@@ -230,13 +233,10 @@ class Botzone(LobbyAdapter):
             news = news or new
         for over in polled.finished:
             out += self._finished(over)
-        if news:
-            out.append(self._remember())
-        asked = any(match.asked for match in self._matches.values())
-        if asked and self._patience:
-            return [*out, m.SetTimer(GATHER, self.options.time_limit_s + 2.0)]
+        if self._patience and any(match.asked for match in self._matches.values()):
+            return [*out, *self._poll(news), m.SetTimer(GATHER, self.options.time_limit_s + 2.0)]
         urgent = any(match.where == "ready" and match.repeats < 2 for match in self._matches.values())
-        return out + (self._poll() if news or urgent else self._pause(IDLE_S))
+        return out + (self._poll(news) if news or urgent else self._pause(IDLE_S))
 
     def _poll_failed(self, item: m.HttpResult) -> list[m.Output]:
         """Whether the answers that it carried were heard is open. A poll that only stood in vain is no failure."""
@@ -322,7 +322,7 @@ class Botzone(LobbyAdapter):
         del self._matches[match.id]
         self._left.append(match.id)
         abort = self._call("abortmatch", (("X-Matchid", match.id),), 30.0)
-        return [abort, m.CancelTimer(STALL + match.id), ended, self._remember(), *self._poll()]
+        return [abort, m.CancelTimer(STALL + match.id), ended, *self._poll(news=True)]
 
     def _act(self, act: m.Act) -> list[m.Output]:
         match = self._matches.get(act.table)
@@ -332,7 +332,7 @@ class Botzone(LobbyAdapter):
         if not any(other.asked for other in self._matches.values()):
             self._patience = True
             out.append(m.CancelTimer(GATHER))
-        return [*out, self._remember(), *self._poll()]  # whether we answered must be known before it is sent
+        return [*out, *self._poll(news=True)]
 
     def _remember(self) -> m.Remember:
         """What every match has said so far: nothing else tells a fresh process."""
@@ -430,7 +430,7 @@ class Botzone(LobbyAdapter):
             return []
         early, self._early = self._early, []
         told = [output for name, request in early for output in self._told(name, request)[0]]
-        return [*told, self._remember(), *self._poll()] if early else []
+        return [*told, *self._poll(news=True)] if early else []
 
     def _claim(self, match: Match, out: list[m.Output]) -> list[m.Output]:
         """A match that people made fulfils a seek that waits for one."""

@@ -84,8 +84,11 @@ class Dialect(ABC):
         """The response that says these actions. Raises ValueError where it cannot be said."""
 
     @abstractmethod
-    def blind(self, request: Any) -> Any:
-        """A response without a view: what is most likely to be legal. None where nothing is."""
+    def blind(self, request: Any, answered: Any = None) -> Any:
+        """A response without a view: the one most likely to be legal, or None.
+
+        ``answered`` is our response to the request before this one.
+        """
 
     def heard(self) -> Any:
         """The response to a request that wants no decision."""

@@ -76,8 +76,10 @@ class FightTheLandlord(Dialect):
             return int(action.removeprefix("bid"))
         return [] if action == "pass" else NUMBERING.pick(self._cards, action)
 
-    def blind(self, request: Any) -> Any:
-        """A pass; where we must lead, one card."""
+    def blind(self, request: Any, answered: Any = None) -> Any:
+        """A pass, or, if we must lead, one card that we still hold."""
+        if isinstance(answered, list):
+            self._cards -= frozenset(answered)
         try:
             told = _request(request)
         except Mismatch:

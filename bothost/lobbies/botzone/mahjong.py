@@ -155,7 +155,7 @@ class Mahjong(Dialect):
                 return f"CHI {tile} {discard}"
         raise ValueError(f"{' '.join(actions)} cannot be said here")
 
-    def blind(self, request: Any) -> Any:
+    def blind(self, request: Any, answered: Any = None) -> Any:
         match str(request).split():
             case ["2", tile]:
                 return f"PLAY {tile}"

@@ -209,7 +209,8 @@ class Match:
     def _blind(self, request: Any) -> list[m.Output]:
         """Play on without a view."""
         dialect = self._dialect
-        response = dialect.blind(request) if dialect is not None else None
+        answered = self.turns[-2].response if len(self.turns) > 1 else None
+        response = dialect.blind(request, answered) if dialect is not None else None
         # What is not understood may name a tile that nobody can say back.
         if response is not None and sayable(dialects.encode(response, self.turns[-1].form)):
             self._answer(response)
@@ -284,11 +285,12 @@ class Match:
         """What a fresh process needs to go on."""
         turns = [[turn.request, turn.response] for turn in self.turns]
         kind = self._kind.name if self._kind is not None else ""
-        return {"game": kind, "rules": self._rules, "attributes": self.attributes, "turns": turns}
+        sent = self.where in ("nowhere", "carried") or (self.where == "unsure" and self.taken)
+        return {"game": kind, "rules": self._rules, "attributes": self.attributes, "turns": turns, "sent": sent}
 
     @classmethod
     def recall(cls, match: str, memo: Any) -> Match | None:
-        """A match of an earlier process; None where the memo makes no sense. Its last answer may have been sent."""
+        """A match of an earlier process; None if the memo makes no sense."""
         try:
             found = cls(match, GAMES.get(memo["game"]), dict(memo["rules"]))
             found.attributes = dict(memo["attributes"])
@@ -301,7 +303,7 @@ class Match:
             return None
         last = found.turns[-1]
         if last.response is not None:
-            found.taken = True  # it was about to be sent
+            found.taken = memo.get("sent", True) is not False  # memos of earlier versions do not say it
         elif found._dialect.asked:
             # The log may know what was decided; the host is asked, and then gives the same answer again.
             found.asked = found._recalled = True

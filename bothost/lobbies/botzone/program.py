@@ -129,7 +129,8 @@ class Program:
     def blind(self) -> str:
         """An output where we lost track: what is most likely to be legal."""
         request = self._requests[-1] if self._requests else None
-        response = self._dialect.blind(request) if self._dialect is not None else "PASS"
+        answered = self._responses[-1] if self._responses else None
+        response = self._dialect.blind(request, answered) if self._dialect is not None else "PASS"
         return self._said(response, "lost track")
 
     def _said(self, response: Any, debug: str) -> str:

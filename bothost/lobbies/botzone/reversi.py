@@ -35,7 +35,7 @@ class Reversi(Dialect):
             return {"x": -1, "y": -1}
         return {"x": "abcdefgh".index(action[0]), "y": int(action[1]) - 1}
 
-    def blind(self, request: Any) -> Any:
+    def blind(self, request: Any, answered: Any = None) -> Any:
         return {"x": -1, "y": -1}
 
     def _own(self, answered: Any) -> list[str]:

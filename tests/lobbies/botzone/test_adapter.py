@@ -309,6 +309,20 @@ def test_a_match_that_is_not_understood_is_played_on():
     assert line.carried() == {A: "PLAY T7"}
 
 
+def test_cards_that_were_led_without_a_view_are_not_led_again():
+    line = Line()
+    line.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    line.play("4")
+    assert kinds(line.answered((A, '{"history":[[52],[53]]}'))) == ["MoveAcknowledged", "Delta", "ActionRequest"]
+    line.play("pass")
+    assert kinds(line.answered((A, '{"history":[[52],[]]}'))) == ["MoveAcknowledged", "Notice"]
+    led = []
+    for _ in range(3):
+        line.answered((A, '{"history":[[],[]]}'))
+        led += line.carried().values()
+    assert len({*led}) == 3 and "[4]" not in led
+
+
 @pytest.mark.parametrize("tile", ["T\x00", "東", "\x7f"])
 def test_a_tile_that_no_header_can_carry_is_not_said_back(tile):
     line = Line()
@@ -383,6 +397,41 @@ def test_a_fresh_process_knows_that_it_answered():
     third.fire("hello")
     third.failed(0, b"ReadTimeout")
     assert third.carried() == {A: "[8]"}, "where nothing comes, it was not heard"
+
+
+def test_a_fresh_process_knows_which_answers_never_left():
+    """We led, and were stopped while another match's answer was due: the same request again is the same one."""
+    first = Line()
+    first.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    first.play("4")
+    first.answered((A, '{"history":[[],[]]}'), (B, BLACK))
+    request = next(e for e in reversed(first.events) if isinstance(e, m.ActionRequest) and e.table == A)
+    first.do(m.Act(A, request.request_id, ("5",)))
+    assert first.polls == 2, "the next poll waits for the other match"
+    second = Line(first.memo)
+    told = second.answered((A, '{"history":[[],[]]}'), (B, BLACK))
+    assert "Delta" not in kinds(told)
+    second.play("d3")
+    assert second.carried() == {A: "[8]", B: '{"x":3,"y":2}'}
+    assert [*second.memo["matches"][A]["turns"][-1]] == ['{"history":[[],[]]}', [8]]
+
+
+def test_an_answer_that_waited_for_a_timer_is_remembered_as_sent():
+    first = begun()
+    first.play("d3")
+    first.failed(502)
+    first.fire("again")
+    first.answered((A, BLACK))
+    assert first.carried() == {A: '{"x":3,"y":2}'} and first.memo["matches"][A]["sent"]
+
+
+def test_memos_of_earlier_versions_do_not_say_what_was_sent():
+    first = begun()
+    first.play("d3")
+    del first.memo["matches"][A]["sent"]
+    second = Line(first.memo)
+    told = second.answered((A, '{"x":2,"y":2}'))
+    assert kinds(told) == ["Connected", "Seated", "Snapshot", "Delta", "ActionRequest"]
 
 
 @pytest.mark.parametrize(
