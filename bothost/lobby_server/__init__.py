@@ -5,8 +5,9 @@
     async with serve(ServerSettings(tokens={"ada": "…"}, port=0)) as server:
         print(server.url)
 
-``core`` is the lobby without sockets, ``table`` one playing table, ``matching`` the seeks; ``server`` is the thin
-shell. The protocol is specified in ``docs/reference/lobby-protocol.md``.
+``server`` is the thin shell around ``core``, the lobby without sockets. The core is composed of ``connections``,
+``accounts``, ``players``, ``matching`` (seeks) and ``playing`` (tables and their hands). The protocol is specified in
+``docs/reference/lobby-protocol.md``.
 """
 
 from bothost.lobby_server.server import LobbyServer, serve

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Collection, Iterator
-from typing import Protocol
+from collections.abc import Iterator
 
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.players import Players
+from bothost.lobby_server.playing import PlayingTables
+from bothost.lobby_server.seating import Member
 from bothost.lobby_server.settings import ServerSettings
-from bothost.lobby_server.table import Audience, Member, ServerTable
+from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
-from bothost.lobby_server.waiting import BadWish, GameShelf, Seeker, WaitingTable, table_rules, wish_key
+from bothost.lobby_server.waiting import BadWish, GameShelf, IdSource, Seeker, WaitingTable, table_rules, wish_key
 
 MAX_NAME = 100
 """Characters of a seek's name."""
 
 
-class MatchingContext(Audience, Protocol):
-    """What the waiting list needs of its lobby."""
-
-    rng: random.Random
-    timers: Timers
-
-    @property
-    def tables(self) -> Collection[str]: ...
-    def tables_of(self, player: str) -> int: ...
-    def new_id(self, *, secret: bool = False) -> str: ...
-    def seed(self) -> int: ...
-    def open_table(self, table: ServerTable, now: float) -> None: ...
-
-
 class WaitingList:
     """All waiting tables of a lobby."""
 
-    def __init__(self, context: MatchingContext, settings: ServerSettings, shelf: GameShelf) -> None:
-        self.context = context
+    def __init__(
+        self,
+        settings: ServerSettings,
+        shelf: GameShelf,
+        ids: IdSource,
+        players: Players,
+        playing: PlayingTables,
+        timers: Timers,
+    ) -> None:
         self.settings = settings
         self.shelf = shelf
+        self._ids = ids
+        self._players = players
+        self._playing = playing
+        self._timers = timers
         self.tables: dict[str, WaitingTable] = {}
         self._by_key: dict[str, dict[str, WaitingTable]] = {}
         """wish_key → waiting public tables, oldest first."""
@@ -48,6 +46,11 @@ class WaitingList:
         """Waiting tables that anybody may see."""
         return (table for table in self.tables.values() if not table.private)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits here."""
+        return not (self.tables or self._by_key or self._seeks or self._invitations)
+
     # ------------------------------------------------------------------------------------------------------- asking
 
     def ask(self, player: str, message: wire.Seek | wire.Create | wire.Join, now: float) -> None:
@@ -57,14 +60,16 @@ class WaitingList:
         mine = self._seeks.get(player, {})
         if message.seek in mine:
             raise BadWish("seek_exists", "you have a seek of this name", "$.seek")
-        if len(mine) + self.context.tables_of(player) >= self.settings.tables_per_account:
+        if len(mine) + self._players.num_tables(player) >= self.settings.tables_per_account:
             raise BadWish("limit", f"at most {self.settings.tables_per_account} tables and seeks", "")
         if isinstance(message, wire.Join):
             table = self._joinable(player, message)
         elif isinstance(message, wire.Create):
             table = self._new(message.game, message.rules, message.attributes, message.password, now)
         else:
-            table = self._sought(player, message) or self._new(message.game, message.rules, message.attributes, "", now)
+            table = self._oldest_fitting(player, message) or self._new(
+                message.game, message.rules, message.attributes, "", now
+            )
         self._sit(table, player, message.seek, now)
 
     def _joinable(self, player: str, message: wire.Join) -> WaitingTable:
@@ -77,7 +82,7 @@ class WaitingList:
             raise BadWish("table_full", "no seat for you here", "$.table")
         return table
 
-    def _sought(self, player: str, wish: wire.Seek) -> WaitingTable | None:
+    def _oldest_fitting(self, player: str, wish: wire.Seek) -> WaitingTable | None:
         """The oldest waiting public table that this wish fits."""
         if wish.attributes.get("private"):
             raise BadWish("bad_attributes", "a private table is opened with `create`", "$.attributes.private")
@@ -95,10 +100,10 @@ class WaitingList:
         settled = table_rules(self.settings, game_name, game, attributes)
         if attributes.get("robots") and self.settings.robots_after_s is None:
             raise BadWish("bad_attributes", "this lobby has no robots", "$.attributes.robots")
-        if len(self.tables) + len(self.context.tables) >= self.settings.tables:
+        if len(self.tables) + len(self._playing.by_name) >= self.settings.tables:
             raise BadWish("limit", "this lobby has no room for another table", "")
         table = WaitingTable(
-            name=self.context.new_id(secret=bool(attributes.get("private"))),
+            name=self._ids.new(secret=bool(attributes.get("private"))),
             rules=settled,
             key=wish_key(game, game_name),
             private=bool(attributes.get("private")),
@@ -118,7 +123,7 @@ class WaitingList:
             self._start(table, now)
             return
         taken = len(table.seekers)
-        self.context.send(player, wire.Waiting(seek, table.name, table.rules.game.num_seats, taken))
+        self._players.send(player, wire.Waiting(seek, table.name, table.rules.game.num_seats, taken))
         if not table.free:
             self._invite(table, now)
         self._set_timer(table, now)
@@ -126,13 +131,13 @@ class WaitingList:
     # -------------------------------------------------------------------------------------------------- invitations
 
     def _invite(self, table: WaitingTable, now: float) -> None:
-        table.invitation = self.context.new_id()
+        table.invitation = self._ids.new()
         table.expires = now + self.settings.accept_s
         self._invitations[table.invitation] = table
         for seeker in table.seekers:
             seeker.accepted = False
             expires_ms = int(self.settings.accept_s * 1000)
-            self.context.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
+            self._players.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
 
     def answer(self, player: str, invitation: str, accepts: bool, now: float) -> None:
         """Accept or decline. Raises BadWish."""
@@ -166,14 +171,14 @@ class WaitingList:
         for seeker in seekers:
             table.seekers.remove(seeker)
             self._drop_seek(seeker)
-            self.context.send(seeker.player, wire.SeekEnded(seeker.seek, reason))
+            self._players.send(seeker.player, wire.SeekEnded(seeker.seek, reason))
         if table.invitation:
             del self._invitations[table.invitation]
             table.invitation = ""
             taken = len(table.seekers)
             for seeker in table.seekers:
                 waiting = wire.Waiting(seeker.seek, table.name, table.rules.game.num_seats, taken)
-                self.context.send(seeker.player, waiting)
+                self._players.send(seeker.player, waiting)
         if table.seekers:
             self._set_timer(table, now)
         else:
@@ -187,7 +192,7 @@ class WaitingList:
 
     def _drop(self, table: WaitingTable) -> None:
         del self.tables[table.name]
-        self.context.timers.cancel(f"waiting {table.name}")
+        self._timers.cancel(f"waiting {table.name}")
         self._invitations.pop(table.invitation, None)
         same = self._by_key.get(table.key, {})
         same.pop(table.name, None)
@@ -210,7 +215,7 @@ class WaitingList:
         robots_at = self._robots_at(table)
         if robots_at is not None and table.free:
             when = min(when, robots_at)
-        self.context.timers.set(f"waiting {table.name}", max(when, now))
+        self._timers.set(f"waiting {table.name}", max(when, now))
 
     def tick(self, name: str, now: float) -> None:
         """The timer of a waiting table fired."""
@@ -235,6 +240,6 @@ class WaitingList:
             self._drop_seek(seeker)
         members = [Member(seeker.player, seeker.seek) for seeker in table.seekers]
         members += [Member(f"robot-{i + 1}", robot=True) for i in range(robots)]
-        self.context.rng.shuffle(members)
-        playing = ServerTable(table.name, table.rules, members, self.context, self.context.seed, now)
-        self.context.open_table(playing, now)
+        self._ids.rng.shuffle(members)
+        playing = ServerTable(table.name, table.rules, members, self._players, self._ids.seed, now)
+        self._playing.open(playing, now)

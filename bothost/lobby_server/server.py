@@ -170,7 +170,7 @@ class LobbyServer:
                 continue
             if type(output) is Send:
                 if not outlet.put(output.data):
-                    self.lobby.slow(output.conn)
+                    self.lobby.cut(output.conn)
                     outlet.abort()
             elif type(output) is Close:
                 outlet.close(output.code, output.reason)
@@ -205,7 +205,7 @@ class LobbyServer:
 
     async def _tables(self, request: Request) -> Response:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or self.lobby.account_of(token.strip()) is None:
+        if scheme.lower() != "bearer" or self.lobby.accounts.of_token(token.strip()) is None:
             advice = "send the header `Authorization: Bearer <token of an account>`"
             return JSONResponse({"error": advice}, 401, {"WWW-Authenticate": "Bearer"})
         infos = tuple(self.lobby.table_infos(request.query_params.get("game")))

@@ -20,6 +20,11 @@ class Timers:
     def __len__(self) -> int:
         return len(self._due)
 
+    @property
+    def heap_size(self) -> int:
+        """Entries in the heap: at least one for each deadline, bounded by twice their number."""
+        return len(self._heap)
+
     def set(self, key: str, when: float) -> None:
         """Fire ``key`` at ``when``, instead of when it was to fire."""
         self._due[key] = when

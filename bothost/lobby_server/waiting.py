@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import random
 from collections.abc import Callable, Iterable
 
 import msgspec
 
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.seating import TableRules
 from bothost.lobby_server.settings import ServerSettings
-from bothost.lobby_server.table import TableRules
 from bothost.rules.game import Game, Json
 
 MAX_ATTRIBUTES = 16
@@ -66,6 +67,26 @@ class WaitingTable(msgspec.Struct, kw_only=True):
         """Whether every attribute that a seeker states is this table's."""
         mine = self.rules.attributes
         return all(name in mine and mine[name] == value for name, value in attributes.items())
+
+
+class IdSource:
+    """The lobby's random numbers, and ids that no other table or invitation has, even over restarts."""
+
+    def __init__(self, rng: random.Random, boot: str) -> None:
+        self.rng = rng
+        self._boot = boot
+        self._count = 0
+
+    def new(self, *, secret: bool = False) -> str:
+        """``secret``: nobody can guess it."""
+        self._count += 1
+        return f"{self._boot}-{self._count}" + (f"-{self.rng.getrandbits(96):024x}" if secret else "")
+
+    def session(self) -> str:
+        return f"{self._boot}-{self.rng.getrandbits(64):016x}"
+
+    def seed(self) -> int:
+        return self.rng.getrandbits(63)
 
 
 def whole_number(attributes: wire.Attributes, name: str, default: int, low: int, high: int) -> int:

@@ -44,7 +44,7 @@ def started(
     for player in players:
         player.start(m.Wish(game, {}, dict(attributes or {})))
     lobby.run()
-    (table,) = list(lobby.core.tables.values()) or [lobby.core.remembered["t-1"][0]]
+    (table,) = list(lobby.core.tables.values()) or [lobby.core.playing.ended["t-1"]]
     return lobby, players, table
 
 

@@ -226,9 +226,9 @@ class Matches:
             clock = {"grant_ms": wanted.grant_ms, "bank_ms": wanted.bank_ms if wanted.grant_ms else 0, "hands": 1}
             match = Match(self._site, viewer, Seat(game, token, {**attributes, **clock}))
             bots = bots_of(wanted.opponents, match.id)
-            lobby.lobby.admit(wanted.name, token)
+            lobby.lobby.accounts.add(wanted.name, token)
             for bot in bots:
-                lobby.lobby.admit(bot.name, bot.token)
+                lobby.lobby.accounts.add(bot.name, bot.token)
             self._matches[match.id], self._names[match.id] = match, wanted.name
             if viewer.kind == "spectator":
                 viewer.kind = "player"

@@ -74,7 +74,7 @@ def test_no_sequence_of_frames_breaks_the_lobby(steps):
     core.tick(now + 10**6)
     core.tick(now + 2 * 10**6)
     assert not core.tables and not core.waiting.tables
-    assert not core.waiting._seeks and not core.waiting._invitations and not core.waiting._by_key
+    assert core.waiting.idle
     assert len(core.timers) == 0
 
 

@@ -327,7 +327,7 @@ def test_memory_of_ended_tables_is_bounded():
         house.say("ada", seek(f"s{number}", robots=True))
         house.sleep(0.0)
         house.say("ada", wire.Leave(f"t-{number + 1}"))
-    assert len(house.core.remembered) == 3
+    assert len(house.core.playing.ended) == 3
     assert not house.core.tables and not house.core.waiting.tables
     assert house.core.players["ada"].tables == {}
     assert len(house.core.timers) == 0

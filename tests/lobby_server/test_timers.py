@@ -41,7 +41,7 @@ def test_the_heap_does_not_grow_while_a_deadline_moves_on():
     timers = Timers()
     for when in range(10_000):
         timers.set("table", float(when))
-    assert len(timers._heap) == 1
+    assert timers.heap_size == 1
 
 
 def test_the_heap_does_not_grow_with_what_was_forgotten():
@@ -50,5 +50,5 @@ def test_the_heap_does_not_grow_with_what_was_forgotten():
         timers.set(f"table {number}", 1e9)
         if number >= 10:
             timers.cancel(f"table {number - 10}")
-    assert len(timers._heap) < 200
+    assert timers.heap_size < 200
     assert len(timers.due(1e9)) == 10

@@ -33,7 +33,7 @@ async def play(driver, *, until=m.TableEnded, game="claims", seconds=20.0):
     driver.do(m.Authenticate())
     async with asyncio.timeout(seconds):
         while True:
-            event = await driver._events.get()
+            event = await driver.expect(object)
             match event:
                 case m.Connected(resumed=False):
                     driver.do(m.Seek("s", m.Wish(game)))

@@ -92,14 +92,14 @@ def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
 
 def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
     core = new_lobby(seed=1).core
-    core.admit("eve", "a-token")
-    assert core.account_of("a-token") == "eve"
+    core.accounts.add("eve", "a-token")
+    assert core.accounts.of_token("a-token") == "eve"
     for name in ("eve", "robot-1", "with space"):
         with pytest.raises(ConfigError):
-            core.admit(name, "another")
+            core.accounts.add(name, "another")
     core.dismiss("eve")
-    assert core.account_of("a-token") is None
-    core.admit("eve", "a-new-token")
+    assert core.accounts.of_token("a-token") is None
+    core.accounts.add("eve", "a-new-token")
 
 
 def play_cards(page):

@@ -11,7 +11,7 @@ from bothost.config import AccountSettings, WishSettings
 from bothost.errors import AuthError
 from bothost.host.account import Timeouts
 from bothost.host.connection import ConnectionSettings
-from bothost.host.supervisor import Host
+from bothost.lobbies.base import Account
 from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.testing.adapter_driver import AdapterDriver
@@ -148,7 +148,7 @@ async def test_a_refused_login_ends_the_account(kit):
     assert lobby.logins == 1
 
 
-async def test_the_name_is_all_that_the_lobby_asks_for(tmp_path):
+async def test_the_name_is_all_that_the_lobby_asks_for(kit, tmp_path):
     """No token is configured, and none is missed."""
     async with MailgycFake() as lobby:
         account = '[[lobby.account]]\nname = "bot-ada"\n'
@@ -156,14 +156,19 @@ async def test_the_name_is_all_that_the_lobby_asks_for(tmp_path):
             f'[[lobby]]\nname = "ddz"\nadapter = "mailgyc"\nurl = "{lobby.url}"\n{account}'
         )
         settings = config.load(tmp_path / "config.toml", {})
-        login = Host._login(
-            settings.lobbies[0], settings.lobbies[0].accounts[0], MailgycLobby.capabilities.needs_secret
-        )
-        assert (login.name, login.token) == ("bot-ada", "")
-        async with AdapterDriver(MailgycLobby(login, MailgycOptions())) as driver:
-            driver.do(m.Authenticate())
-            assert (await driver.expect(m.Connected)).name == "bot-ada"
-            driver.do(m.ListTables())
-            assert len((await driver.expect(m.Tables)).tables) == 3
-            driver.do(m.Ping())
-            await driver.expect(m.Alive)
+        async with kit.running(kit.settings(*settings.lobbies)) as host:
+            await until(lambda: host.accounts and host.accounts[0].connection.connected)
+    assert list(lobby.uids) == ["bot-ada"]
+
+
+async def test_the_lobby_lists_its_levels_and_answers_pings():
+    async with (
+        MailgycFake() as lobby,
+        AdapterDriver(MailgycLobby(Account(name="bot-ada", url=lobby.url), MailgycOptions())) as driver,
+    ):
+        driver.do(m.Authenticate())
+        assert (await driver.expect(m.Connected)).name == "bot-ada"
+        driver.do(m.ListTables())
+        assert len((await driver.expect(m.Tables)).tables) == 3
+        driver.do(m.Ping())
+        await driver.expect(m.Alive)

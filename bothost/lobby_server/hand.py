@@ -1,0 +1,254 @@
+"""One hand at a table: its state, its open questions and their clocks, and what each seat has received."""
+
+from __future__ import annotations
+
+import msgspec
+import structlog
+
+from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.seating import Member, Seating
+
+log = structlog.get_logger("bothost.lobby_server")
+
+AUTOMATIC_MOVES = 20_000
+"""Moves in a row that the server may make before it gives the hand up as endless."""
+
+
+class EndlessHand(Exception):
+    """Only the server moved for a very long time."""
+
+
+class Ask(msgspec.Struct):
+    """A question that waits for its answer."""
+
+    id: str
+    since: float
+    grant_ms: float
+    bank_ms: float
+    """What was in the bank at ``since``."""
+    rejects: int = 0
+    sent: bool = False
+
+    def left(self, now: float) -> tuple[float, float]:
+        """(grant, bank) in ms that are left at ``now``."""
+        over = (now - self.since) * 1000.0 - self.grant_ms
+        return (max(0.0, -over), self.bank_ms) if over < 0 else (0.0, max(0.0, self.bank_ms - over))
+
+
+class ServerHand:
+    """One hand. ``seats``: the members by seat."""
+
+    def __init__(self, number: int, seating: Seating, seats: list[Member], seed: int, now: float) -> None:
+        self.number = str(number)
+        self.began = now
+        self.seats = seats
+        self.state = seating.rules.game.new_state(seed)
+        self.asks: dict[int, Ask] = {}
+        self.scores: tuple[float, ...] | None = None
+        self.reason: wire.HandEndReason = "normal"
+        self.over = False
+        self.played_for: set[int] = set()
+        """Seats where the server moved in a player's place."""
+        self._seating = seating
+        self._rules = seating.rules
+        self._table = seating.name
+        self._sent = [0] * len(seats)
+        """How many events each seat has received."""
+        self._banks = [float(self._rules.bank_ms)] * len(seats)
+
+    def seat_of(self, player: str) -> int:
+        """The seat of a player who sits here. Raises KeyError."""
+        for seat, member in enumerate(self.seats):
+            if member.player == player and not member.left:
+                return seat
+        raise KeyError(player)
+
+    # ------------------------------------------------------------------------------------------------------- playing
+
+    def start(self, now: float) -> None:
+        """Tell everybody their seat, then ask for the first moves. Raises EndlessHand."""
+        for member in self.seats:
+            if member.connected:
+                self._seating.send(member.player, self._started(member.player))
+        self.advance(now)
+
+    def _started(self, player: str) -> wire.HandStarted:
+        return wire.HandStarted(self._table, self.number, self.seat_of(player), self._seating.infos(self.seats))
+
+    def advance(self, now: float, done: tuple[int, str] | None = None) -> None:
+        """Play on until people must answer. Ask them, and send each seat its events. Raises EndlessHand.
+
+        ``done``: the seat and the question that was just answered.
+        """
+        state = self.state
+        for _ in range(AUTOMATIC_MOVES):
+            if state.terminal:
+                break
+            to_act = state.to_act
+            seat = next((s for s in to_act if self.seats[s].automatic), None)
+            if seat is None:
+                for s in to_act:
+                    if s not in self.asks:
+                        self.asks[s] = self._new_ask(now, float(self._rules.grant_ms), self._banks[s])
+                break
+            self._play_for(seat)
+        else:
+            raise EndlessHand("the game does not end")
+        self._send_events(now, done)
+
+    def _play_for(self, seat: int) -> int:
+        """A move by the server: random for robots, the first legal one for people."""
+        robot = self.seats[seat].robot
+        if not robot:
+            self.played_for.add(seat)
+        legal = self.state.legal(seat)
+        action = int(self._seating.rng.choice(legal) if robot else legal[0])
+        self.state.apply(seat, action)
+        return action
+
+    def _send_events(self, now: float, done: tuple[int, str] | None) -> None:
+        """One frame to each seat that has something new. Those who are away catch up when they resume."""
+        for seat, member in enumerate(self.seats):
+            if not member.connected:
+                continue
+            since = self._sent[seat]
+            events = self.state.events(seat, since)
+            acked = done[1] if done is not None and done[0] == seat else None
+            ask = self.asks.get(seat)
+            if ask is not None and ask.sent:
+                ask = None
+            if events or acked or ask:
+                self._sent[seat] = since + len(events)
+                shown = self._wire_ask(ask, now)
+                frame = wire.Events(self._table, self.number, since, tuple(events), acked, shown)
+                self._seating.send(member.player, frame)
+
+    def end(self) -> None:
+        """The hand is over: count the scores, and tell everybody."""
+        self._withdraw("the hand is over")
+        self.over = True
+        self.scores = tuple(float(score) for score in self.state.returns)
+        if any(member.resigned for member in self.seats):
+            self.reason = "resigned"
+        for member, score in zip(self.seats, self.scores, strict=True):
+            member.total += score
+        self._seating.send_all(self._ended())
+
+    def give_up(self) -> None:
+        """The table is aborted: a running hand is void."""
+        if not self.over:
+            self._withdraw("the table is given up")
+            self.over, self.reason = True, "void"
+            self._seating.send_all(self._ended())
+
+    def _ended(self) -> wire.HandEnded:
+        return wire.HandEnded(self._table, self.number, self.scores, self.reason, tuple(sorted(self.played_for)))
+
+    # ----------------------------------------------------------------------------------------------------- questions
+
+    def _new_ask(self, since: float, grant_ms: float, bank_ms: float, rejects: int = 0) -> Ask:
+        return Ask(f"r{next(self._seating.ask_numbers)}", since, grant_ms, bank_ms, rejects)
+
+    def _wire_ask(self, ask: Ask | None, now: float) -> wire.Ask | None:
+        if ask is None:
+            return None
+        ask.sent = True
+        if not self._rules.grant_ms:
+            return wire.Ask(ask.id)
+        grant, bank = ask.left(now)
+        return wire.Ask(ask.id, int(grant), int(bank))
+
+    def act(self, seat: int, notation: str, now: float) -> None:
+        """The answer to the open question of a seat. Raises EndlessHand."""
+        ask = self.asks[seat]
+        try:
+            self.state.apply(seat, self._rules.game.parse(notation))
+        except (ValueError, OverflowError) as error:
+            self._reject(seat, ask, str(error)[:300], now)
+            return
+        del self.asks[seat]
+        self._banks[seat] = ask.left(now)[1]
+        self.advance(now, (seat, ask.id))
+
+    def _reject(self, seat: int, ask: Ask, why: str, now: float) -> None:
+        """Ask again, or move for a player who had enough attempts."""
+        player, last = self.seats[seat].player, ask.rejects + 1 >= self._rules.max_rejects
+        again = None
+        if not last:
+            again = self.asks[seat] = self._new_ask(ask.since, ask.grant_ms, ask.bank_ms, ask.rejects + 1)
+        rejected = wire.Rejected(self._table, ask.id, "illegal", why, self._wire_ask(again, now))
+        self._seating.send(player, rejected)
+        if last:
+            self._act_for(seat, "rejects", now)
+
+    def _act_for(self, seat: int, reason: wire.ServerActedReason, now: float) -> None:
+        ask = self.asks.pop(seat)
+        self._banks[seat] = ask.left(now)[1]
+        notation = self._rules.game.notation(self._play_for(seat))
+        player = self.seats[seat].player
+        log.info("server acted", table=self._table, player=player, ask=ask.id, action=notation, reason=reason)
+        self._seating.send(player, wire.ServerActed(self._table, ask.id, notation, reason))
+        self.advance(now)
+
+    def hand_over(self, seat: int, now: float) -> None:
+        """The server plays this seat for the rest of the hand. Raises EndlessHand."""
+        ask = self.asks.pop(seat, None)
+        if ask is None:
+            return
+        member = self.seats[seat]
+        if not member.left:
+            self._seating.send(member.player, wire.Withdrawn(table=self._table, id=ask.id, reason="resigned"))
+        self.advance(now)
+
+    def _withdraw(self, reason: str) -> None:
+        for seat, ask in self.asks.items():
+            member = self.seats[seat]
+            if not member.left:
+                self._seating.send(member.player, wire.Withdrawn(table=self._table, id=ask.id, reason=reason))
+        self.asks.clear()
+
+    # -------------------------------------------------------------------------------------------------------- clocks
+
+    def _deadline(self, ask: Ask) -> float:
+        return ask.since + (ask.grant_ms + ask.bank_ms + self._rules.lag_ms) / 1000.0
+
+    def deadlines(self) -> list[float]:
+        """When each open question ends; empty without a clock."""
+        return [self._deadline(ask) for ask in self.asks.values()] if self._rules.grant_ms else []
+
+    def tick(self, now: float) -> None:
+        """Move for those who are late. Raises EndlessHand."""
+        if not self._rules.grant_ms:
+            return
+        for seat, ask in list(self.asks.items()):
+            if now >= self._deadline(ask) and self.asks.get(seat) is ask and not self.state.terminal:
+                self._act_for(seat, "timeout", now)
+
+    # ---------------------------------------------------------------------------------------------------- coming back
+
+    def resume(self, player: str, known: wire.Known | None, now: float) -> None:
+        """The hand's beginning, if the returning client does not know it, and the position."""
+        if self.over:
+            return
+        if known is None or known.hand != self.number:
+            self._seating.send(player, self._started(player))
+        self.snapshot(player, now)
+
+    def catch_up(self, player: str, seq: int) -> None:
+        """The events that the client missed, and the hand's end."""
+        seat = next(s for s, member in enumerate(self.seats) if member.player == player)
+        events = self.state.events(seat, seq) if 0 <= seq <= self._sent[seat] else []
+        if events:
+            self._seating.send(player, wire.Events(self._table, self.number, seq, tuple(events)))
+        if self.over:
+            self._seating.send(player, self._ended())
+
+    def snapshot(self, player: str, now: float) -> None:
+        """The whole position, and the open question with the time that is left."""
+        if self.over:
+            return
+        seat = self.seat_of(player)
+        view = self.state.view(seat)
+        self._sent[seat] = view.seq
+        ask = self._wire_ask(self.asks.get(seat), now)
+        self._seating.send(player, wire.Snapshot(self._table, self.number, seat, view.seq, view.to_json(), ask))

@@ -1,0 +1,46 @@
+"""The players that a lobby knows: accounts that have logged in since it started."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.connections import Connection, Connections
+from bothost.lobby_server.table import ServerTable
+
+
+class ServerPlayer(msgspec.Struct):
+    """A player, with its connection and its tables."""
+
+    name: str
+    session: str
+    conn: Connection | None = None
+    tables: dict[str, ServerTable] = {}
+
+
+class Players:
+    """All players, by name. Tables and the waiting list send their frames through this class."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.by_name: dict[str, ServerPlayer] = {}
+        self._connections = connections
+
+    def send(self, player: str, frame: wire.ServerFrame) -> None:
+        """Send to the player's connection, if there is one."""
+        connection = self.by_name[player].conn
+        if connection is not None:
+            self._connections.send(connection, frame)
+
+    def online(self, player: str) -> bool:
+        known = self.by_name.get(player)
+        return known is not None and known.conn is not None
+
+    def num_tables(self, player: str) -> int:
+        """How many tables a player sits at."""
+        return len(self.by_name[player].tables)
+
+    def forget(self, player: str) -> None:
+        """Drop a player who is neither connected nor seated."""
+        known = self.by_name.get(player)
+        if known is not None and known.conn is None and not known.tables:
+            del self.by_name[player]
