@@ -5,7 +5,7 @@ This module is the public API for plugins, beside :mod:`bothost.rules`, :mod:`bo
 """
 
 from bothost.errors import BothostError, ConfigError, ModelError, PluginError, ProtocolError
-from bothost.hookspecs import API_VERSION, DecisionMade, TableClosed, hookimpl
+from bothost.hookspecs import API_VERSION, Board, DecisionMade, TableClosed, hookimpl
 from bothost.strategy import (
     Budget,
     Contestant,
@@ -37,6 +37,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "API_VERSION",
+    "Board",
     "BothostError",
     "Budget",
     "ConfigError",

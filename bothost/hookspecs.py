@@ -1,4 +1,4 @@
-"""The whole plugin contract: eight hooks. A plugin is a module with functions of these names, marked ``@hookimpl``.
+"""The whole plugin contract: nine hooks. A plugin is a module with functions of these names, marked ``@hookimpl``.
 
 Plugins are found through the entry-point group ``bothost`` and in ``plugins_dir``; what comes with bothost uses the
 same door. Registering hooks fire once, at start-up, in registration order; notifying hooks fire in the host, off the
@@ -8,6 +8,7 @@ hot path: they may lag, must not block, and an exception in them is logged and c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,6 +52,16 @@ class TableClosed(msgspec.Struct, frozen=True):
     scores: tuple[float, ...] | None
 
 
+class Board(msgspec.Struct, frozen=True):
+    """How the browser draws a game: an ES module that comes with a plugin."""
+
+    game: str
+    folder: Path
+    """Holds ``board.js``, which exports ``Board`` and may export ``describe``, and the files that it loads."""
+    public: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Takes ``View.to_json()`` and returns what spectators may see of it. None: nothing before the hand ends."""
+
+
 @hookspec
 def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body]
     """Strategies that this plugin brings. Fires at start-up; a generator runs no further than to the one sought."""
@@ -59,6 +70,14 @@ def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body
 @hookspec
 def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:  # type: ignore[empty-body]
     """Games (name, factory taking the rules as keywords) this plugin brings. Fires at start-up, first."""
+
+
+@hookspec
+def bothost_boards() -> Iterable[Board]:  # type: ignore[empty-body]
+    """Boards that this plugin brings for the browser. Fires when ``bothost web`` starts.
+
+    A board for a game that bothost draws itself replaces that drawing.
+    """
 
 
 @hookspec
@@ -80,7 +99,7 @@ def bothost_commands() -> Iterable[tuple[str, typer.Typer]]:  # type: ignore[emp
 def bothost_table_opened(table: Table) -> None:
     """A hand begins at a table of ours. Fires when its strategy is chosen, before the first decision is asked for.
 
-    After a restart it fires again for hands that go on.
+    After a restart it fires again for hands that continue.
     """
 
 
@@ -96,7 +115,7 @@ def bothost_decision_made(event: DecisionMade) -> None:
 def bothost_table_closed(event: TableClosed) -> None:
     """A hand ended or its table was lost. Fires once per ``bothost_table_opened``, after the last decision.
 
-    It does not fire where another host takes the account over: the hand goes on there.
+    It does not fire where another host takes the account over: the hand continues there.
     """
 
 

@@ -75,6 +75,7 @@ def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
 def _others(plugins: Plugins) -> list[dict[str, Any]]:
     kinds: dict[str, Mapping[str, Any]] = {
         "game": plugins.games,
+        "board": plugins.boards,
         "lobby": plugins.lobbies,
         "exporter": plugins.exporters,
         "command": plugins.commands,

@@ -14,6 +14,7 @@ import msgspec
 import pluggy
 
 from bothost.errors import ANY_FAILURE, PluginError, UsageError
+from bothost.hookspecs import Board
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
 from bothost.plugins.discover import Failure, PluginSource, failure
@@ -102,6 +103,11 @@ class Plugins:
         return self._classes("lobby", "bothost_lobbies", _adapter_problems)
 
     @cached_property
+    def boards(self) -> dict[str, Board]:
+        """Boards by game."""
+        return dict(self._named("board", "bothost_boards", _board_problems, lambda board: (board.game, board)))
+
+    @cached_property
     def exporters(self) -> Mapping[str, type[Any]]:
         """Exporter classes by name."""
         return self._classes("exporter", "bothost_exporters", _exporter_problems)
@@ -114,7 +120,7 @@ class Plugins:
     @property
     def failures(self) -> list[Failure]:
         """All failures, in order. Calls the hooks that were not called yet."""
-        for named in (self.games, self.strategies, self.lobbies, self.exporters, self.commands):
+        for named in (self.games, self.strategies, self.boards, self.lobbies, self.exporters, self.commands):
             len(named)  # asks for all of them
         return list(self._failures)
 
@@ -228,6 +234,15 @@ def _game_problems(pair: Any) -> Iterator[tuple[str, str]]:
         except UsageError as error:
             wrong.append((str(error), error.advice))
     yield from wrong
+
+
+def _board_problems(board: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(board, Board):
+        yield f"{board!r} is not a board", "yield bothost.Board(game, folder)"
+    elif not isinstance(board.game, str) or not NAME.fullmatch(board.game):
+        yield f"the game of a board is {board.game!r}", "lower-case words joined by hyphens"
+    elif not (Path(board.folder) / "board.js").is_file():
+        yield f"the board of {board.game} has no file {board.folder}/board.js", "see docs/guide/write-a-board.md"
 
 
 def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:

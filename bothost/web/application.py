@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from bothost.errors import BothostError, StoreUnavailable, UsageError
 from bothost.store.query import HandQuery
 from bothost.store.reader import Timeline
-from bothost.web import hands
+from bothost.web import brought, hands
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.live import Live, line, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
@@ -55,7 +55,6 @@ class Web:
         routes = [
             Route("/api/session", self.session),
             Route("/api/login", self.log_in, methods=["POST"]),
-            Route("/api/boards", self.boards),
             Route("/api/hands", self.list_hands),
             Route("/api/hands/{name}", self.show_hand),
             Route("/api/hands/{name}/review", self.stream_review),
@@ -64,6 +63,7 @@ class Web:
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
+            *brought.routes(self.site),
             Route("/{page:path}", self.page),
         ]
         return Starlette(
@@ -122,11 +122,6 @@ class Web:
         if request.path_params["page"].startswith("api/"):
             raise HTTPException(404, "there is no such address")
         return FileResponse(STATIC / "index.html")
-
-    async def boards(self, request: Request) -> Response:
-        """Boards that plugins bring: game → address of its module."""
-        self.viewer(request)
-        return JSONResponse({})
 
     async def list_hands(self, request: Request) -> Response:
         self.viewer(request)
@@ -203,7 +198,7 @@ class Web:
                     return
                 if live.version != version:
                     version = live.version
-                    yield seen(live, viewer)
+                    yield seen(live, viewer, self.site.plugins.boards)
 
         return stream(positions())
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
+from bothost.hookspecs import Board
 from bothost.rules.game import View
 from bothost.store.models import events
 from bothost.store.query import HandQuery
@@ -142,11 +143,14 @@ def line(live: LiveHand) -> Json:
     }
 
 
-def seen(live: LiveHand, viewer: Viewer) -> Json:
-    """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public."""
+def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
+    """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public.
+
+    ``boards``: what plugins declare public of their games.
+    """
     record, view, game = live.hand.game, None, None
     if live.view is not None:
         game, whole = live.view.game, live.view.to_json()
         knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
-        view = whole if knows_seat else public_view(record.game, whole)
+        view = whole if knows_seat else public_view(record.game, whole, boards)
     return {**line(live), "seat": record.seat, "names": seat_names(live.hand, game), "view": view}

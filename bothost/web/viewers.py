@@ -10,10 +10,12 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
+
+from bothost.hookspecs import Board
 
 Json = dict[str, Any]
 Kind = Literal["operator", "spectator", "player"]
@@ -116,8 +118,15 @@ _PUBLIC: dict[str, Callable[[Json], Json]] = {
 }
 
 
-def public_view(game: str, view: Json) -> Json | None:
-    """What everybody at the table knows of a seat's view; None where the game does not say what is public."""
-    hide = _PUBLIC.get(game)
+def public_view(game: str, view: Json, boards: Mapping[str, Board]) -> Json | None:
+    """What everybody at the table knows of a seat's view; None where the game does not say what is public.
+
+    ``boards``: those of plugins. What is public of a game of bothost itself, no plugin decides.
+    """
+    board = boards.get(game)
+    hide = _PUBLIC.get(game) or (None if board is None else board.public)
     # Events that only this seat receives count in ``seq``.
-    return None if hide is None else _without(hide(view), "seq")
+    try:
+        return None if hide is None else _without(hide(view), "seq")
+    except Exception:  # a plugin's function: nothing is shown rather than too much
+        return None

@@ -128,7 +128,8 @@ def test_a_loose_plugin_cannot_take_the_name_of_a_module(tmp_path: Path) -> None
 
 BRINGS = """
 import msgspec
-from bothost import hookimpl, rules
+from pathlib import Path
+from bothost import Board, hookimpl, rules
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): ...
 class Lobby:
@@ -143,6 +144,9 @@ class Nameless: ...
 @hookimpl
 def bothost_games(): return [("brought", lambda **o: rules.game("claims", **o)), ("pairing", print), 3]
 @hookimpl
+def bothost_boards():
+    return [Board("brought", Path(__file__).parent), Board("absent", Path("/nowhere")), Board("../x", Path()), "board"]
+@hookimpl
 def bothost_lobbies(): return [Lobby, Nameless]
 @hookimpl
 def bothost_exporters(): return [Exporter, "csv"]
@@ -151,10 +155,11 @@ def bothost_commands(): return [("brought", print), ("Bad Name", print)]
 """
 
 
-def test_games_lobbies_exporters_and_commands(tmp_path: Path) -> None:
+def test_games_boards_lobbies_exporters_and_commands(tmp_path: Path) -> None:
     (tmp_path / "brings.py").write_text(BRINGS)
+    (tmp_path / "board.js").touch()
     plugins = Plugins.load(tmp_path)
-    for named in (plugins.games, plugins.lobbies, plugins.exporters, plugins.commands):
+    for named in (plugins.games, plugins.boards, plugins.lobbies, plugins.exporters, plugins.commands):
         assert "brought" in named
     assert rules.game("brought", seats=4).num_seats == 4
     causes = " | ".join(failure.cause for failure in plugins.failures)
@@ -163,6 +168,9 @@ def test_games_lobbies_exporters_and_commands(tmp_path: Path) -> None:
         "3 is not a pair",
         "Nameless does not implement feed",
         "'csv' is not a class",
+        "absent has no file /nowhere/board.js",
+        "the game of a board is '../x'",
+        "'board' is not a board",
         "Bad Name",
     ):
         assert words in causes, words

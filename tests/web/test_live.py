@@ -36,7 +36,7 @@ def test_no_frame_holds_a_card_that_its_viewer_may_not_see(site, logged, played,
         if hand.view is None or hand.view.terminal:
             break  # at the end all hands are shown
         own = hand.view.to_json()["hand"]
-        frames.append((own, json.dumps([seen(hand, viewer), line(hand)])))
+        frames.append((own, json.dumps([seen(hand, viewer, {}), line(hand)])))
     assert len(frames) > 10
     for own, frame in frames:
         assert (f'"hand": "{own}"' in frame) is knows

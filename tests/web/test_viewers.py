@@ -1,11 +1,12 @@
 """Who looks, and what they may see."""
 
 import random
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from bothost import rules
+from bothost import Board, rules
 from bothost.web.application import Web
 from bothost.web.viewers import COOKIE, LOGIN_TRIES, LOGIN_WINDOW_S, SESSION_S, Viewers, public_view
 
@@ -78,13 +79,26 @@ def test_what_is_public_follows_from_what_the_next_seat_knows(name):
         if state.terminal:
             continue
         for seat in range(game.num_seats):
-            shown = public_view(name, state.view(seat).to_json())
+            shown = public_view(name, state.view(seat).to_json(), {})
             for other in range(3):
                 possible = state.view((seat + 1) % game.num_seats).sample_state(other).view(seat).to_json()
-                assert public_view(name, possible) == shown
+                assert public_view(name, possible, {}) == shown
                 compared += possible != state.view(seat).to_json()
     assert compared > 100 or name == "othello"
 
 
 def test_of_an_unknown_game_nothing_is_public():
-    assert public_view("nim", {"heaps": [1, 2]}) is None
+    assert public_view("nim", {"heaps": [1, 2]}, {}) is None
+
+
+def test_a_board_declares_what_is_public_of_its_game_and_of_no_other():
+    boards = {
+        "nim": Board("nim", Path(), public=lambda view: {"heaps": view["heaps"]}),
+        "careless": Board("careless", Path(), public=lambda view: view["absent"]),
+        "secret": Board("secret", Path()),
+        "doudizhu": Board("doudizhu", Path(), public=dict),
+    }
+    assert public_view("nim", {"heaps": [1, 2], "own": 3, "seq": 4}, boards) == {"heaps": [1, 2]}
+    assert public_view("careless", {"own": 3}, boards) is None
+    assert public_view("secret", {"own": 3}, boards) is None
+    assert public_view("doudizhu", {"hand": "345"}, boards) == {"hand": ""}

@@ -3,5 +3,5 @@ import { h } from "./vendor/preact.mjs";
 import htm from "./vendor/htm.mjs";
 
 export { render, Fragment } from "./vendor/preact.mjs";
-export { useState, useEffect, useMemo, useRef, useCallback, useReducer } from "./vendor/preact-hooks.mjs";
+export { useState, useEffect, useMemo, useRef, useCallback, useReducer, useErrorBoundary } from "./vendor/preact-hooks.mjs";
 export const html = htm.bind(h);

@@ -47,6 +47,7 @@ const ZH = {
   "starts some.": "可以开几桌。",
   "silent": "无动静",
   "The hand is over.": "本局结束。",
+  "The board of this game has failed.": "这个游戏的牌桌出错了。",
   "Replay it.": "回放",
   "What is on this table is not public before the hand ends.": "本局结束前，桌上的内容不公开。",
   "no clock": "不限时",

@@ -1,21 +1,37 @@
 // Which board shows which game. A plugin brings its own: `/api/boards` names the module of each.
+import { html, useErrorBoundary } from "../html.js";
+import { get } from "../api.js";
 import * as generic from "./generic.js";
 
 const BUILT_IN = { doudizhu: "./doudizhu.js", mahjong: "./mahjong.js", othello: "./othello.js", pairing: "./pairing.js" };
 const loaded = new Map();
 let brought = null;
 
-/** Modules that plugins bring: game → URL. */
-async function fromPlugins() {
-  brought ??= fetch("/api/boards").then((answer) => (answer.ok ? answer.json() : {})).catch(() => ({}));
-  return brought;
+/** A plugin's module. Whatever it throws, the page shows the generic board and says so. */
+function guarded(module) {
+  const Board = (props) => {
+    const [error] = useErrorBoundary();
+    if (!error) return html`<${module.Board} ...${props} />`;
+    return html`<p class="notice bad" role="alert">${props.t("The board of this game has failed.")} ${String(error.message ?? error)}</p><${generic.Board} ...${props} />`;
+  };
+  const describe = (notation, t) => {
+    try { return module.describe?.(notation, t) ?? notation; } catch { return notation; }
+  };
+  return { Board, describe };
+}
+
+/** A board that cannot be loaded: the generic one below the reason. */
+const failed = (error) => guarded({ Board: () => { throw error; } });
+
+async function load(game) {
+  brought ??= get("/api/boards").catch(() => ({}));
+  const url = (await brought)[game];
+  if (url) return import(url).then((module) => (module.Board ? guarded(module) : failed(new Error("board.js exports no Board"))), failed);
+  return BUILT_IN[game] ? import(BUILT_IN[game]) : generic;
 }
 
 /** The module of a game: {Board, describe}. */
-export async function boardOf(game) {
-  if (!loaded.has(game)) {
-    const url = BUILT_IN[game] ?? (await fromPlugins())[game];
-    loaded.set(game, url ? import(url).catch(() => generic) : Promise.resolve(generic));
-  }
+export function boardOf(game) {
+  if (!loaded.has(game)) loaded.set(game, load(game));
   return loaded.get(game);
 }

