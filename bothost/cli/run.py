@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from bothost import config
+from bothost import children, config
 from bothost.cli import options
 from bothost.errors import UsageError
 
@@ -64,13 +64,14 @@ def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
 def _play(read: Callable[[], config.Settings], folder: Path, fail_fast: bool, *, is_worker: bool = False) -> None:
     settings = read()
     start_logs(settings)
+    children.hide()
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
     from bothost.host.spares import Spares, number_for
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
     plugins.folder = folder
-    spares = Spares(number_for(settings, plugins))
+    spares = Spares(number_for(settings, plugins), settings.host.plugin_environment)
     from bothost.host import fleet, launch  # half a second, in which the worker processes import too
 
     async def play() -> None:

@@ -162,6 +162,14 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
         if route.level is not None and ":" in route.strategy:
             advice = "name the version once: in the address, or as a level"
             yield Problem(f"route[{index}].level", f"{route.strategy!r} names a version already", route.level, advice)
+    hidden = {secret.source.removeprefix("$") for secret in secrets(settings)}
+    passed_on = [("host.plugin_environment", name) for name in settings.host.plugin_environment]
+    for index, route in enumerate(settings.routes):
+        names = route.options.get("environment", ()) if route.strategy.startswith("exec:") else ()
+        passed_on += [(f"route[{index}].options.environment", str(name)) for name in names]
+    for key, name in passed_on:
+        if name in hidden:
+            yield Problem(key, "passes a secret of this configuration on to plugins", name, "leave it out")
     parts = _url_parts(settings.store.url)
     if parts is None or not parts.scheme:
         advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'

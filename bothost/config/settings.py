@@ -33,6 +33,15 @@ Url = Annotated[
         examples=["wss://lobby.example/ws"],
     ),
 ]
+EnvironmentVariable = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$",
+        max_length=200,
+        description="an environment variable that is not one of bothost's own",
+        examples=["HF_HOME"],
+    ),
+]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[float, Meta(ge=0, le=7 * 86400)]
@@ -56,6 +65,8 @@ class HostSettings(Section, frozen=True):
     """Spool, logs and the control socket."""
     plugins_dir: Path | None = Path("plugins.d")
     """Folder of loose plugins: ``*.py`` files and packages."""
+    plugin_environment: tuple[EnvironmentVariable, ...] = ()
+    """Environment variables that strategies in processes also get."""
     drain_timeout_s: Seconds = 300.0
     """How long a drain waits for tables to finish."""
     lease_s: Annotated[float, Meta(ge=1, le=3600)] = 15.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import socket
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from bothost import children
 from bothost.host.process_messages import (
     LENGTH,
     MOST_BYTES,
@@ -50,7 +50,7 @@ class ProcessLimits(msgspec.Struct, frozen=True):
     """How worker processes are run."""
 
     memory_bytes: int = 2048 << 20
-    """Resident memory above which a process is killed."""
+    """Resident memory above which a process is killed, with that of the processes that it started."""
     plugins_dir: Path | None = None
 
 
@@ -95,6 +95,8 @@ class ProcessStrategy(Strategy):
         self._closed = False
         self._connection: socket.socket | None = None
         self._ready = False
+        self._looked = 0.0
+        """When the memory of the process's descendants was last looked at."""
         self._start()
         if wait:  # no first move waits for the imports
             try:
@@ -148,7 +150,7 @@ class ProcessStrategy(Strategy):
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
         if process is not None:
-            process.kill()
+            children.end(process.pid)
             process.wait()
         if connection is not None:
             connection.close()
@@ -250,7 +252,12 @@ class ProcessStrategy(Strategy):
         return bytes(data)
 
     def _check_memory(self) -> None:
-        used = rss_bytes(self.pid)
+        if self._process is None:
+            return
+        used, now = children.resident_bytes(self._process.pid), time.monotonic()
+        if now - self._looked >= LOOK_S:
+            self._looked = now
+            used += sum(map(children.resident_bytes, children.descendants(self._process.pid)))
         if used > self._limits.memory_bytes:
             raise ProcessFailed(f"the process used {used >> 20} MiB, more than {self._limits.memory_bytes >> 20}")
 
@@ -299,14 +306,3 @@ class _Player(Player):
     def close(self) -> None:
         if self._known_since == self._strategy.starts:
             self._strategy.forget(self._number)
-
-
-def rss_bytes(pid: int | None) -> int:
-    """Resident memory of a process; 0 where it is gone, or the system does not tell."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import operator
 import os
-import resource
 import signal
 import socket
 import sys
@@ -17,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost import rules
+from bothost import children, rules
 from bothost.errors import ANY_FAILURE
 from bothost.host.process_messages import (
     LENGTH,
@@ -141,19 +139,8 @@ def plain(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _end_with_host() -> None:
-    """Have the kernel kill us when the host's thread is gone: a plugin that holds the GIL would not notice."""
-    if sys.platform != "linux":
-        return
-    parent_dies_signal = 1  # PR_SET_PDEATHSIG, prctl(2)
-    ctypes.CDLL(None).prctl(parent_dies_signal, signal.SIGKILL)
-    if os.getppid() != int(sys.argv[2]):
-        os._exit(1)  # it was gone before
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a plugin that crashes writes no gigabytes to the disk
-
-
 def main() -> None:
-    _end_with_host()
+    children.contain(int(sys.argv[2]))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the host ends us, by hanging up or by SIGKILL
         signal.signal(number, signal.SIG_IGN)
     Child(socket.socket(fileno=int(sys.argv[1]))).run()

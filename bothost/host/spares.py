@@ -7,17 +7,16 @@ plugins are known, so that both import at the same time: a host that was killed 
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from bothost import children
 from bothost.config import Settings
 from bothost.plugins import Plugins
-
-_SECRET = re.compile(r"BOTHOST_.*(TOKEN|TOKENS|PASSWORD|SECRET)")
 
 
 class Started(NamedTuple):
@@ -27,17 +26,20 @@ class Started(NamedTuple):
     connection: socket.socket
 
 
-def start() -> Started:
-    """Start a worker process (:mod:`bothost.host.process_child`). It ends with the thread that calls this."""
+def start(variables: Iterable[str] = ()) -> Started:
+    """Start a worker process (:mod:`bothost.host.process_child`). It ends with the thread that calls this.
+
+    ``variables``: names of environment variables that it gets besides the usual ones.
+    """
     ours, theirs = socket.socketpair()
     # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
     process = subprocess.Popen(
-        [sys.executable, "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
+        [sys.executable, "-P", "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={name: value for name, value in os.environ.items() if not _SECRET.fullmatch(name)},
+        env=children.environment(variables),
         start_new_session=True,
     )
     theirs.close()
@@ -55,8 +57,10 @@ def number_for(settings: Settings, plugins: Plugins) -> int:
 class Spares:
     """Processes that nobody has taken yet. Threads may take them; they are started by the thread that makes this."""
 
-    def __init__(self, number: int = 0) -> None:
-        self._waiting = deque(start() for _ in range(number))
+    def __init__(self, number: int = 0, variables: Iterable[str] = ()) -> None:
+        """``variables``: as for ``start``."""
+        self._variables = tuple(variables)
+        self._waiting = deque(start(self._variables) for _ in range(number))
 
     def take(self) -> Started:
         """One of them, or a fresh one."""
@@ -68,12 +72,12 @@ class Spares:
             if spare.process.poll() is None:
                 return spare
             spare.connection.close()
-        return start()
+        return start(self._variables)
 
     def close(self) -> None:
         """End those that nobody took."""
         while self._waiting:
             process, connection = self._waiting.popleft()
-            process.kill()
+            children.end(process.pid)
             process.wait()
             connection.close()

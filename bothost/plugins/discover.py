@@ -10,10 +10,12 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import os
+import stat
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -63,12 +65,29 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
     for path in paths:
         if path.name.startswith(("_", ".")):
             continue
+        if (open_to_others := _writable_by_others([folder, path, *path.rglob("*.py")])) is not None:
+            cause = f"other users may write {open_to_others}"
+            yield Failure(path.stem, str(path), cause, f"chmod go-w {open_to_others}")
+            continue
         if path.suffix == ".py" and path.is_file():
             yield PluginSource(path.stem, str(path), path.stem, path)
         elif (path / "__init__.py").is_file():
             yield PluginSource(path.name, str(path), path.name, path)
         elif (path / "pyproject.toml").is_file():
             yield from _project(path)
+
+
+def _writable_by_others(paths: Iterable[Path]) -> Path | None:
+    """The first path that everybody, or a group other than ours, may write."""
+    for path in paths:
+        try:
+            found = path.stat()
+        except OSError:  # importing it says why
+            continue
+        foreign = stat.S_IWOTH | (0 if found.st_gid == os.getegid() else stat.S_IWGRP)
+        if found.st_mode & foreign:
+            return path
+    return None
 
 
 def _project(folder: Path) -> Iterator[PluginSource | Failure]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +17,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The program and its arguments; set by the address ``exec:COMMAND``."""
     pool: Annotated[int, Meta(ge=0, le=1024)] = 0
     """Processes that share the tables; 0: one process per table."""
+    environment: tuple[Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    """Environment variables that it also gets, as in ``["OPENAI_API_KEY"]``."""
+    memory_mb: Annotated[int, Meta(ge=0, le=1 << 20)] = 0
+    """Resident memory above which it is ended, with that of the processes that it started; 0: no limit."""
+    sandbox: Literal["none", "bwrap"] = "none"
+    """``bwrap``: run it by bubblewrap. Then it has no network, sees no other process, and can write only to a /tmp of
+    its own. It can read the system and ``cwd``, but no home folder: give it a ``cwd`` of its own."""
     cwd: str | None = None
     """Folder that it runs in. Relative paths, and the default, start at the configuration's folder."""
     start_ms: Milliseconds = 10_000.0

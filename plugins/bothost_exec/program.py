@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
+import shutil
 import time
 from collections import deque
 from collections.abc import Coroutine
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from bothost import PluginError, ProtocolError, __version__
+from bothost import PluginError, ProtocolError, __version__, children
 from bothost import exec_protocol as protocol
 from bothost_exec.options import Options
 
@@ -23,7 +23,10 @@ _log = logging.getLogger("bothost.exec")
 _STRAY_LIMIT = 1000
 """Answers that nobody waits for, in a row, after which a program counts as flooding."""
 _STDERR_LINES, _STDERR_WINDOW_S = 20, 10.0
-_SECRETS = ("TOKEN", "TOKENS", "PASSWORD", "SECRET")
+_LOOK_S = 0.5
+"""How often the memory of a program with a limit is looked at."""
+_HIDDEN = ("/home", "/root", "/run", "/tmp")
+"""What a program in a sandbox does not see."""
 
 
 class Program:
@@ -128,16 +131,15 @@ class Program:
     async def _start(self) -> None:
         self._admit()
         options = self.options
-        environment = {k: v for k, v in os.environ.items() if not (k.startswith("BOTHOST_") and k.endswith(_SECRETS))}
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
-                *options.command,
+                *contained(options),
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
                 cwd=options.cwd,
-                env=environment,
+                env=children.environment(options.environment),
                 limit=options.max_line_bytes,
                 start_new_session=True,  # Ctrl-C in the host's terminal is for the host: it drains first
             )
@@ -148,6 +150,8 @@ class Program:
         hello = self._hello = asyncio.get_running_loop().create_future()
         self._keep(self._read(process))
         self._keep(self._read_stderr(process))
+        if options.memory_mb:
+            self._keep(self._watch_memory(process))
         self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
         try:
             said = await asyncio.wait_for(hello, options.start_ms / 1000.0)
@@ -198,8 +202,7 @@ class Program:
         """Kill it; every question that is open fails with ``reason``."""
         process, self._process, self._overdue = self._process, None, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            children.end(process.pid)
             if process.stdin is not None:
                 process.stdin.close()
             self._keep(self._bury(process))
@@ -273,6 +276,13 @@ class Program:
         else:
             answer.set_result(message)
 
+    async def _watch_memory(self, process: asyncio.subprocess.Process) -> None:
+        while process is self._process:
+            used = sum(map(children.resident_bytes, (process.pid, *children.descendants(process.pid))))
+            if used > self.options.memory_mb << 20:
+                self._die(f"it used {used >> 20} MiB, more than {self.options.memory_mb}")
+            await asyncio.sleep(_LOOK_S)
+
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         """Log what it writes there, a limited amount of it."""
         assert process.stderr is not None
@@ -293,3 +303,28 @@ class Program:
                         dropped += 1
         if dropped:
             _log.info("%s: %d more lines", self.name, dropped)
+
+
+def contained(options: Options) -> list[str]:
+    """The command that runs the program in its limits. Raises PluginError if the program cannot be run."""
+    program, *arguments = options.command
+    place = os.path.join(options.cwd or "", program) if os.sep in program else program
+    if shutil.which(place) is None:
+        raise PluginError("exec", f"{program}: no such program", advice="install it, or write its whole path")
+    command = [program, *arguments]
+    if options.sandbox == "bwrap":
+        command = [*_sandbox(options), *command]
+    return children.contained(command)
+
+
+def _sandbox(options: Options) -> list[str]:
+    if shutil.which("bwrap") is None:
+        advice = 'install bubblewrap, or set sandbox = "none"'
+        raise PluginError("exec", "there is no bwrap to make the sandbox", advice=advice)
+    hidden = [word for folder in _HIDDEN if os.path.isdir(folder) for word in ("--tmpfs", folder)]
+    folder = os.path.abspath(options.cwd or os.curdir)
+    return [
+        *("bwrap", "--die-with-parent", "--unshare-all", "--cap-drop", "ALL"),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *hidden),
+        *("--ro-bind", folder, folder, "--chdir", folder, "--"),
+    ]

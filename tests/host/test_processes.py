@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import bothost.rules as rules
+from bothost.children import resident_bytes
 from bothost.config import LimitSettings, RouteSettings, WishSettings
-from bothost.host.process import HostFault, ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy, rss_bytes
+from bothost.host.process import HostFault, ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy
 from bothost.host.process_messages import LENGTH, decode_request, frame
 from bothost.plugins import Plugins
 from bothost.strategy import Budget, Table
@@ -164,7 +165,7 @@ def test_a_process_that_leaks_is_killed_above_its_limit(remote):
     table, view = position()
     small = remote("random")
     decide(small.player(table), view)
-    base_mb = rss_bytes(small.pid) >> 20
+    base_mb = resident_bytes(small.pid) >> 20
     strategy = remote("misbehaving-leak", memory_mb=base_mb + 40)
     player = strategy.player(table)
     with pytest.raises(ProcessFailed, match="MiB"):
@@ -206,9 +207,9 @@ player.decide(view, view.legal(), Budget(time.monotonic() + 60))
     host = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert host.returncode == -9, host.stderr
     end = time.monotonic() + 5
-    while rss_bytes(int(host.stdout)) and time.monotonic() < end:
+    while resident_bytes(int(host.stdout)) and time.monotonic() < end:
         time.sleep(0.02)
-    assert rss_bytes(int(host.stdout)) == 0
+    assert resident_bytes(int(host.stdout)) == 0
 
 
 def test_a_process_does_not_get_the_host_s_secrets(remote, monkeypatch):

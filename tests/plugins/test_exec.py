@@ -198,7 +198,7 @@ def test_a_program_that_never_says_hello(tmp_path: Path) -> None:
 
 def test_a_program_that_does_not_exist_or_plays_other_games(start: Callable[..., Exec]) -> None:
     strategy = Exec(Options(command=("/there/is/no/such/bot",)))
-    with pytest.raises(PluginError, match="No such file"):
+    with pytest.raises(PluginError, match="no such program"):
         decide(request(strategy))
     strategy.close()
     with pytest.raises(PluginError, match="does not play claims; it plays chess"):

@@ -1,0 +1,147 @@
+"""Child processes that run plugins: what they see of the host, and how they end with all that they started.
+
+A contained process adopts its orphaned descendants. So a descendant that left its session is still below it, and
+``end`` finds it. This needs Linux; elsewhere ``end`` kills the process group, and memory is not known.
+
+The file is also a program that contains another, which need not know of it: ``python -I -S children.py PARENT
+COMMAND…`` runs the command, kills what the command leaves behind, and exits with its code. It therefore imports the
+standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+VARIABLES = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV"),
+        *("PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"),
+        *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES"),
+    }
+)
+"""Environment variables that a plugin's process gets. It also gets those that start with ``LC_``."""
+ROUNDS = 100
+"""Descendants may start others while they are killed. So many times ``end`` looks for more."""
+
+_PARENT_DIES_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # prctl(2)
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def environment(more: Iterable[str] = ()) -> dict[str, str]:
+    """The environment of a plugin's process. ``more``: names of further variables that it gets."""
+    names = VARIABLES.union(more)
+    return {name: value for name, value in os.environ.items() if name in names or name.startswith("LC_")}
+
+
+def hide() -> None:
+    """Keep other processes of this user from reading this process's memory, environment and open files.
+
+    The superuser still can. No core file is written from now on.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def contained(command: Sequence[str]) -> list[str]:
+    """The command that runs ``command`` contained, as a child of this process."""
+    return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
+
+
+def contain(parent: int, on_end: signal.Signals = signal.SIGKILL) -> None:
+    """Contain this process: it adopts orphans, and leaves no core file.
+
+    ``parent``: the process id of the parent, which may have ended already. ``on_end``: the signal that this process
+    gets when the thread that started it ends.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        prctl = ctypes.CDLL(None).prctl
+        prctl(_PARENT_DIES_SIGNAL, on_end, 0, 0, 0)
+        prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def end(pid: int) -> None:
+    """Kill a contained process that leads a process group, and all its descendants. The caller waits for it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGSTOP)  # from now on it starts no more
+    _end_descendants(pid)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _end_descendants(pid: int) -> None:
+    for _ in range(ROUNDS):
+        if not (found := [each for each in descendants(pid) if _state(each) != "Z"]):
+            break
+        for each in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Process ids of the children of a process, their children, and so on. Empty if the system does not tell."""
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = path.read_text().split()
+        except OSError:  # the thread has ended
+            continue
+        for child in children:
+            yield int(child)
+            yield from descendants(int(child))
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process. 0 if it has ended or the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _state(pid: int) -> str:
+    """The letter of /proc/PID/stat; "Z" for a process that has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "Z"
+
+
+def _main() -> None:
+    def over(*_: object) -> None:
+        _end_descendants(os.getpid())
+        os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, over)
+    contain(int(sys.argv[1]), signal.SIGTERM)
+    own, command = os.getpid(), sys.argv[2:]
+    started = os.fork()
+    if started == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            contain(own)
+            os.execvp(command[0], command)
+        except OSError as error:
+            sys.exit(f"{command[0]}: {error.strerror}")
+    while True:
+        pid, status = os.wait()
+        if pid == started:
+            break
+    _end_descendants(own)
+    if (code := os.waitstatus_to_exitcode(status)) < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(own, -code)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _main()
