@@ -35,7 +35,7 @@ class OtherRules(Mismatch):
         self.rules = rules
 
 
-class Told(msgspec.Struct, frozen=True):
+class Folded(msgspec.Struct, frozen=True):
     """What a request told."""
 
     events: list[str]
@@ -76,7 +76,7 @@ class Dialect(ABC):
         return twin
 
     @abstractmethod
-    def take(self, request: Any, answered: Any) -> Told:
+    def take(self, request: Any, answered: Any) -> Folded:
         """Fold a request; ``answered`` is what we responded to the one before. Raises Mismatch."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Dialect(ABC):
         ``answered`` is our response to the request before this one.
         """
 
-    def heard(self) -> Any:
+    def acknowledgement(self) -> Any:
         """The response to a request that wants no decision."""
         return "PASS"
 

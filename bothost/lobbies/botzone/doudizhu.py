@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from bothost import rules
-from bothost.lobbies.botzone.dialect import Dialect, Mismatch, Told
+from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch
 from bothost.lobbies.doudizhu_cards import Numbering
 from bothost.rules.game import Game, Json
 
@@ -56,10 +56,10 @@ class FightTheLandlord(Dialect):
         self._cards: frozenset[int] = frozenset()
         """What we hold."""
 
-    def take(self, request: Any, answered: Any) -> Told:
+    def take(self, request: Any, answered: Any) -> Folded:
         told = _request(request)
         if self.view is not None:
-            return Told(self._own(answered) + self._others(told.history))
+            return Folded(self._own(answered) + self._others(told.history))
         if len(told.own) not in (17, 20):
             raise Mismatch("the match began before we heard of it")
         bottom, own = _three(told), frozenset(told.own)
@@ -68,7 +68,7 @@ class FightTheLandlord(Dialect):
         self._cards = own
         dealt = own - frozenset(bottom) if seat == 0 else own
         events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0", f"landlord 0 {NUMBERING.text(bottom)}")
-        return Told(events + self._others(told.history[-seat:] if seat else ()))
+        return Folded(events + self._others(told.history[-seat:] if seat else ()))
 
     def respond(self, actions: Sequence[str]) -> Any:
         (action,) = actions
@@ -123,17 +123,17 @@ class FightTheLandlord2(FightTheLandlord):
         self._bids: tuple[int, ...] = ()
         """Those before ours."""
 
-    def take(self, request: Any, answered: Any) -> Told:
+    def take(self, request: Any, answered: Any) -> Folded:
         told = _request(request)
         if told.bid is not None:
             return self._bidding(told)
         if self.view is not None and self.view.phase == "play":
-            return Told(self._own(answered) + self._others(told.history))
+            return Folded(self._own(answered) + self._others(told.history))
         if told.landlord is None or told.pos is None:
             raise Mismatch("the landlord is not told")
         return self._settled(told, told.landlord, told.pos, answered)
 
-    def _bidding(self, told: Request) -> Told:
+    def _bidding(self, told: Request) -> Folded:
         if self.view is not None:
             raise Mismatch("asked for a bid twice")
         assert told.bid is not None
@@ -143,9 +143,9 @@ class FightTheLandlord2(FightTheLandlord):
         self._begin(seat)
         self._cards, self._bids = frozenset(told.own), told.bid
         events = self._observe(f"deal {seat} {NUMBERING.text(told.own)} 0")
-        return Told(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(told.bid))))
+        return Folded(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(told.bid))))
 
-    def _settled(self, told: Request, landlord: int, seat: int, answered: Any) -> Told:
+    def _settled(self, told: Request, landlord: int, seat: int, answered: Any) -> Folded:
         """The landlord is known. Where the bids that we did not hear cannot be told, the view begins here."""
         bottom = _three(told)
         dealt = frozenset(told.own) - frozenset(bottom)
@@ -161,14 +161,14 @@ class FightTheLandlord2(FightTheLandlord):
         events: list[str] = []
         if bids is None or (self.view is not None and self.view.seat != seat):
             self._from_here(seat, landlord, bottom, told.finalbid)
-            return Told(self._others(plays), anew=True)
+            return Folded(self._others(plays), anew=True)
         if self.view is None:
             self._begin(seat)
             events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0")
         heard = len(self._bids)
         events += self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(bids) if i >= heard))
         events += self._observe(f"landlord {landlord} {NUMBERING.text(bottom)}")
-        return Told(events + self._others(plays))
+        return Folded(events + self._others(plays))
 
     def _from_here(self, seat: int, landlord: int, bottom: Sequence[int], stake: int) -> None:
         game: Game = rules.game(self.game, **self.rules)

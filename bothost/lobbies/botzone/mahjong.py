@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules, Told
+from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch, OtherRules
 from bothost.rules.game import Json
 
 WINDS = ("east", "south", "west", "north")
@@ -35,19 +35,19 @@ class Mahjong(Dialect):
         self._last = ""
         """The last discard, or the tile that was added to a pung."""
 
-    def take(self, request: Any, answered: Any) -> Told:
+    def take(self, request: Any, answered: Any) -> Folded:
         words = request.split() if isinstance(request, str) else []
         match words:
             case ["0", seat, wind]:
                 self._place = (_number(seat, 4), WINDS[_number(wind, 4)])
-                return Told([])
+                return Folded([])
             case ["1", *told]:
-                return Told(self._deal(told))
+                return Folded(self._deal(told))
             case ["2", tile] if self.view is not None:
-                return Told([*self._own(answered), *self._observe(f"draw {self.seat} {tile}")])
+                return Folded([*self._own(answered), *self._observe(f"draw {self.seat} {tile}")])
             case ["3", seat, what, *tiles] if self.view is not None:
                 own = self._own(answered)
-                return Told(own + self._happened(_number(seat, 4), what, tiles, answered))
+                return Folded(own + self._happened(_number(seat, 4), what, tiles, answered))
         raise Mismatch(f"not understood: {str(request)[:100]}")
 
     def _deal(self, told: list[str]) -> list[str]:

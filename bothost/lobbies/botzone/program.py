@@ -123,7 +123,7 @@ class Program:
 
     def say(self, actions: Sequence[str] | None, debug: str = "") -> str:
         """The turn's output, a line: these actions, or, without any, what is said where nothing is asked."""
-        response = self.dialect.heard() if actions is None else self.dialect.respond(actions)
+        response = self.dialect.acknowledgement() if actions is None else self.dialect.respond(actions)
         return self._said(response, debug)
 
     def blind(self) -> str:

@@ -78,14 +78,14 @@ def _finished(words: list[str]) -> Finished | None:
     return Finished(match, slot, scores)
 
 
-def sayable(text: str) -> bool:
+def fits_header(text: str) -> bool:
     """Whether a text can be an answer: a line of ASCII, for it goes into a header."""
     return text.isascii() and text.isprintable()
 
 
 def answer_header(match: str, text: str) -> tuple[str, str]:
     """The header that answers a match. Raises ValueError for a text that is no line of ASCII."""
-    if not sayable(text):
+    if not fits_header(text):
         raise ValueError("an answer is one line of ASCII")
     return f"X-Match-{match}", text
 

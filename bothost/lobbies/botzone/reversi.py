@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from bothost.lobbies.botzone.dialect import Dialect, Mismatch, Told
+from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch
 
 START = "start - ---------------------------OX------XO--------------------------- 0"
 
@@ -21,13 +21,13 @@ class Reversi(Dialect):
     game: ClassVar[str] = "othello"
     players: ClassVar[int] = 2
 
-    def take(self, request: Any, answered: Any) -> Told:
+    def take(self, request: Any, answered: Any) -> Folded:
         x, y = _square(request)
         if self.view is None:
             self._begin(0 if x < 0 else 1)
             events = self._observe(START)
-            return Told(events + ([] if x < 0 else self._observe(_event(0, x, y))))
-        return Told(self._own(answered) + self._observe(_event(1 - self.seat, x, y)))
+            return Folded(events + ([] if x < 0 else self._observe(_event(0, x, y))))
+        return Folded(self._own(answered) + self._observe(_event(1 - self.seat, x, y)))
 
     def respond(self, actions: Sequence[str]) -> Any:
         (action,) = actions

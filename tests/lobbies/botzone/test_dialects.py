@@ -46,7 +46,7 @@ def replay(requests, answers, scores):
             dialect.take(dialects.decode(asked[seat])[0], said[seat])
             said[seat] = answered[seat]
             if not dialect.asked:
-                assert answered[seat] == dialect.heard()
+                assert answered[seat] == dialect.acknowledgement()
                 continue
             decisions += 1
             view = dialect.view.clone()
@@ -113,7 +113,7 @@ def test_the_view_is_what_the_seat_knows(kind):
                     assert dialect.view == truth
                 said = dialect.respond(decide(rng, dialect.view))
             else:
-                said = dialect.heard()
+                said = dialect.acknowledgement()
             judge.answer(said)
 
 

@@ -1,0 +1,127 @@
+"""Looking for matches at Botzone: order one, or wait until people make one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.botzone import protocol as wire
+from bothost.lobbies.botzone.games import of_wish
+from bothost.lobbies.botzone.match import Match
+from bothost.lobbies.botzone.options import START, BotzoneOptions
+from bothost.lobbies.botzone.polls import Polls
+
+
+class Orders:
+    """Seeks that wait, and orders that the lobby has not answered."""
+
+    def __init__(self, polls: Polls, options: BotzoneOptions, matches: dict[str, Match]) -> None:
+        self._polls = polls
+        self._options = options
+        self._matches = matches
+        self._calls: dict[int, tuple[str, Match]] = {}
+        """Orders that were not answered, by HTTP request: (seek, match)."""
+        self._seeks: dict[str, m.Wish] = {}
+        """Seeks that wait until they may be ordered, or until people make a match."""
+        self._may_order = True
+        self._early: list[tuple[str, str]] = []
+        """Requests of unknown matches, while an order is not answered."""
+
+    def end(self) -> list[m.Output]:
+        """The connection is gone."""
+        seeks = [*self._seeks, *(seek for seek, _ in self._calls.values())]
+        self._seeks, self._calls, self._early, self._may_order = {}, {}, [], True
+        return [m.SeekEnded(seek, "disconnected") for seek in seeks]
+
+    def seek(self, seek: str, wish: m.Wish) -> list[m.Output]:
+        kind = of_wish(wish.game, wish.rules, wish.attributes.get("botzone"))
+        opponents = wish.attributes.get("opponents")
+        if kind is None:
+            return [m.SeekEnded(seek, f"no such game here: {wish.game}")]
+        if opponents is not None and (not isinstance(opponents, list) or len(opponents) != kind.players - 1):
+            return [m.SeekEnded(seek, f"{kind.name} has {kind.players - 1} opponents: name their bots")]
+        self._seeks[seek] = wish
+        return self._order_next()
+
+    def cancel(self, seek: str) -> list[m.Output]:
+        """An ordered match comes all the same. It is then a table that nobody asked for."""
+        for match in [*self._matches.values(), *(match for _, match in self._calls.values())]:
+            if match.seek == seek and not match.seated:
+                match.seek = None
+        return [m.SeekEnded(seek, "cancelled")] if self._seeks.pop(seek, None) is not None else []
+
+    def may_order(self) -> list[m.Output]:
+        """The next match may be ordered."""
+        self._may_order = True
+        return self._order_next()
+
+    def _order_next(self) -> list[m.Output]:
+        """Order a match for the first seek that names its opponents. Others wait for people."""
+        seek = next((seek for seek, wish in self._seeks.items() if wish.attributes.get("opponents")), None)
+        if seek is None or not self._may_order or not self._polls.ready:
+            return []
+        wish = self._seeks.pop(seek)
+        wanted = wish.attributes
+        kind = of_wish(wish.game, wish.rules, wanted.get("botzone"))
+        assert kind is not None
+        players = [str(bot) for bot in wanted["opponents"]]
+        slot = wanted.get("slot", self._polls.count % kind.players)
+        players.insert(slot if isinstance(slot, int) else 0, "me")
+        limit_s = self._options.time_limit_s
+        try:
+            headers = wire.run_headers(
+                kind.name,
+                players,
+                simple=kind.game == "mahjong",
+                time_limit_s=limit_s,
+                initdata=wanted.get("initdata"),
+            )
+        except ValueError as error:
+            return [m.SeekEnded(seek, str(error)), *self._order_next()]
+        match = Match("", limit_s * 1000.0, kind, wish.rules)
+        match.seek, match.attributes = seek, {"players": players}
+        call = self._polls.call("runmatch", headers, 30.0)
+        self._calls[call.request] = (seek, match)
+        self._may_order = False
+        return [call, m.SetTimer(START, self._options.start_every_s)]
+
+    def answered(self, item: m.HttpResult) -> tuple[Match | None, list[m.Output]]:
+        """The answer to an order. Returns its match, if there is one."""
+        order = self._calls.pop(item.request, None)
+        if order is None:
+            return None, []
+        seek, match = order
+        name = item.body[:200].decode(errors="replace").strip()
+        if item.status != 200 or not wire.MATCH_ID.fullmatch(name):
+            why = name if item.status else "no answer"
+            ended = m.SeekEnded(seek, f"no match: HTTP {item.status} {why}".strip())
+            return None, [ended] if match.seek is not None else []
+        match.id = name
+        return match, []
+
+    def hold(self, name: str, request: str) -> bool:
+        """Keep a request of an unknown match while it may be the one that was ordered."""
+        if self._calls and (name, request) not in self._early:
+            self._early.append((name, request))
+        return bool(self._calls)
+
+    def held(self) -> list[tuple[str, str]]:
+        """The requests that were kept, once all orders are answered."""
+        early, self._early = ([], self._early) if self._calls else (self._early, [])
+        return early
+
+    def claim(self, game: str) -> str | None:
+        """The seek that a match made by people fulfils."""
+        for seek, wish in self._seeks.items():
+            if wish.game == game and not wish.attributes.get("opponents"):
+                del self._seeks[seek]
+                return seek
+        return None
+
+    def claim_for(self, match: Match, out: list[m.Output]) -> list[m.Output]:
+        """Give a match that people made to a seek that waits for one."""
+        for at, output in enumerate(out):
+            if isinstance(output, m.Seated) and (seek := self.claim(output.game)) is not None:
+                match.seek = seek
+                out[at] = msgspec.structs.replace(output, seek=seek)
+        return out

@@ -1,0 +1,133 @@
+"""The polls of Botzone's local AI: one at a time, each with every answer that is ready."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bothost import messages as m
+from bothost.lobbies.base import Account
+from bothost.lobbies.botzone import protocol as wire
+from bothost.lobbies.botzone.match import Match
+from bothost.lobbies.botzone.options import AGAIN, GATHER, HELLO, START, TAKEN, BotzoneOptions
+
+TAKEN_S, PROBE_S = 5.0, 10.0
+FAILURES = 4
+"""Polls in a row that may fail before the connection counts as lost."""
+REFUSED = (400, 401, 403, 404, 410)
+GARBLED = -1
+"""The status of an answer that breaks the protocol."""
+
+Failure = Literal["stood", "probed", "refused", "lost", "retry"]
+
+
+class Polls:
+    """The session: a poll that stands is all that logging in can be."""
+
+    def __init__(self, account: Account, options: BotzoneOptions, matches: dict[str, Match]) -> None:
+        self.up = False
+        """Whether we are logged in, or trying to be."""
+        self.ready = False
+        """Whether we are logged in."""
+        self.standing = 0
+        """The poll that stands; 0: none."""
+        self.patient = True
+        """Whether the next poll waits for the host's decisions."""
+        self.waiting = False
+        """Whether the next poll waits for a timer."""
+        self._account = account
+        self._options = options
+        self._matches = matches
+        self._base = ""
+        self._count = 0
+        self._worked = False
+        """Whether the lobby ever accepted this secret."""
+        self._probing = False
+        """Whether the poll that stands went without an answer that may be missing."""
+        self._failures = 0
+
+    @property
+    def user(self) -> str:
+        return self._base.rsplit("/", 2)[-2]
+
+    @property
+    def count(self) -> int:
+        """How many calls were made."""
+        return self._count
+
+    def begin(self) -> None:
+        """Log in. Raises ValueError for a token that makes no address."""
+        self._base = wire.address(self._account.url, self._account.name, self._account.token)
+        self.up, self._failures = True, 0
+
+    def end(self) -> list[m.Output]:
+        """No poll is expected any more."""
+        self.up = self.ready = self.waiting = False
+        self.standing = 0
+        for match in self._matches.values():
+            match.delivery.lost()
+        return [m.CancelTimer(name) for name in (HELLO, AGAIN, TAKEN, GATHER, START)]
+
+    def call(self, verb: str, headers: tuple[tuple[str, str], ...], timeout_s: float) -> m.HttpRequest:
+        self._count += 1
+        headers = (("User-Agent", self._account.user_agent), *headers)
+        return m.HttpRequest(self._count, "GET", f"{self._base}/{verb}", headers, b"", timeout_s)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the host owes a decision."""
+        return any(match.asked for match in self._matches.values())
+
+    def remember(self) -> m.Remember:
+        """What a fresh process needs: the lobby does not say what happened before."""
+        return m.Remember({"matches": {name: match.memo() for name, match in self._matches.items()}})
+
+    def next(self, *, news: bool = False) -> list[m.Output]:
+        """The next poll, unless one stands, or the host owes a decision.
+
+        With news, or answers to send, the matches are remembered first: a fresh process must know which answers left.
+        """
+        waits = self.asked and self.patient and self.ready
+        if not self.up or self.standing or self.waiting or waits:
+            return [self.remember()] if news else []
+        deliveries = [match.delivery for match in self._matches.values()]
+        carried = [match for match in self._matches.values() if match.delivery.where == "ready"]
+        headers = tuple(wire.answer_header(match.id, match.text()) for match in carried)
+        for match in carried:
+            match.delivery.where = "carried"
+        self._probing = any(delivery.where == "unsure" for delivery in deliveries)
+        short = self._probing or (self.asked and self.ready)
+        poll = self.call("localai", headers, PROBE_S if short else self._options.poll_s)
+        self.standing = poll.request
+        out: list[m.Output] = [self.remember(), poll] if news or carried else [poll]
+        if any(not match.delivery.acknowledged for match in carried):
+            out.append(m.SetTimer(TAKEN, TAKEN_S))
+        return out if self.ready else [*out, m.SetTimer(HELLO, self._options.hello_s)]
+
+    def pause(self, seconds: float) -> list[m.Output]:
+        self.waiting = True
+        return [m.SetTimer(AGAIN, seconds)]
+
+    def succeeded(self) -> None:
+        """The lobby answered: it has the answers that the poll carried."""
+        self._failures, self._worked = 0, True
+        for match in self._matches.values():
+            match.delivery.arrived()
+
+    def failed(self, item: m.HttpResult) -> Failure:
+        """Nobody knows whether the answers arrived. A poll that stood until its end did not fail."""
+        stood = item.status == 504 or (item.status == 0 and b"ReadTimeout" in item.body)
+        arrived = stood or item.status == GARBLED or (item.status == 0 and b"Connect" not in item.body)
+        for match in self._matches.values():
+            match.delivery.failed(likely_taken=arrived)
+        if stood:
+            self._failures = 0
+            if item.status == 504 or not self._probing:
+                return "stood"
+            for match in self._matches.values():
+                match.delivery.send_again()
+            return "probed"
+        if item.status in REFUSED and not self._worked:
+            return "refused"
+        self._failures += 1
+        login_failed = not self.ready and item.status not in (502, GARBLED)
+        return "lost" if self._failures >= FAILURES or login_failed else "retry"

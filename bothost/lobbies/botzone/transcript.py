@@ -1,0 +1,105 @@
+"""The requests and responses of one match, folded into a view by its game's dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bothost import messages as m
+from bothost.lobbies.botzone import dialect as dialects
+from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch, OtherRules
+from bothost.lobbies.botzone.games import GAMES, of_request
+from bothost.rules.game import View
+
+
+class Turn(msgspec.Struct):
+    """A request as it came, and our response."""
+
+    request: str
+    response: Any = None
+    form: dialects.Form = "json"
+
+
+class Transcript:
+    """A match so far. ``kind``: its game; without one the first request shows it."""
+
+    def __init__(self, kind: type[Dialect] | None = None, rules: m.Json | None = None) -> None:
+        self.turns: list[Turn] = []
+        self.dialect: Dialect | None = None
+        self.broken = False
+        """Whether we lost track: the rest of the match is played without a view."""
+        self.kind = kind
+        self.rules = rules or {}
+
+    @property
+    def view(self) -> View | None:
+        return self.dialect.view if self.dialect is not None else None
+
+    @property
+    def last(self) -> Turn | None:
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def answered(self) -> Any:
+        """Our response to the request before the last one."""
+        return self.turns[-2].response if len(self.turns) > 1 else None
+
+    def follows(self, text: str) -> bool:
+        """Whether this request may come after our last response."""
+        if self.dialect is None or self.broken:
+            return True
+        try:
+            self.dialect.clone().take(dialects.decode(text)[0], self.turns[-1].response)
+        except Mismatch:
+            return False
+        return True
+
+    def fold(self, request: Any) -> Folded | None:
+        """Fold the last request. None: the match has other rules than it seemed, and was folded again.
+
+        Raises Mismatch.
+        """
+        if self.dialect is None:
+            self.kind = self.kind or of_request(request)
+            self.dialect = self._new_dialect(self.kind)
+        trial = self.dialect.clone()
+        try:
+            folded = trial.take(request, self.answered)
+        except OtherRules as error:
+            assert self.kind is not None
+            self.rules = error.rules
+            self.dialect = self._fold_all(self.kind(error.rules))
+            return None
+        self.dialect = trial
+        return folded
+
+    def _new_dialect(self, kind: type[Dialect]) -> Dialect:
+        return kind(self.rules if kind.game == "mahjong" else {})
+
+    def _fold_all(self, dialect: Dialect) -> Dialect:
+        answered = None
+        for turn in self.turns:
+            dialect.take(dialects.decode(turn.request)[0], answered)
+            answered = turn.response
+        return dialect
+
+    def respond_blind(self, request: Any) -> Any:
+        """The response without a view; None if there is none."""
+        return self.dialect.blind(request, self.answered) if self.dialect is not None else None
+
+    # ----------------------------------------------------------------------------------------------------- memory
+
+    def memo(self) -> m.Json:
+        """What a fresh process needs to continue."""
+        turns = [[turn.request, turn.response] for turn in self.turns]
+        return {"game": self.kind.name if self.kind is not None else "", "rules": self.rules, "turns": turns}
+
+    @classmethod
+    def recall(cls, memo: m.Json) -> Transcript:
+        """Raises KeyError, TypeError, ValueError or AttributeError for an invalid memo."""
+        found = cls(GAMES.get(memo["game"]), dict(memo["rules"]))
+        found.turns = [Turn(str(text), response, dialects.decode(text)[1]) for text, response in memo["turns"]]
+        if found.kind is not None and found.turns:
+            found.dialect = found._fold_all(found._new_dialect(found.kind))
+        return found

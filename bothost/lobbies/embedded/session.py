@@ -1,0 +1,104 @@
+"""The session at an embedded lobby: one socket, whose first frame is a hello with our token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit, urlunsplit
+
+from bothost import messages as m
+from bothost.lobbies.base import Account
+from bothost.lobbies.embedded import protocol as wire
+from bothost.lobbies.embedded.options import EmbeddedOptions
+
+HELLO = "hello"
+"""Timer: the lobby must answer our hello by then."""
+
+
+class Session:
+    """Connects, logs in, and notices a lost connection."""
+
+    def __init__(self, account: Account, options: EmbeddedOptions, on_end: Callable[[], list[m.Output]]) -> None:
+        self.ready = False
+        """Whether the lobby accepted our hello on this socket."""
+        self.last_error: wire.Error | None = None
+        self.superseded = False
+        self._account = account
+        self._options = options
+        self._on_end = on_end
+        self._conn = 0
+        self._open = False
+        """Whether the socket ``_conn`` is open or opening."""
+        self._session = ""
+
+    def hears(self, conn: int) -> bool:
+        """Whether frames of this connection count."""
+        return self._open and conn == self._conn
+
+    def send(self, frame: wire.ClientFrame) -> m.SendFrame:
+        return m.SendFrame(self._conn, wire.encode(frame).decode())
+
+    def log_in(self, memo: m.Json) -> list[m.Output]:
+        session = memo.get("session", "")
+        if isinstance(session, str) and session and not self._session:
+            self._session = session
+        out: list[m.Output] = [m.CloseSocket(self._conn)] if self._open else []
+        self._conn += 1
+        self._open, self.ready, self.superseded, self.last_error = True, False, False, None
+        out.append(m.OpenSocket(self._conn, _endpoint(self._account.url)))
+        return [*out, m.SetTimer(HELLO, self._options.hello_timeout_s)]
+
+    def opened(self, conn: int, known: Mapping[str, wire.Known]) -> list[m.Output]:
+        """``known``: the hands that we know, and how far."""
+        if not self.hears(conn):
+            return []
+        account = self._account
+        return [self.send(wire.Hello(wire.VERSION, account.token, account.user_agent, self._session, dict(known)))]
+
+    def welcome(self, frame: wire.Welcome) -> list[m.Output]:
+        self.ready = True
+        out: list[m.Output] = [m.CancelTimer(HELLO)]
+        if frame.session != self._session:
+            self._session = frame.session
+            out.append(m.Remember({"session": frame.session}))
+        return [*out, m.Connected(frame.player, frame.resumed, frame.player)]
+
+    def timed_out(self) -> list[m.Output]:
+        """The lobby did not answer our hello in time."""
+        if self.ready or not self._open:
+            return []
+        lost = m.Disconnected("the lobby does not answer our hello")
+        return [m.CloseSocket(self._conn, 1000, "no welcome"), *self._end(lost)]
+
+    def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
+        if not self.hears(item.conn):
+            return []
+        error = self.last_error
+        if isinstance(item, m.SocketFailed):
+            if item.status in (401, 403):
+                return self._end(m.AuthFailed(f"HTTP {item.status}: {item.reason}"))
+            where = f"HTTP {item.status}" if item.status else "no connection"
+            return self._end(m.Disconnected(f"{where}: {item.reason}"))
+        if item.code == wire.CLOSE_AUTH or (error is not None and error.code == "bad_token"):
+            return self._end(m.AuthFailed(error.message if error is not None else item.reason))
+        if self.superseded:
+            return self._end()
+        if item.code == wire.CLOSE_SUPERSEDED:
+            return self._end(m.Superseded(item.reason))
+        reason = f"closed with {item.code}" + (f": {item.reason}" if item.reason else "")
+        if error is not None and not self.ready:
+            reason = f"{error.message} ({error.code})"
+        return self._end(m.Disconnected(reason, 5.0 if item.code in (wire.CLOSE_RATE, wire.CLOSE_FULL) else None))
+
+    def close(self) -> list[m.Output]:
+        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()] if self._open else []
+
+    def _end(self, *events: m.Output) -> list[m.Output]:
+        """The connection is over. Seeks end with it; tables live on in the lobby."""
+        self._open = self.ready = False
+        return [m.CancelTimer(HELLO), *self._on_end(), *events]
+
+
+def _endpoint(url: str) -> str:
+    """A lobby's URL may lack the path."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path="/ws")) if parts.path in ("", "/") else url
