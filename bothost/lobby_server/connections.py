@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 import structlog
 
@@ -49,14 +47,10 @@ class Connections:
     def __init__(self, settings: ServerSettings, timers: Timers) -> None:
         self._settings = settings
         self._timers = timers
-        self._by_number: dict[int, Connection] = {}
+        self.by_number: dict[int, Connection] = {}
         self._strangers: dict[int, str] = {}
         """Connections without a hello, oldest first, with their addresses."""
         self._out: list[Output] = []
-
-    @property
-    def by_number(self) -> Mapping[int, Connection]:
-        return self._by_number
 
     def take(self) -> list[Output]:
         """The outputs since the last call, in order."""
@@ -64,8 +58,8 @@ class Connections:
         return out
 
     def opened(self, number: int, now: float, address: str) -> None:
-        connection = self._by_number[number] = Connection(number, float(self._settings.burst), now)
-        if len(self._by_number) > self._settings.connections:
+        connection = self.by_number[number] = Connection(number, float(self._settings.burst), now)
+        if len(self.by_number) > self._settings.connections:
             self.close(connection, wire.CLOSE_FULL, "too many connections")
             return
         self._strangers[number] = address
@@ -83,7 +77,7 @@ class Connections:
             return
         del self._strangers[oldest]
         self._timers.cancel(f"hello {oldest}")
-        self.close(self._by_number[oldest], wire.CLOSE_FULL, "too many connections without a hello")
+        self.close(self.by_number[oldest], wire.CLOSE_FULL, "too many connections without a hello")
 
     def log_in(self, connection: Connection, player: str) -> None:
         """The connection said hello."""
@@ -95,10 +89,10 @@ class Connections:
         """The socket is gone. Returns its connection."""
         self._strangers.pop(number, None)
         self._timers.cancel(f"hello {number}")
-        return self._by_number.pop(number, None)
+        return self.by_number.pop(number, None)
 
     def hello_timed_out(self, number: int) -> None:
-        connection = self._by_number.get(number)
+        connection = self.by_number.get(number)
         if connection is not None and connection.player is None:
             self.close(connection, wire.CLOSE_TIMEOUT, "no hello")
 
@@ -141,7 +135,7 @@ class Connections:
 
     def cut(self, number: int) -> None:
         """The shell cuts a connection that does not read: a close frame would not reach it."""
-        connection = self._by_number.get(number)
+        connection = self.by_number.get(number)
         if connection is not None and not connection.closing:
             log.warning("slow client is disconnected", player=connection.player, conn=number)
             connection.closing = True

@@ -54,22 +54,12 @@ class Lobby:
         self._connections = Connections(settings, self.timers)
         self._players = Players(self._connections)
         self.playing = PlayingTables(settings, self._players, self.timers)
+        self.connections: Mapping[int, Connection] = self._connections.by_number
+        self.players: Mapping[str, ServerPlayer] = self._players.by_name
+        self.tables: Mapping[str, ServerTable] = self.playing.by_name
         self.waiting = WaitingList(
             settings, GameShelf(make_game, games), self._ids, self._players, self.playing, self.timers
         )
-
-    @property
-    def connections(self) -> Mapping[int, Connection]:
-        return self._connections.by_number
-
-    @property
-    def players(self) -> Mapping[str, ServerPlayer]:
-        return self._players.by_name
-
-    @property
-    def tables(self) -> Mapping[str, ServerTable]:
-        """The playing tables."""
-        return self.playing.by_name
 
     @property
     def hands_played(self) -> int:

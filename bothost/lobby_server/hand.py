@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 import structlog
 
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.questions import Questions
 from bothost.lobby_server.seating import Member, Seating
 
 log = structlog.get_logger("bothost.lobby_server")
@@ -18,23 +18,6 @@ class EndlessHand(Exception):
     """Only the server moved for a very long time."""
 
 
-class Ask(msgspec.Struct):
-    """A question that waits for its answer."""
-
-    id: str
-    since: float
-    grant_ms: float
-    bank_ms: float
-    """What was in the bank at ``since``."""
-    rejects: int = 0
-    sent: bool = False
-
-    def left(self, now: float) -> tuple[float, float]:
-        """(grant, bank) in ms that are left at ``now``."""
-        over = (now - self.since) * 1000.0 - self.grant_ms
-        return (max(0.0, -over), self.bank_ms) if over < 0 else (0.0, max(0.0, self.bank_ms - over))
-
-
 class ServerHand:
     """One hand. ``seats``: the members by seat."""
 
@@ -43,7 +26,7 @@ class ServerHand:
         self.began = now
         self.seats = seats
         self.state = seating.rules.game.new_state(seed)
-        self.asks: dict[int, Ask] = {}
+        self.questions = Questions(seating)
         self.scores: tuple[float, ...] | None = None
         self.reason: wire.HandEndReason = "normal"
         self.over = False
@@ -54,7 +37,6 @@ class ServerHand:
         self._table = seating.name
         self._sent = [0] * len(seats)
         """How many events each seat has received."""
-        self._banks = [float(self._rules.bank_ms)] * len(seats)
 
     def seat_of(self, player: str) -> int:
         """The seat of a player who sits here. Raises KeyError."""
@@ -88,8 +70,7 @@ class ServerHand:
             seat = next((s for s in to_act if self.seats[s].automatic), None)
             if seat is None:
                 for s in to_act:
-                    if s not in self.asks:
-                        self.asks[s] = self._new_ask(now, float(self._rules.grant_ms), self._banks[s])
+                    self.questions.ask(s, now)
                 break
             self._play_for(seat)
         else:
@@ -114,76 +95,57 @@ class ServerHand:
             since = self._sent[seat]
             events = self.state.events(seat, since)
             acked = done[1] if done is not None and done[0] == seat else None
-            ask = self.asks.get(seat)
+            ask = self.questions.open.get(seat)
             if ask is not None and ask.sent:
                 ask = None
             if events or acked or ask:
                 self._sent[seat] = since + len(events)
-                shown = self._wire_ask(ask, now)
+                shown = self.questions.frame(ask, now)
                 frame = wire.Events(self._table, self.number, since, tuple(events), acked, shown)
                 self._seating.send(member.player, frame)
 
-    def end(self) -> None:
-        """The hand is over: count the scores, and tell everybody."""
-        self._withdraw("the hand is over")
+    def end(self, *, void: bool = False) -> None:
+        """The hand is over: count the scores, and tell everybody. ``void``: the table is aborted, nobody scores."""
+        if self.over:
+            return
         self.over = True
-        self.scores = tuple(float(score) for score in self.state.returns)
-        if any(member.resigned for member in self.seats):
-            self.reason = "resigned"
-        for member, score in zip(self.seats, self.scores, strict=True):
-            member.total += score
+        for seat, ask in self.questions.open.items():
+            self._withdraw(seat, ask.id, "the table is given up" if void else "the hand is over")
+        self.questions.open.clear()
+        if void:
+            self.reason = "void"
+        else:
+            self.scores = tuple(float(score) for score in self.state.returns)
+            if any(member.resigned for member in self.seats):
+                self.reason = "resigned"
+            for member, score in zip(self.seats, self.scores, strict=True):
+                member.total += score
         self._seating.send_all(self._ended())
-
-    def give_up(self) -> None:
-        """The table is aborted: a running hand is void."""
-        if not self.over:
-            self._withdraw("the table is given up")
-            self.over, self.reason = True, "void"
-            self._seating.send_all(self._ended())
 
     def _ended(self) -> wire.HandEnded:
         return wire.HandEnded(self._table, self.number, self.scores, self.reason, tuple(sorted(self.played_for)))
 
     # ----------------------------------------------------------------------------------------------------- questions
 
-    def _new_ask(self, since: float, grant_ms: float, bank_ms: float, rejects: int = 0) -> Ask:
-        return Ask(f"r{next(self._seating.ask_numbers)}", since, grant_ms, bank_ms, rejects)
-
-    def _wire_ask(self, ask: Ask | None, now: float) -> wire.Ask | None:
-        if ask is None:
-            return None
-        ask.sent = True
-        if not self._rules.grant_ms:
-            return wire.Ask(ask.id)
-        grant, bank = ask.left(now)
-        return wire.Ask(ask.id, int(grant), int(bank))
-
     def act(self, seat: int, notation: str, now: float) -> None:
         """The answer to the open question of a seat. Raises EndlessHand."""
-        ask = self.asks[seat]
         try:
             self.state.apply(seat, self._rules.game.parse(notation))
         except (ValueError, OverflowError) as error:
-            self._reject(seat, ask, str(error)[:300], now)
-            return
-        del self.asks[seat]
-        self._banks[seat] = ask.left(now)[1]
-        self.advance(now, (seat, ask.id))
+            self._reject(seat, str(error)[:300], now)
+        else:
+            self.advance(now, (seat, self.questions.close(seat, now).id))
 
-    def _reject(self, seat: int, ask: Ask, why: str, now: float) -> None:
+    def _reject(self, seat: int, why: str, now: float) -> None:
         """Ask again, or move for a player who had enough attempts."""
-        player, last = self.seats[seat].player, ask.rejects + 1 >= self._rules.max_rejects
-        again = None
-        if not last:
-            again = self.asks[seat] = self._new_ask(ask.since, ask.grant_ms, ask.bank_ms, ask.rejects + 1)
-        rejected = wire.Rejected(self._table, ask.id, "illegal", why, self._wire_ask(again, now))
-        self._seating.send(player, rejected)
-        if last:
+        ask, again = self.questions.open[seat], self.questions.ask_again(seat)
+        rejected = wire.Rejected(self._table, ask.id, "illegal", why, self.questions.frame(again, now))
+        self._seating.send(self.seats[seat].player, rejected)
+        if again is None:
             self._act_for(seat, "rejects", now)
 
     def _act_for(self, seat: int, reason: wire.ServerActedReason, now: float) -> None:
-        ask = self.asks.pop(seat)
-        self._banks[seat] = ask.left(now)[1]
+        ask = self.questions.close(seat, now)
         notation = self._rules.game.notation(self._play_for(seat))
         player = self.seats[seat].player
         log.info("server acted", table=self._table, player=player, ask=ask.id, action=notation, reason=reason)
@@ -192,36 +154,20 @@ class ServerHand:
 
     def hand_over(self, seat: int, now: float) -> None:
         """The server plays this seat for the rest of the hand. Raises EndlessHand."""
-        ask = self.asks.pop(seat, None)
-        if ask is None:
-            return
+        ask = self.questions.open.pop(seat, None)
+        if ask is not None:
+            self._withdraw(seat, ask.id, "resigned")
+            self.advance(now)
+
+    def _withdraw(self, seat: int, ask_id: str, reason: str) -> None:
         member = self.seats[seat]
         if not member.left:
-            self._seating.send(member.player, wire.Withdrawn(table=self._table, id=ask.id, reason="resigned"))
-        self.advance(now)
-
-    def _withdraw(self, reason: str) -> None:
-        for seat, ask in self.asks.items():
-            member = self.seats[seat]
-            if not member.left:
-                self._seating.send(member.player, wire.Withdrawn(table=self._table, id=ask.id, reason=reason))
-        self.asks.clear()
-
-    # -------------------------------------------------------------------------------------------------------- clocks
-
-    def _deadline(self, ask: Ask) -> float:
-        return ask.since + (ask.grant_ms + ask.bank_ms + self._rules.lag_ms) / 1000.0
-
-    def deadlines(self) -> list[float]:
-        """When each open question ends; empty without a clock."""
-        return [self._deadline(ask) for ask in self.asks.values()] if self._rules.grant_ms else []
+            self._seating.send(member.player, wire.Withdrawn(table=self._table, id=ask_id, reason=reason))
 
     def tick(self, now: float) -> None:
         """Move for those who are late. Raises EndlessHand."""
-        if not self._rules.grant_ms:
-            return
-        for seat, ask in list(self.asks.items()):
-            if now >= self._deadline(ask) and self.asks.get(seat) is ask and not self.state.terminal:
+        for seat, deadline in self.questions.deadlines().items():
+            if now >= deadline and self.questions.deadlines().get(seat) == deadline and not self.state.terminal:
                 self._act_for(seat, "timeout", now)
 
     # ---------------------------------------------------------------------------------------------------- coming back
@@ -250,5 +196,5 @@ class ServerHand:
         seat = self.seat_of(player)
         view = self.state.view(seat)
         self._sent[seat] = view.seq
-        ask = self._wire_ask(self.asks.get(seat), now)
+        ask = self.questions.frame(self.questions.open.get(seat), now)
         self._seating.send(player, wire.Snapshot(self._table, self.number, seat, view.seq, view.to_json(), ask))

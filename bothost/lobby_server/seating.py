@@ -96,3 +96,15 @@ class Seating:
             wire.PlayerInfo(m.player, seat, m.robot or (not m.left and self.audience.online(m.player)), m.robot)
             for seat, m in enumerate(seats)
         )
+
+    def seated(self, member: Member, seats: Sequence[Member]) -> wire.Seated:
+        """What a member is told about its seat."""
+        return wire.Seated(
+            table=self.name,
+            game=self.rules.game_name,
+            rules=self.rules.game.rules,
+            seat=seats.index(member),
+            players=self.infos(seats),
+            attributes=self.rules.attributes,
+            seek=member.seek,
+        )

@@ -43,24 +43,12 @@ class ServerTable:
     def open(self, now: float) -> None:
         """Tell everybody where they sit and deal the first hand."""
         for member in self._seating.humans():
-            self._seating.send(member.player, self._seated(member))
+            self._seating.send(member.player, self._seating.seated(member, self._seats()))
         self._start_hand(now)
 
     def _seats(self) -> list[Member]:
         """The members by seat, in the current or last hand, or else in the first."""
         return self.members if self.hand is None else self.hand.seats
-
-    def _seated(self, member: Member) -> wire.Seated:
-        seats = self._seats()
-        return wire.Seated(
-            table=self.name,
-            game=self.rules.game_name,
-            rules=self.rules.game.rules,
-            seat=seats.index(member),
-            players=self._seating.infos(seats),
-            attributes=self.rules.attributes,
-            seek=member.seek,
-        )
 
     # --------------------------------------------------------------------------------------------------------- hands
 
@@ -108,7 +96,7 @@ class ServerTable:
         """End the table: a running hand is void."""
         if self.ended is None:
             if self.hand is not None:
-                self.hand.give_up()
+                self.hand.end(void=True)
             self._end("aborted", detail)
 
     # ------------------------------------------------------------------------------------------------------- players
@@ -120,7 +108,9 @@ class ServerTable:
     def is_asked(self, player: str, ask_id: str) -> bool:
         """Whether this question to this player is open."""
         hand = self.hand
-        return hand is not None and any(a.id == ask_id and hand.seats[s].player == player for s, a in hand.asks.items())
+        return hand is not None and any(
+            ask.id == ask_id and hand.seats[seat].player == player for seat, ask in hand.questions.open.items()
+        )
 
     def act(self, player: str, ask_id: str, notation: str, now: float) -> None:
         """A player answers. A stale or illegal answer changes nothing, and is rejected."""
@@ -168,7 +158,7 @@ class ServerTable:
     def resume(self, player: str, known: wire.Known | None, now: float) -> None:
         """A client returns: its seat, what it missed of the hand that it knew, and the position."""
         self._active = now
-        self._seating.send(player, self._seated(self._seating.member(player)))
+        self._seating.send(player, self._seating.seated(self._seating.member(player), self._seats()))
         if known is not None:
             self.catch_up(player, known)
         if self.hand is not None:
@@ -194,7 +184,7 @@ class ServerTable:
         times = [self._active + self.rules.idle_s]
         if self._next_hand_at is not None:
             times.append(self._next_hand_at)
-        return min(times + (self.hand.deadlines() if self.hand is not None else []))
+        return min(times + (list(self.hand.questions.deadlines().values()) if self.hand is not None else []))
 
     def tick(self, now: float) -> None:
         """Move for those who are late, deal the next hand, abort a table where nobody says anything."""

@@ -95,7 +95,7 @@ class Match:
             return [*(self.sit() if before is None else []), self._snapshot()]
         delta = [m.Delta(self.id, HAND, seq, tuple(folded.events))]
         if before is None:
-            return [*self.sit(), m.HandStarted(self.id, HAND, self._dialect.seat, self._players()), *delta]
+            return [*self.sit(), m.HandStarted(self.id, HAND, self._dialect.seat, _players(self.attributes)), *delta]
         return [*delta] if folded.events else []
 
     def _lose_track(self, request: Any, why: str) -> list[m.Output]:
@@ -148,11 +148,6 @@ class Match:
             self._answer(response)
         return []
 
-    def text(self) -> str:
-        """The answer to the last request, as it is sent."""
-        turn = self.transcript.turns[-1]
-        return dialects.encode(turn.response, turn.form)
-
     def acknowledge(self) -> list[m.Output]:
         """The lobby has our last decision."""
         if self.delivery.acknowledged:
@@ -174,13 +169,11 @@ class Match:
         self.seated = True
         dialect = self._dialect
         attributes = {"botzone": dialect.name, **self.attributes}
-        return [m.Seated(self.id, dialect.game, dialect.rules, dialect.seat, self._players(), attributes, self.seek)]
-
-    def _players(self) -> tuple[m.PlayerInfo, ...]:
-        players = self.attributes.get("players")
-        if not isinstance(players, list):
-            return ()
-        return tuple(m.PlayerInfo(str(who), slot, bot=who != "me") for slot, who in enumerate(players))
+        return [
+            m.Seated(
+                self.id, dialect.game, dialect.rules, dialect.seat, _players(self.attributes), attributes, self.seek
+            )
+        ]
 
     def position(self) -> list[m.Output]:
         """The position, and the question if one is open."""
@@ -231,3 +224,11 @@ class Match:
         found.delivery.where = "unsure"
         found.seated = dialect.view is not None
         return found
+
+
+def _players(attributes: m.Json) -> tuple[m.PlayerInfo, ...]:
+    """The players of a match that we ordered."""
+    players = attributes.get("players")
+    if not isinstance(players, list):
+        return ()
+    return tuple(m.PlayerInfo(str(who), slot, bot=who != "me") for slot, who in enumerate(players))

@@ -91,7 +91,7 @@ class Polls:
             return [self.remember()] if news else []
         deliveries = [match.delivery for match in self._matches.values()]
         carried = [match for match in self._matches.values() if match.delivery.where == "ready"]
-        headers = tuple(wire.answer_header(match.id, match.text()) for match in carried)
+        headers = tuple(wire.answer_header(match.id, match.transcript.text()) for match in carried)
         for match in carried:
             match.delivery.where = "carried"
         self._probing = any(delivery.where == "unsure" for delivery in deliveries)

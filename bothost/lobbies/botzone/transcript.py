@@ -45,6 +45,11 @@ class Transcript:
         """Our response to the request before the last one."""
         return self.turns[-2].response if len(self.turns) > 1 else None
 
+    def text(self) -> str:
+        """The response to the last request, as it is sent."""
+        turn = self.turns[-1]
+        return dialects.encode(turn.response, turn.form)
+
     def follows(self, text: str) -> bool:
         """Whether this request may come after our last response."""
         if self.dialect is None or self.broken:
