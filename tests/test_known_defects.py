@@ -101,7 +101,7 @@ FAULTS = {
     ),
     "everything at once": (
         "bench/test_chaos.py",
-        "test_half_a_minute_of_chaos_loses_and_doubles_nothing",
+        "test_some_seconds_of_chaos_lose_and_double_nothing",
     ),
     "two hosts, one killed": (
         "host/test_two_hosts_on_postgres.py",

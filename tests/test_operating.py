@@ -7,8 +7,13 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from bothost import cli, config, errors
+from bothost.host.check import check_settings
+from bothost.plugins import Plugins
 from bothost.tables import hand, session
 
 ROOT = Path(__file__).parents[1]
@@ -104,6 +109,75 @@ def test_the_image_runs_commands_that_exist_and_drains_when_it_is_stopped() -> N
     assert instruction("VOLUME") == instruction("WORKDIR") == ["/var/lib/bothost"]
     stop = re.search(r"--stop-timeout (\d+)", GUIDE)
     assert stop and int(stop[1]) > config.HostSettings().drain_timeout_s
+
+
+def parsed(path: str) -> Any:
+    return yaml.safe_load((ROOT / "deploy" / path).read_text())
+
+
+def mounts(service: str) -> dict[str, str]:
+    """Where a container sees what: path → file of the checkout, or the name of a volume."""
+    listed = parsed("docker/compose.yml")["services"][service]["volumes"]
+    return {target: source for source, target in (entry.split(":")[:2] for entry in listed)}
+
+
+def test_the_composition_names_only_what_is_there() -> None:
+    compose = parsed("docker/compose.yml")
+    services = compose["services"]
+    assert set(services) == {"bothost", "postgres", "prometheus", "grafana"}
+    volumes = set()
+    for name, service in services.items():
+        assert ("image" in service) != ("build" in service), name
+        for source in mounts(name).values():
+            if source.startswith("."):
+                assert (ROOT / "deploy" / "docker" / source).exists(), source
+            else:
+                volumes.add(source)
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:"), "passwords alone do not open a service to the network"
+        needed = service.get("depends_on", {})
+        for other in needed:
+            healthy = isinstance(needed, dict) and needed[other]["condition"] == "service_healthy"
+            assert other in services and (not healthy or "healthcheck" in services[other])
+    assert volumes == set(compose["volumes"])
+    build = services["bothost"]["build"]
+    context = (ROOT / "deploy" / "docker" / build["context"]).resolve()
+    assert context == ROOT and (context / build["dockerfile"]).is_file()
+    grace = int(services["bothost"]["stop_grace_period"].removesuffix("s"))
+    assert grace > config.HostSettings().drain_timeout_s
+    asked = set(re.findall(r"\$\{(\w+):\?", (ROOT / "deploy" / "docker" / "compose.yml").read_text()))
+    given = re.findall(r"^(\w+)=", (ROOT / "deploy" / "docker" / "example.env").read_text(), re.M)
+    assert asked == set(given)
+
+
+def test_the_containers_find_each_other() -> None:
+    env = {"BOTHOST_STORE_PASSWORD": "x", "BOTHOST_WEB_PASSWORD": "y", "BOTHOST_HOME_TOKEN": "z"}
+    loaded = config.read(ROOT / "deploy" / "docker" / "config.toml", env)
+    settings = loaded.settings
+    assert [text.partition(" ")[0] for text in loaded.warnings] == ["metrics"]  # inside the network of the containers
+    assert check_settings(settings, Plugins.load(None), file=str(loaded.path)) == []
+    services = parsed("docker/compose.yml")["services"]
+    assert mounts("bothost")["/etc/bothost/config.toml"] == "./config.toml"
+    postgres = services["postgres"]["environment"]
+    assert settings.store.url.endswith(f"//{postgres['POSTGRES_USER']}@postgres/{postgres['POSTGRES_DB']}")
+    assert services["bothost"]["ports"] == [f"127.0.0.1:{settings.web.port}:{settings.web.port}"]
+    scraped = parsed("prometheus/prometheus.yml")
+    targets = [job["static_configs"][0]["targets"] for job in scraped["scrape_configs"]]
+    assert targets == [[f"bothost:{settings.metrics.port}"]] and settings.metrics.host == "0.0.0.0"
+    read = {f"/etc/prometheus/{name}" for name in (*scraped["rule_files"], "prometheus.yml")}
+    assert read <= set(mounts("prometheus"))
+    (source,) = parsed("grafana/provisioning/datasources/prometheus.yml")["datasources"]
+    assert source["url"] == "http://prometheus:9090" and source["isDefault"]
+    (dashboards,) = parsed("grafana/provisioning/dashboards/bothost.yml")["providers"]
+    assert f"{dashboards['options']['path']}/bothost.json" in mounts("grafana")
+    assert mounts("grafana")["/etc/grafana/provisioning"] == "../grafana/provisioning"
+
+
+def test_every_alert_is_complete() -> None:
+    for group in parsed("prometheus/alerts.yml")["groups"]:
+        for rule in group["rules"]:
+            assert set(rule) <= {"alert", "expr", "for", "annotations"} and rule["annotations"]["summary"]
+            assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
 
 
 def test_alerts_and_dashboard_ask_for_the_same_metrics_and_the_guide_has_each_alert() -> None:

@@ -46,12 +46,11 @@ def command(
     postgresql: Annotated[str | None, typer.Option(help="URL of an empty PostgreSQL database to measure, too.")] = None,
 ) -> dict[str, Any]:
     """Measure; return the figures of each database."""
-    records = list(sample_rows(rows))
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        sqlite = measure_sqlite(records, batch, repeats, Path(made))
-        figures: dict[str, Any] = {"sqlite": sqlite, "postgresql": "absent"}
+        figures: dict[str, Any] = {"sqlite": measure(rows, batch, repeats, Path(made)), "postgresql": "absent"}
         if postgresql is not None:
-            figures["postgresql"] = measure_postgres(records, batch, repeats, Path(made), postgresql)
+            figures["postgresql"] = measure(rows, batch, repeats, Path(made), postgresql)
+    records = list(sample_rows(min(rows, 1000)))
     mean = sum(len(r.view) + len(r.legal) + len(r.policy or b"") for r in records) / len(records)
     return {**figures, "rows": rows, "batch": batch, "blob_bytes_per_row": round(mean)}
 
@@ -67,49 +66,38 @@ def sample_rows(count: int) -> Iterator[DecisionRecord]:
         live[seat] = (sample_game(rng), 0) if step + 1 == DECISIONS_PER_HAND else (game, step + 1)
 
 
-def measure_sqlite(records: list[DecisionRecord], batch: int, repeats: int, folder: Path) -> dict[str, float]:
-    """Raw and logged in turns, so that a slow moment of the machine affects both."""
+def measure(count: int, batch: int, repeats: int, folder: Path, url: str | None = None) -> dict[str, float]:
+    """Raw and logged in turns, so that a slow moment of the machine affects both. Without a URL: SQLite.
+
+    PostgreSQL's raw figure is COPY in binary format into a bare table ``bench_raw``, which stays behind.
+    """
     seconds: dict[str, list[float]] = {"raw": [], "async": [], "before_send": []}
     submits: list[float] = []
     for repeat in range(repeats):
-        seconds["raw"].append(_raw(records, batch, folder / f"raw{repeat}.db"))
+        records = list(sample_rows(count))
+        if url is None:
+            seconds["raw"].append(_raw(records, batch, folder / f"raw{repeat}.db"))
+        else:
+            from bothost.store.postgres import raw_copy
+
+            schema.upgrade(StoreSettings(url=url))
+            rows = [msgspec.structs.astuple(record) for record in records]
+            seconds["raw"].append(raw_copy(StoreSettings(url=url), rows, batch))
         for kind in ("async", "before_send"):
-            settings = StoreSettings(url=f"sqlite:///{folder}/{kind}{repeat}.db")
-            taken, submitting = _logged(settings, records, batch, folder / "spool", waiting=kind == "before_send")
+            settings = StoreSettings(url=url or f"sqlite:///{folder}/{kind}{repeat}.db")
+            fresh = list(sample_rows(count))
+            taken, submitting = _logged(settings, fresh, batch, folder / "spool", waiting=kind == "before_send")
             seconds[kind].append(taken)
             submits.append(submitting)
             _delete(folder / f"{kind}{repeat}.db")
-    median = {kind: len(records) / statistics.median(values) for kind, values in seconds.items()}
+    median = {kind: count / statistics.median(values) for kind, values in seconds.items()}
     return {
         "rows_per_s": round(median["async"]),
         "raw_rows_per_s": round(median["raw"]),
         "ratio": round(median["async"] / median["raw"], 3),
         "before_send_rows_per_s": round(median["before_send"]),
         "before_send_ratio": round(median["before_send"] / median["raw"], 3),
-        "submit_us_per_row": round(statistics.median(submits) / len(records) * 1e6, 3),
-    }
-
-
-def measure_postgres(
-    records: list[DecisionRecord], batch: int, repeats: int, folder: Path, url: str
-) -> dict[str, float]:
-    """Logged, and raw COPY in binary format into a bare table. Leaves a table ``bench_raw`` behind."""
-    from bothost.store.postgres import raw_copy
-
-    settings = StoreSettings(url=url)
-    schema.upgrade(settings)
-    seconds: dict[str, list[float]] = {"raw": [], "async": [], "before_send": []}
-    for _ in range(repeats):
-        seconds["raw"].append(raw_copy(settings, [msgspec.structs.astuple(r) for r in records], batch))
-        for kind in ("async", "before_send"):
-            fresh = list(sample_rows(len(records)))
-            seconds[kind].append(_logged(settings, fresh, batch, folder / "spool", waiting=kind == "before_send")[0])
-    median = {kind: len(records) / statistics.median(values) for kind, values in seconds.items()}
-    return {
-        "rows_per_s": round(median["async"]),
-        "raw_rows_per_s": round(median["raw"]),
-        "ratio": round(median["async"] / median["raw"], 3),
-        "before_send_rows_per_s": round(median["before_send"]),
+        "submit_us_per_row": round(statistics.median(submits) / count * 1e6, 3),
     }
 
 

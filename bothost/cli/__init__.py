@@ -23,7 +23,7 @@ from bothost.cli import output
 NOUNS: dict[str, tuple[str, str]] = {
     "demo": ("bothost.cli.demo", "Watch bots play: a lobby and a host on this machine."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
-    "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to mend what is wrong."),
+    "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to fix what is wrong."),
     "run": ("bothost.cli.run", "Connect to the lobbies and play."),
     "web": ("bothost.cli.web", "Watch tables and replay hands in a browser."),
     "status": ("bothost.cli.status", "Show what the running host does."),

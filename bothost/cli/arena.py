@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,11 +38,12 @@ def command(
     """Play a match on duplicate deals: every deal once per lineup, so that luck of the deal cancels."""
     from bothost.arena.run import MatchSpec, run_match
 
+    names = [chr(ord("A") + number) for number in range(len(contestants))]
     spec = MatchSpec(
         game=game,
-        rules=dict(_pair(text, "--rule") for text in rule or []),
+        rules=options.nested(rule or [], "--rule"),
         contestants=tuple(contestants),
-        options=_options(option or [], len(contestants)),
+        options=tuple(options.nested_by_name(option or [], names).values()),
         deals=deals,
         seed=seed,
         ms=ms,
@@ -60,13 +60,8 @@ def command(
 
 def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     """The game and the contestants of a match; also called in worker processes."""
-    from bothost import rules
-
     plugins = options.plugins(Path(spec.config) if spec.config else None)
-    try:
-        game = rules.game(spec.game, **spec.rules)
-    except ValueError as error:
-        raise UsageError(f"{spec.game}: {error}", advice="see --rule KEY=VALUE") from error
+    game = game_with(spec.game, spec.rules)
     strategies = []
     folders = spec.weights or (None,) * len(spec.contestants)
     for address, given, folder in zip(spec.contestants, spec.options, folders, strict=True):
@@ -77,43 +72,29 @@ def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     return game, strategies
 
 
-def _pair(text: str, what: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"{what} {text!r} is not KEY=VALUE")
+def game_with(name: str, rules: Mapping[str, Any]) -> Game:
+    """A game with these options of its rules. Raises UsageError."""
+    from bothost.rules import game
+
     try:
-        return key, json.loads(value)
-    except json.JSONDecodeError:
-        return key, value
-
-
-def _options(texts: Sequence[str], contestants: int) -> tuple[dict[str, Any], ...]:
-    out: tuple[dict[str, Any], ...] = tuple({} for _ in range(contestants))
-    for text in texts:
-        who, dot, rest = text.partition(".")
-        index = ord(who) - ord("A") if len(who) == 1 else -1
-        if not dot or not 0 <= index < contestants:
-            raise UsageError(
-                f"--option {text!r} names no contestant", advice="write A.KEY=VALUE for the first, B.KEY=VALUE …"
-            )
-        key, value = _pair(rest, "--option")
-        out[index][key] = value
-    return out
+        return game(name, **rules)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}", advice="see --rule KEY=VALUE") from error
 
 
 def _readable(figures: dict[str, Any]) -> str:
     names = [f"{chr(ord('A') + i)} = {address}" for i, address in enumerate(figures["contestants"])]
     rows = [("game", figures["game"]), ("contestants", ", ".join(names)), ("deals", figures["deals"])]
-    if "wp" in figures:
-        rows.append(("A wins", _interval(figures["wp"], figures["ci95"])))
-    if figures.get("landlord_wp") is not None:
-        rows.append(("A wins as landlord", f"{figures['landlord_wp']:.3f}"))
-    if figures.get("peasant_wp") is not None:
-        rows.append(("A wins as peasants", f"{figures['peasant_wp']:.3f}"))
-    if figures.get("adp") is not None:
-        rows.append(("A's points a hand", _interval(figures["adp"], figures["adp_ci95"])))
-    if "mean_lead" in figures:
-        rows.append(("A's mean lead", _interval(figures["mean_lead"], figures["mean_lead_ci95"])))
+    shown = (
+        ("A wins", "wp", "ci95"),
+        ("A wins as landlord", "landlord_wp", ""),
+        ("A wins as peasants", "peasant_wp", ""),
+        ("A's points a hand", "adp", "adp_ci95"),
+        ("A's mean lead", "mean_lead", "mean_lead_ci95"),
+    )
+    rows += [
+        (text, _interval(figures[key], figures.get(ci))) for text, key, ci in shown if figures.get(key) is not None
+    ]
     for name, agent in figures.get("agents", {}).items():
         rows.append((f"{name}'s score a hand", _interval(agent["score"], agent["ci95"])))
         rows.append((f"{name}'s win rate", f"{agent['win_rate']:.3f}"))

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from bothost.cli import options, output
-from bothost.cli.progress import bar
 from bothost.store import backup as backups
 from bothost.store import schema
 from bothost.store.engine import shown, sqlite_path
@@ -80,7 +79,7 @@ def backup(
         path = sqlite_path(store.url)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         to = path.with_name(f"{path.stem}-{stamp}.db") if path is not None else Path("backup.db")
-    with bar("backup") as progress:
+    with output.bar("backup") as progress:
         size = backups.back_up(store, to, progress=progress)
     output.emit({"file": str(to), "bytes": size}, json, f"{to}: {size:,} bytes")
 
@@ -93,7 +92,7 @@ def restore(
 ) -> None:
     """Restore the SQLite database from a backup. Never overwrites a database."""
     store = options.settings(config).store
-    with bar("restore") as progress:
+    with output.bar("restore") as progress:
         size = backups.restore(store, source, progress=progress)
     where = str(sqlite_path(store.url))
     output.emit({"file": where, "bytes": size}, json, f"{where}: {size:,} bytes; now run: bothost db upgrade")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,12 +24,12 @@ from bothost.errors import ConfigError
 if TYPE_CHECKING:
     from bothost.cli.demo_view import Board
     from bothost.host.supervisor import Host
+    from bothost.lobby_server import ServerSettings
     from bothost.plugins import Plugins
-    from bothost.store import Store
 
 DRAIN_S = 5.0
 ROBOTS_AFTER_S = 1.0
-"""How long a table of ``--game`` waits for our own accounts before robots take its free seats."""
+"""How long a table of ``--game`` waits before robots take its free seats, where our accounts do not fill it."""
 LOOK_S = 0.25
 """How often the demo checks whether it is over, and draws."""
 REPORT_S = 5.0
@@ -48,7 +50,7 @@ def command(
 
     Without a configuration this writes config.toml first, as `bothost init` does.
     """
-    if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
+    if not options.is_configured(config_file):
         init.write(Path(config.FILE_NAME))
         typer.echo(f"wrote {config.FILE_NAME}", err=True)
     settings = demo_settings(options.settings(config_file), tuple(game or ()))
@@ -65,15 +67,17 @@ def command(
 
 def demo_settings(settings: config.Settings, games: tuple[str, ...] = ()) -> config.Settings:
     """Settings for a demo: tokens that are missing are made for this run, and a drain is short."""
-    lobbies = tuple(
-        msgspec.structs.replace(lobby, accounts=tuple(_with_token(account) for account in lobby.accounts))
-        if lobby.adapter == "embedded"
-        else lobby
-        for lobby in settings.lobbies
-    )
-    host = msgspec.structs.replace(settings.host, drain_timeout_s=DRAIN_S)
-    settings = msgspec.structs.replace(settings, host=host, lobbies=lobbies)
+    change = msgspec.structs.replace
+    settings = change(settings, host=change(settings.host, drain_timeout_s=DRAIN_S))
+    settings = _with_embedded(settings, lambda lobby: change(lobby, accounts=tuple(map(_with_token, lobby.accounts))))
     return _with_games(settings, games) if games else settings
+
+
+def _with_embedded(
+    settings: config.Settings, changed: Callable[[config.LobbySettings], config.LobbySettings]
+) -> config.Settings:
+    lobbies = tuple(changed(lobby) if lobby.adapter == "embedded" else lobby for lobby in settings.lobbies)
+    return msgspec.structs.replace(settings, lobbies=lobbies)
 
 
 def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Settings:
@@ -100,8 +104,19 @@ def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Set
         for route in settings.routes
         for name in ([route.game] if route.game or not route.account or not extra else sorted(wished & set(games)))
     )
-    server = msgspec.structs.replace(settings.lobby_server, robots_after_s=ROBOTS_AFTER_S)
+    server = settings.lobby_server
+    if any(_is_short_of_players(lobby, games) for lobby in lobbies):
+        server = msgspec.structs.replace(server, robots_after_s=ROBOTS_AFTER_S)
     return msgspec.structs.replace(settings, lobbies=lobbies, routes=routes, lobby_server=server)
+
+
+def _is_short_of_players(lobby: config.LobbySettings, games: tuple[str, ...]) -> bool:
+    """Whether a table of one of the games needs more players than our accounts."""
+    from bothost import rules
+
+    wishes = Counter(wish.game for account in lobby.accounts for wish in account.wishes)
+    seats = {name: rules.game(name).num_seats for name in games}
+    return not lobby.allow_same_table or any(0 < wishes[name] < seats[name] for name in games)
 
 
 def _with_token(account: config.AccountSettings) -> config.AccountSettings:
@@ -120,22 +135,24 @@ def quiet(settings: config.Settings) -> config.Settings:
 async def _demo(
     settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None, *, web: bool
 ) -> dict[str, Any]:
+    from bothost import rules
     from bothost.cli.demo_view import Board
     from bothost.host import launch
     from bothost.host.status import status_of
+    from bothost.lobby_server import serve
     from bothost.store import Store
+    from bothost.web.server import serving
+    from bothost.web.site import Site
 
     async with contextlib.AsyncExitStack() as stack:
-        url = await stack.enter_async_context(_lobby(settings))
-        embedded = tuple(
-            msgspec.structs.replace(lobby, url=url) if lobby.adapter == "embedded" else lobby
-            for lobby in settings.lobbies
-        )
-        settings = msgspec.structs.replace(settings, lobbies=embedded)
+        server = await stack.enter_async_context(_served(serve, _server_settings(settings), "lobby_server.port"))
+        settings = _with_embedded(settings, lambda lobby: msgspec.structs.replace(lobby, url=server.url))
         store = stack.enter_context(Store.open(settings.store))
         board = Board(store, settings.routes, plugins, since_us=time.time_ns() // 1000)
-        pages = await stack.enter_async_context(_pages(settings, store, plugins)) if web else None
-        if pages is not None:
+        pages = None
+        if web:
+            serve_pages = partial(serving, Site(settings, store, plugins, rules.game))
+            pages = await stack.enter_async_context(_served(serve_pages, settings.web, "web.port"))
             typer.echo(f"Open {pages} in a browser. Ctrl-C ends the demo.", err=True)
         host = await stack.enter_async_context(launch.opened(settings, plugins))
         watching = asyncio.create_task(_watch(host, board, seconds, hands, pages))
@@ -148,10 +165,9 @@ async def _demo(
         return {**status_of(host), "scores": board.scores(), "web": pages}
 
 
-@contextlib.asynccontextmanager
-async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
-    """The embedded lobby with the configured accounts. Gives its URL. If its port is taken, it takes a free one."""
-    from bothost.lobby_server import ServerSettings, serve
+def _server_settings(settings: config.Settings) -> ServerSettings:
+    """The embedded lobby with the configured accounts."""
+    from bothost.lobby_server import ServerSettings
 
     tokens = {
         account.name: account.token.reveal()
@@ -160,34 +176,22 @@ async def _lobby(settings: config.Settings) -> AsyncIterator[str]:
         for account in lobby.accounts
         if account.token is not None
     }
-    lobby = msgspec.structs.replace(settings.lobby_server, tokens=None)
-    async with contextlib.AsyncExitStack() as stack:
-        server_settings = ServerSettings.configured(lobby, tokens=tokens)
-        try:
-            server = await stack.enter_async_context(serve(server_settings))
-        except ConfigError as error:
-            if error.key != "lobby_server.port":
-                raise
-            server = await stack.enter_async_context(serve(msgspec.structs.replace(server_settings, port=0)))
-        yield server.url
+    return ServerSettings.configured(msgspec.structs.replace(settings.lobby_server, tokens=None), tokens=tokens)
 
 
 @contextlib.asynccontextmanager
-async def _pages(settings: config.Settings, store: Store, plugins: Plugins) -> AsyncIterator[str]:
-    """The pages for the browser. Gives their address; any free port if ``web.port`` is taken."""
-    from bothost import rules
-    from bothost.web.server import serving
-    from bothost.web.site import Site
-
-    site = Site(settings, store, plugins, rules.game)
+async def _served(
+    serve: Callable[[Any], AbstractAsyncContextManager[Any]], settings: Any, key: str
+) -> AsyncIterator[Any]:
+    """What ``serve`` gives; on any free port if the one that ``key`` names is taken."""
     async with contextlib.AsyncExitStack() as stack:
         try:
-            url = await stack.enter_async_context(serving(site, settings.web))
+            served = await stack.enter_async_context(serve(settings))
         except ConfigError as error:
-            if error.key != "web.port":
+            if error.key != key:
                 raise
-            url = await stack.enter_async_context(serving(site, msgspec.structs.replace(settings.web, port=0)))
-        yield url
+            served = await stack.enter_async_context(serve(msgspec.structs.replace(settings, port=0)))
+        yield served
 
 
 async def _watch(host: Host, board: Board, seconds: float | None, hands: int | None, pages: str | None) -> None:

@@ -11,7 +11,6 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
-from bothost.cli.progress import bar
 from bothost.errors import UsageError
 
 
@@ -59,7 +58,7 @@ def command(
     )
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
     _ = plugins.games  # the games of plugins are known from here on
-    with Store.open(settings.store) as store, bar("export") as progress:
+    with Store.open(settings.store) as store, output.bar("export") as progress:
         info = export(
             store,
             query,

@@ -114,7 +114,7 @@ def consent_(
     ] = None,
     lobby: Annotated[str | None, typer.Option(help="Lobby of the player; default: the only one configured.")] = None,
     revoke: Annotated[bool, typer.Option("--revoke", help="The player does not agree, or no longer.")] = False,
-    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, kept with the record.")] = "",
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
@@ -139,7 +139,7 @@ def consent_(
     ]
     data = [{key: value for key, value in msgspec.to_builtins(word).items() if key != "number"} for word in listed]
     header = ("PLAYER", "LOBBY", "CONSENT", "SINCE (UTC)", "REASON")
-    output.emit(data, json, output.table(rows, header) if rows else "nobody was recorded")
+    output.emit(data, json, output.table(rows, header) if rows else "no player was recorded")
 
 
 @app.command()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bothost.cli import options, output
-from bothost.config import StoreSettings, nearest
+from bothost.cli.arena import game_with
+from bothost.config import StoreSettings
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def command(
 
     settings, plugins = options.settings(config), options.plugins(config)
     addresses = _players(player)
-    given = _options(options.nested(option or []), addresses)
+    given = options.nested_by_name(option or [], addresses)
     resolved = {name: plugins.resolve(address, given[name]) for name, address in addresses.items()}
-    population = Population(_game(game, options.nested(rule or [])), resolved, seed)
+    population = Population(game_with(game, options.nested(rule or [], "--rule")), resolved, seed)
     with output.progress(hands, f"games of {game}") as advance:
         spool = settings.host.data_dir / "spool"
         played = generate(
@@ -79,7 +80,7 @@ class Recordings:
         from bothost.store import Store, schema
 
         resolved = {name: self._plugins.resolve(one.address, one.options, one.weights) for name, one in players.items()}
-        population = Population(_game(game, rules or {}), resolved, seed)
+        population = Population(game_with(game, rules or {}), resolved, seed)
         settings = StoreSettings(url=f"sqlite:///{self._folder.absolute()}/{game}-{population.table}.db")
         schema.upgrade(settings)
 
@@ -97,15 +98,6 @@ class Recordings:
             store.close()
 
 
-def _game(name: str, rules: Mapping[str, Any]) -> Any:
-    from bothost import rules as known
-
-    try:
-        return known.game(name, **rules)
-    except ValueError as error:
-        raise UsageError(f"{name}: {error}", advice="see --rule KEY=VALUE") from error
-
-
 def _players(texts: Sequence[str]) -> dict[str, str]:
     players: dict[str, str] = {}
     for text in texts:
@@ -116,11 +108,3 @@ def _players(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"two players are named {name!r}", advice="name each once")
         players[name] = address
     return players
-
-
-def _options(given: Mapping[str, Any], names: Collection[str]) -> dict[str, dict[str, Any]]:
-    for name, found in given.items():
-        if name not in names or not isinstance(found, dict):
-            advice = f"write NAME.KEY=VALUE; {nearest(name, sorted(names))}"
-            raise UsageError(f"--option {name} names no player's option", advice=advice)
-    return {name: dict(given.get(name, {})) for name in names}

@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Lobbies: the embedded one, and the adapters.")
 
 
-def _read(path: Any) -> config.Settings | None:
-    """The configuration, where one is named or lies here."""
-    if path is None and "BOTHOST_CONFIG" not in os.environ and not os.path.exists(config.FILE_NAME):
-        return None
-    return options.settings(path)
-
-
 # ------------------------------------------------------------------------------------------------------------- serve
 
 
@@ -42,7 +35,7 @@ def serve(
     from bothost import logs
     from bothost.lobby_server import ServerSettings
 
-    settings = _read(config_file)
+    settings = options.settings(config_file) if options.is_configured(config_file) else None
     logging = settings.log if settings is not None else config.LogSettings()
     server_settings = _server_settings(settings, host, port)
     options.plugins(config_file)  # games of plugins
@@ -131,7 +124,7 @@ def check(
 
     Exit codes: 0 all works, 75 unreachable, 77 credentials refused.
     """
-    settings = _read(config_file)
+    settings = options.settings(config_file) if options.is_configured(config_file) else None
     adapter = _adapter(name, url, account, config_file, settings)
     notes = _side_effects(adapter)
     if settings is not None and not kick:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +13,7 @@ import typer
 
 from bothost import config
 from bothost.cli import output
-from bothost.errors import BothostError, ConfigError, UsageError
+from bothost.errors import BothostError, UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
@@ -30,6 +33,11 @@ def settings(path: Path | None) -> config.Settings:
     return loaded.settings
 
 
+def is_configured(path: Path | None) -> bool:
+    """Whether a configuration is named, or lies in this folder."""
+    return path is not None or bool(os.environ.get("BOTHOST_CONFIG")) or Path(config.FILE_NAME).exists()
+
+
 def plugins(path: Path | None = None) -> Plugins:
     """All plugins; where there is a configuration, with those of ``plugins_dir`` and with the registry's aliases.
 
@@ -38,9 +46,9 @@ def plugins(path: Path | None = None) -> Plugins:
     from bothost.cli.registry import resolver
     from bothost.plugins import Plugins
 
-    found = _settings(path)
-    if found is None:
+    if not is_configured(path):
         return Plugins.load(None)
+    found = config.load(path)
     return Plugins.load(found.host.plugins_dir, aliases=resolver(found))
 
 
@@ -49,37 +57,42 @@ def plugins_for_help() -> Plugins:
     from bothost.plugins import Plugins
 
     try:
-        found = _settings(None)
+        return Plugins.load(config.load().host.plugins_dir)
     except BothostError:
-        found = None
-    return Plugins.load(found.host.plugins_dir if found is not None else None)
+        return Plugins.load(None)
 
 
-def _settings(path: Path | None) -> config.Settings | None:
-    """The configuration; None where no path is given and there is none."""
-    if path is None:
-        try:
-            config.find()
-        except ConfigError:
-            return None
-    return config.load(path)
-
-
-def nested(texts: list[str]) -> dict[str, Any]:
+def nested(texts: list[str], option: str = "--option") -> dict[str, Any]:
     """Options as nested objects: ``ppo.epochs=4`` → ``{"ppo": {"epochs": 4}}``."""
     nested: dict[str, Any] = {}
     for text in texts:
         path, equals, value = text.partition("=")
         if not equals or not path:
-            raise UsageError(f"--option {text!r} is not KEY=VALUE")
+            raise UsageError(f"{option} {text!r} is not KEY=VALUE")
         *outer, last = path.split(".")
         place = nested
         for key in outer:
             place = place.setdefault(key, {})
             if not isinstance(place, dict):
-                raise UsageError(f"--option {text!r}: {key} has a value already", advice="give one of the two")
+                raise UsageError(f"{option} {text!r}: {key} has a value already", advice="give one of the two")
         try:
             place[last] = json.loads(value)
         except json.JSONDecodeError:
             place[last] = value
     return nested
+
+
+def nested_by_name(texts: list[str], names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Options of several players or contestants, ``NAME.KEY=VALUE``: name → its options."""
+    given = nested(texts)
+    for name, found in given.items():
+        if name not in names or not isinstance(found, dict):
+            advice = f"write NAME.KEY=VALUE; {config.nearest(name, sorted(names))}"
+            raise UsageError(f"--option {name} does not name one of the players", advice=advice)
+    return {name: given.get(name, {}) for name in names}
+
+
+def command_line(*words: object, option: Iterable[str]) -> str:
+    """The command that made a result, for its record. None and empty words are left out."""
+    given = [str(word) for word in words if word not in (None, "")]
+    return shlex.join(["bothost", *given, *(word for text in option for word in ("--option", text))])

@@ -107,6 +107,13 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
         yield advance
 
 
+@contextmanager
+def bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for work that says ``(done, total)``."""
+    with progress(None, title) as advance:
+        yield lambda done, total: advance(done, total=total)
+
+
 def _plain(error: BothostError) -> dict[str, Any]:
     where: dict[str, Any] = {}
     if isinstance(error, ConfigError):

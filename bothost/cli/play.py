@@ -7,7 +7,7 @@ import io
 import math
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import msgspec
 import typer
@@ -46,7 +46,7 @@ def command(
     if not stdio:
         advice = f"bothost play {strategy} --stdio; to watch bots play: bothost demo"
         raise UsageError("say where it should play", advice=advice)
-    resolved = options.plugins(config_file).resolve(strategy, _options(option or []))
+    resolved = options.plugins(config_file).resolve(strategy, options.nested(option or []))
     out = sys.stdout.buffer
     sys.stdout = sys.stderr  # what a strategy prints must not look like an answer
     if dialect is Dialect.BOTZONE:
@@ -56,19 +56,6 @@ def command(
         play_botzone.serve(resolved.make(), sys.stdin, lines, game=game, move_ms=move_ms, keep_running=not one_shot)
         return
     serve(resolved.make(), sys.stdin.buffer, out, name=resolved.address)
-
-
-def _options(pairs: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--option {pair!r} has no value", advice="write KEY=VALUE")
-        try:
-            found[key] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            found[key] = value
-    return found
 
 
 def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> None:

@@ -7,7 +7,6 @@ import importlib
 import json
 import os
 import platform
-import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -58,7 +57,7 @@ def command(
         full=full,
         seed=seed,
         workers=workers,
-        command=_line(name, full, seed, option or []),
+        command=options.command_line("reproduce", name, "--full" * full, "--seed", seed, option=option or []),
     )
     began = time.monotonic()
     with closing(recordings), output.progress(None, f"reproduce {name}") as advance:
@@ -70,7 +69,7 @@ def command(
 
 
 class Matches:
-    """Plays the matches of a reproduction; each keeps a journal in ``folder``, from which it goes on."""
+    """Plays the matches of a reproduction; each keeps a journal in ``folder``, from which it continues."""
 
     def __init__(self, plugins: Plugins, folder: Path, workers: int, config: Path | None) -> None:
         self._plugins = plugins
@@ -149,13 +148,6 @@ def _experiments() -> Mapping[str, str]:
         sys.path.append(str(root))
     found: Mapping[str, str] = importlib.import_module("experiments").EXPERIMENTS
     return found
-
-
-def _line(name: str, full: bool, seed: int, texts: list[str]) -> str:
-    words = ["bothost", "reproduce", name, *(["--full"] if full else []), "--seed", str(seed)]
-    for text in texts:
-        words += ["--option", text]
-    return shlex.join(words)
 
 
 def _record(run: ReproductionRun, made: Reproduced, seconds: float) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -69,7 +68,7 @@ def command(
         minutes=minutes,
         options=options.nested(option or []),
         fresh=fresh,
-        command=_command_line(name, seed, option or []),
+        command=options.command_line("retrain", name, "--seed", seed, option=option or []),
     )
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry, rules.game)
@@ -83,13 +82,6 @@ def command(
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)
     output.emit(result, as_json, _text(result))
-
-
-def _command_line(name: str, seed: int, given: list[str]) -> str:
-    """The command that made the model, for its lineage."""
-    return shlex.join(
-        ["bothost", "retrain", name, "--seed", str(seed), *(word for text in given for word in ("--option", text))]
-    )
 
 
 def once(tools: Tools, request: Request, out: Path, elsewhere: Learn | None = None) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def command(
 
 @contextlib.contextmanager
 def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
-    """The browser's pages beside the host, where ``web.enabled``: in a process of their own, so that whoever watches
-    does not slow the tables. A session of their own keeps Ctrl-C from them while the host drains."""
+    """The browser's pages beside the host, where ``web.enabled``: in a process of their own, so that viewers do not
+    slow the tables. A session of their own keeps Ctrl-C from them while the host drains."""
     if not settings.web.enabled:
         yield
         return

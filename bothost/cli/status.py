@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,9 +34,7 @@ def is_well(status: dict[str, Any]) -> bool:
 
 def host_settings(config_file: Path | None) -> config.HostSettings:
     """``[host]``; its defaults where there is no configuration (`bothost demo` runs without one)."""
-    if config_file is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
-        return config.HostSettings()
-    return options.settings(config_file).host
+    return options.settings(config_file).host if options.is_configured(config_file) else config.HostSettings()
 
 
 def as_text(status: dict[str, Any]) -> str:

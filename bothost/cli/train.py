@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -63,10 +62,11 @@ def command(
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     query = hands.hand_query(since, until, lobby, None, player, None)
-    chosen = [("--player", text) for text in player or []] + [("--lobby", text) for text in lobby or []]
-    chosen += [(key, text) for key, text in (("--since", since), ("--until", until)) if text is not None]
+    given = {"--player": player, "--lobby": lobby, "--since": since and [since], "--until": until and [until]}
+    chosen = [word for key, texts_ in given.items() for text in texts_ or [] for word in (key, text)]
     if chosen and not trainer.learns_from_log:
-        raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0][0]}")
+        raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0]}")
+    length = [] if minutes is None else ["--minutes", f"{minutes:g}"]
     settled = check_options(trainer, options.nested(texts))
     evaluators = evaluators_of(plugins, trainer, settled)
     with (
@@ -78,7 +78,7 @@ def command(
             seed=seed,
             minutes=minutes,
             resume=resume,
-            command=_line(name, stage, minutes, seed, chosen, texts),
+            command=options.command_line("train", name, stage, *length, "--seed", seed, *chosen, option=texts),
             log=log,
             players=tuple(player or ()),
             evaluators={option: found.make() for option, found in evaluators.items()},  # type: ignore[misc]
@@ -135,25 +135,6 @@ def _own(words: Sequence[str]) -> list[str]:
             raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
         texts.append(f"{key}={value if equals else rest.pop(0)}")
     return texts
-
-
-def _line(
-    name: str,
-    stage: str | None,
-    minutes: float | None,
-    seed: int,
-    chosen: Sequence[tuple[str, str]],
-    texts: Sequence[str],
-) -> str:
-    """The command line that repeats this training, without paths of this machine."""
-    words = ["bothost", "train", name, *([] if stage is None else [stage])]
-    words += [] if minutes is None else ["--minutes", f"{minutes:g}"]
-    words += ["--seed", str(seed)]
-    for key, text in chosen:
-        words += [key, text]
-    for text in texts:
-        words += ["--option", text]
-    return shlex.join(words)
 
 
 def _shown(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +15,13 @@ from bothost.cli import options
 
 def settings_or_demo(path: Path | None) -> config.Settings:
     """The settings; where there is no configuration, those of `bothost demo`, whose database is made if need be."""
-    if path is None and not os.environ.get("BOTHOST_CONFIG") and not Path(config.FILE_NAME).exists():
-        from bothost.store import schema
+    if options.is_configured(path):
+        return options.settings(path)
+    from bothost.store import schema
 
-        settings = config.parse("", base=Path.cwd())
-        schema.upgrade(settings.store)
-        return settings
-    return options.settings(path)
+    settings = config.parse("", base=Path.cwd())
+    schema.upgrade(settings.store)
+    return settings
 
 
 def command(

@@ -44,7 +44,8 @@ def find(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
         return found.absolute()
     if found.exists():
         raise ConfigError("is not a file", file=str(found), advice=f"name the file itself in {said or '--config'}")
-    advice = f"{said} names it; correct that" if said else "write one with: bothost init, or name one with --config"
+    advice = "run it in the folder of the demo, write a file with: bothost init, or name one with --config"
+    advice = f"{said} names it; correct that" if said else advice
     raise ConfigError("there is no such file", file=str(found), advice=advice)
 
 

@@ -39,7 +39,7 @@ class FmClone(Strategy):
     name = "fm-clone"
     version = "1"
     games = ("doudizhu", "othello")
-    execution = "inline"
+    execution = "thread"  # some tenths of a millisecond a decision, and the reasons as long
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions
 
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:

@@ -8,7 +8,7 @@ from bothost.bench import soak
 
 
 def test_a_short_soak_logs_every_answer_and_leaves_samples_and_a_plot(tmp_path):
-    figures = soak.command(tmp_path, tables=20, minutes=0.1, rate=100.0, accounts=2, hands=1, every=0.4, warm=0.01)
+    figures = soak.command(tmp_path, tables=20, minutes=0.06, rate=120.0, accounts=2, hands=1, every=0.24, warm=0.005)
     samples = [json.loads(line) for line in (tmp_path / "soak.jsonl").read_text().splitlines()]
     assert len(samples) == 15
     assert all(sample["rss_mb"] > 10 and sample["fds"] > 3 and sample["tables"] <= 20 for sample in samples)

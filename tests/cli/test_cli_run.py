@@ -1,5 +1,6 @@
 """run, demo, status and drain as an operator meets them: exit codes, one clear message, no traceback."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,12 +9,18 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from bothost import cli
+from bothost import cli, config
+from bothost.cli import init
 from bothost.cli import run as run_command
+from bothost.cli.demo import demo_settings
 from bothost.cli.status import is_well
+from bothost.errors import UsageError
+from bothost.host.control import ask
 
 CONFIG = """
 [host]
@@ -55,6 +62,13 @@ class Shell:
         (self.folder / "config.toml").write_text(CONFIG.format(port=self.port, strategy=strategy))
         self.env |= env
 
+    def hurry(self):
+        """Writes the example configuration, without pauses for people to follow."""
+        init.write(self.folder / "config.toml")
+        text = (self.folder / "config.toml").read_text()
+        assert "min_move_ms = 100" in text
+        (self.folder / "config.toml").write_text(text.replace("min_move_ms = 100", "min_move_ms = 1"))
+
     def start(self, *args):
         line = [sys.executable, "-m", "bothost", *args]
         return subprocess.Popen(
@@ -69,20 +83,40 @@ class Shell:
         return process.returncode, out, err
 
 
+def until_it_answers(shell, process, found):
+    """Waits until the host that runs in the folder ``var`` has what is looked for in its status."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        with contextlib.suppress(UsageError):  # it is not up yet
+            if found(ask(shell.folder / "var", "status")):
+                return
+        time.sleep(0.05)
+    raise TimeoutError
+
+
 @pytest.fixture
 def shell(tmp_path):
     return Shell(tmp_path)
 
 
-def test_a_demo_without_any_configuration_plays_and_says_what_to_do_next(shell):
-    code, out, _err = shell.run("demo", "--seconds", "2.5")
-    assert code == 0
+def test_a_demo_without_any_configuration_plays_until_ctrl_c_and_says_what_to_do_next(shell, monkeypatch):
+    demo = shell.start("demo")
+    until_it_answers(shell, demo, lambda status: status["decisions"])
+    demo.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    out, err = demo.communicate(timeout=20)
+    assert demo.returncode == 0, err
+    assert time.monotonic() - started < 12
+    assert "Try next" in out and "Traceback" not in err
     assert "decisions in" in out and "bothost games list" in out
-    assert shell.run("games", "list")[0] == 0  # it wrote a configuration
     assert (shell.folder / "var" / "bothost.db").exists()
+    monkeypatch.chdir(shell.folder)
+    assert cli.main(["games", "list"]) == 0  # it wrote a configuration
 
 
 def test_a_demo_counts_hands_and_tells_json(shell):
+    shell.hurry()
     code, out, _err = shell.run("demo", "--hands", "3", "--json")
     status = json.loads(out)
     assert code == 0
@@ -92,23 +126,32 @@ def test_a_demo_counts_hands_and_tells_json(shell):
 
 
 def test_a_demo_shows_any_game_with_robots_in_the_empty_seats(shell):
-    code, out, _err = shell.run("demo", "--game", "mahjong", "--hands", "1", "--json")
+    """Two accounts play a game for three."""
+    shell.configure()
+    code, out, _err = shell.run("demo", "--game", "doudizhu", "--hands", "1", "--json")
     status = json.loads(out)
     assert code == 0
-    assert "rule-mahjong" in status["results"]
-    assert shell.run("demo", "--game", "majong")[0] == 2
+    assert [score["game"] for score in status["scores"]] == ["doudizhu"]
 
 
-def test_ctrl_c_ends_a_demo_quickly_and_cleanly(shell):
-    demo = shell.start("demo")
-    while demo.poll() is None and '"tables"' not in shell.run("status", "--json")[1]:
-        time.sleep(0.2)  # starting takes seconds on a busy machine
-    demo.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    out, err = demo.communicate(timeout=20)
-    assert demo.returncode == 0, err
-    assert time.monotonic() - started < 12
-    assert "Try next" in out and "Traceback" not in err
+def test_a_demo_of_an_unknown_game_names_the_nearest(shell, monkeypatch, capsys):
+    shell.configure()
+    monkeypatch.chdir(shell.folder)
+    assert cli.main(["demo", "--game", "majong"]) == 2
+    assert "mahjong" in capsys.readouterr().err
+
+
+def test_robots_fill_a_demo_only_where_our_accounts_do_not():
+    file = Path(__file__).parents[2] / "config.toml"
+    settings = config.load(file)
+    for game in ("doudizhu", "mahjong", "pairing", "othello", "claims"):
+        assert demo_settings(settings, (game,)).lobby_server.robots_after_s is None
+    few = msgspec.structs.replace(settings.lobbies[0], accounts=settings.lobbies[0].accounts[:2])
+    few_settings = msgspec.structs.replace(settings, lobbies=(few,))
+    assert demo_settings(few_settings, ("doudizhu",)).lobby_server.robots_after_s
+    alone = msgspec.structs.replace(settings.lobbies[0], allow_same_table=False)
+    apart = msgspec.structs.replace(settings, lobbies=(alone,))
+    assert demo_settings(apart, ("pairing",)).lobby_server.robots_after_s
 
 
 def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
@@ -118,11 +161,9 @@ def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
     lobby = shell.start("lobby", "serve", "--port", str(shell.port))
     host = shell.start("run")
     try:
-        deadline = time.monotonic() + 30
-        status = {}
-        while time.monotonic() < deadline and not status.get("decisions"):
-            code, out, _err = shell.run("status", "--json")
-            status = json.loads(out) if code == 0 else {}
+        until_it_answers(shell, host, lambda status: status["decisions"])
+        code, out, _err = shell.run("status", "--json")
+        status = json.loads(out)
         assert status["tables"] >= 1 and status["decisions"] > 0
         assert {account["account"] for account in status["accounts"]} == {"ada", "bob"}
         code, out, _err = shell.run("status")
@@ -207,13 +248,14 @@ def test_a_demo_takes_free_ports_where_its_own_are_taken(shell):
             path = shell.folder / "config.toml"
             path.write_text(path.read_text().replace(f"port = {port}", f"port = {taken.getsockname()[1]}"))
         web_port = web.getsockname()[1]
-        code, out, _err = shell.run("demo", "--hands", "1", "--game", "pairing", "--json")
+        code, out, _err = shell.run("demo", "--seconds", "2", "--game", "pairing", "--json")
     status = json.loads(out)
-    assert code == 0 and status["hands"] >= 1
+    assert code == 0 and status["decisions"] > 0
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", status["web"]) and f":{web_port}/" not in status["web"]
 
 
 def test_a_demo_scores_each_strategy_and_level_by_its_game(shell):
+    shell.hurry()
     code, out, _err = shell.run("demo", "--hands", "8", "--game", "pairing", "--no-web")
     assert code == 0
     assert re.search(r"^pairing +phase-ppo:level-[13] +\d+ +[+-]\d+\.\d\d", out, flags=re.M)

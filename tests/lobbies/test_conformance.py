@@ -8,6 +8,7 @@ import pytest
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
+from bothost.testing import check_lobby as kit_of_lobbies
 from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
 from bothost.testing.small_lobby.fake import KIT
@@ -20,6 +21,13 @@ async def test_our_adapters_conform(adapter):
     report = await check_lobby(find_kit(adapter))
     report.require()
     assert report.requests > 2 and report.hostile > 1000
+
+
+@pytest.fixture
+def few_frames(monkeypatch):
+    """What is wrong elsewhere is found without thousands of hostile frames."""
+    monkeypatch.setattr(kit_of_lobbies, "PREFIXES", 5)
+    monkeypatch.setattr(kit_of_lobbies, "LEAK_FRAMES", 200)
 
 
 def broken(**changes):
@@ -88,7 +96,9 @@ def never_refused(self, item):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said):
+async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said, request):
+    if check != "bounded memory":
+        request.getfixturevalue("few_frames")
     report = await check_lobby(broken(feed=feed))
     details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
     assert said in details.get(check, ""), details
@@ -106,12 +116,14 @@ async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said):
         ("games", ("doudizhu",)),
     ],
 )
+@pytest.mark.usefixtures("few_frames")
 async def test_a_capability_that_is_not_there_is_found(name, value):
     capabilities = msgspec.structs.replace(SmallLobby.capabilities, **{name: value})
     report = await check_lobby(broken(capabilities=capabilities))
     assert name in {finding.check for finding in report.findings if not finding.ok}
 
 
+@pytest.mark.usefixtures("few_frames")
 async def test_a_capability_that_nobody_proves_is_found():
     report = await check_lobby(dataclasses.replace(KIT, proven_by={}))
     unproven = {finding.check: finding.advice for finding in report.findings if not finding.ok}

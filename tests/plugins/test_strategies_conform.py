@@ -15,14 +15,18 @@ PAIRS = [
     if name != "exec"  # plays what its program plays: test_exec.py
     for game in (rules.games() if "*" in strategy.games else strategy.games)
 ]
-OPTIONS: dict[str, dict[str, object]] = {"doudizhu-mcts": {"iterations": 30, "belief": 20}}
+OPTIONS: dict[str, dict[str, object]] = {
+    "doudizhu-mcts": {"iterations": 30, "belief": 20},
+    "search-pairing": {"iterations": 50},
+    "rule-othello": {"depth": 3, "solve_from": 8},
+}
 """Of strategies that would think too long for a test."""
 
 
 @pytest.mark.parametrize(("name", "game"), PAIRS)
 def test_strategy_conforms(name: str, game: str) -> None:
     options = OPTIONS.get(name)
-    check_strategy(name, games=[game], hands=6, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
+    check_strategy(name, games=[game], hands=4, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
 
 
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bothost import rules
 from bothost.testing.check_game import check_game
 
-HANDS = 2 if "BOTHOST_SANITIZED" in os.environ else 5
+HANDS = 2 if "BOTHOST_SANITIZED" in os.environ else 3
 """Of each game and preset; sanitized, a hand takes ten times as long, and laws are not what is looked for."""
 ALL = [(name, preset) for name in rules.games(testing=True) for preset in rules.presets(name)]
 
@@ -17,6 +17,12 @@ ALL = [(name, preset) for name in rules.games(testing=True) for preset in rules.
 @pytest.mark.parametrize(("name", "preset"), ALL)
 def test_laws_hold(name: str, preset: str):
     assert check_game(rules.game(name, preset=preset), n=HANDS) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "preset"), ALL)
+def test_laws_hold_in_many_hands(name: str, preset: str):
+    assert check_game(rules.game(name, preset=preset), n=50) == []
 
 
 @pytest.mark.parametrize(("name", "preset"), ALL)

@@ -12,7 +12,7 @@ from pathlib import Path
 from bothost.store import DecisionLog
 from bothost.store.engine import sqlite_path
 
-KILLS = 8
+KILLS = 5
 
 
 def test_every_acknowledged_row_survives_exactly_once(settings, tmp_path: Path):
