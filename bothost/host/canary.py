@@ -91,10 +91,11 @@ class Judge:
         """A hand of the canary or of its champion is over."""
         failed = hand in self._failed
         self._failed.discard(hand)
-        trial = self._trials.get(hand.plan.strategy.name)
-        if trial is not None and hand.table is not None:
+        actor = hand.actor
+        trial = self._trials.get(actor.plan.strategy.name)
+        if trial is not None:
             score = scores[hand.seat] if scores is not None and 0 <= hand.seat < len(scores) else None
-            trial.add((hand.table.lobby, hand.table.game.name), _Played(score, failed), is_canary)
+            trial.add((actor.table.lobby, actor.table.game.name), _Played(score, failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
         """Strategies whose canaries are worse, and the statistics; each is reported once."""

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from bothost import rules
 from bothost.config import Settings, config_hash
 from bothost.host import reload
-from bothost.host.connection import ConnectionSettings
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
+from bothost.host.reconnect import ConnectionSettings
 from bothost.host.spares import Spares
 from bothost.host.status import status_of
 from bothost.host.supervisor import Host
@@ -82,9 +82,9 @@ async def opened(
             gc.freeze()  # what was imported lives for ever
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
-            host.models = models = ModelWatch(host, plugins, registry)
+            host.models = models = ModelWatch(host, registry)
             async with _pages(host):
-                with _signals(loop, host, lambda: reload.apply(host, plugins, read) if host and read else None):
+                with _signals(loop, host, lambda: reload.apply(host, read) if host and read else None):
                     async with models.following():
                         yield host
     finally:

@@ -7,14 +7,15 @@ are lost. A hand closes as the lobby said that its table ended, otherwise as abo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import structlog
 
 from bothost.errors import ANY_FAILURE, StoreUnavailable
 from bothost.host.limits import Backoff
 from bothost.host.recorder import Recorder
+from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded
 
 _log = structlog.get_logger("bothost.host")
@@ -43,7 +44,7 @@ class LostHands:
     def __init__(self, find: FindOpen, recorder: Recorder) -> None:
         self._find = find
         self._recorder = recorder
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def close(
         self,
@@ -56,7 +57,7 @@ class LostHands:
 
         ``is_played`` takes table and hand; ``ended`` holds what the lobby said of tables, by name.
         """
-        self._spawn(self._close(account, began_us, is_played, ended))
+        self._tasks.spawn(self._close(account, began_us, is_played, ended))
 
     async def _close(
         self,
@@ -85,10 +86,4 @@ class LostHands:
 
     def stop(self) -> None:
         """Look no further."""
-        for task in self._tasks:
-            task.cancel()
-
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.cancel()

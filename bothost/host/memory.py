@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bothost.host.session_runner import HandKey
+from bothost.host.lookup import HandKey
 from bothost.store import Store
 from bothost.store.records import GameRecord, LoggedMove
 from bothost.tables.hand import Logged

@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -22,11 +21,8 @@ from prometheus_client.registry import Collector
 
 from bothost import __version__
 from bothost.host.latency import BOUNDS_S, Latency
-from bothost.host.plans import Loaded
+from bothost.host.supervisor import Host
 from bothost.messages import Json
-
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
 
 STUCK_S = 10.0
 """Rows that wait longer to become durable than this mean that the log is not."""
@@ -35,21 +31,11 @@ STUCK_S = 10.0
 def stages(host: Host) -> dict[str, Latency]:
     """Stage of a decision → its latency so far."""
     return {
-        "fold": Latency.merged(account.connection.fold for account in host.accounts),
+        "fold": Latency.merged(account.connection.sockets.fold for account in host.accounts),
         "decide": host.runner.decide,
-        "durable": host.runner.recorder.durable,
+        "durable": host.runner.recorder.batches.durable,
         "send": host.runner.sending,
     }
-
-
-def hands_by_strategy(host: Host) -> Counter[Loaded]:
-    """Open hands by the strategy, that is the model, that plays them."""
-    return Counter(
-        session.hand.plan.strategy
-        for account in host.accounts
-        for session in account.sessions.values()
-        if session.hand is not None and session.hand.plan is not None
-    )
 
 
 def health(host: Host) -> Json:
@@ -59,7 +45,7 @@ def health(host: Host) -> Json:
     if not connected and not host.draining:
         reasons = {problem for account in host.accounts if (problem := account.problem)}
         problems.append("no account is connected" + (f": {'; '.join(sorted(reasons))}" if reasons else ""))
-    waiting_s = host.runner.recorder.waiting_s(time.monotonic())
+    waiting_s = host.runner.recorder.batches.waiting_s(time.monotonic())
     if waiting_s > STUCK_S:
         problems.append(f"rows wait for {waiting_s:.0f} s to become durable")
     if host.log.full:
@@ -155,10 +141,10 @@ class HostCollector(Collector):
             values = [account.lobby.name, account.name]
             connected.add_metric(values, account.connection.connected)
             reconnects.add_metric(values, account.connection.reconnects)
-            frames.add_metric(values, account.connection.frames)
+            frames.add_metric(values, account.connection.sockets.frames)
             used.add_metric(values, account.slots.used)
             cap.add_metric(values, account.slots.cap)
-            dropped.add_metric(values, account.dropped)
+            dropped.add_metric(values, account.tables.dropped)
         yield from (connected, reconnects, frames, used, cap, dropped)
 
     def _log(self) -> Iterator[Metric]:
@@ -170,13 +156,13 @@ class HostCollector(Collector):
         yield _counter("bothost_log_outages", "Times that the database went away.", stats.outages)
         yield _gauge("bothost_log_queue_rows", "Rows submitted and not durable yet.", stats.queue_depth)
         yield _gauge("bothost_log_spool_rows", "Rows in the spool, not in the database yet.", stats.spool_depth)
-        waiting_s = self._host.runner.recorder.waiting_s(time.monotonic())
+        waiting_s = self._host.runner.recorder.batches.waiting_s(time.monotonic())
         yield _gauge("bothost_log_waiting_seconds", "How long rows wait to become durable.", waiting_s)
 
     def _strategies(self) -> Iterator[Metric]:
         host = self._host
         now = time.monotonic()
-        playing = hands_by_strategy(host)
+        playing = host.runner.open_hands()
         hands = GaugeMetricFamily(
             "bothost_strategy_hands", "Open hands by who plays them.", labels=["strategy", "version", "model"]
         )
@@ -208,7 +194,3 @@ def _gauge(name: str, text: str, value: float) -> Metric:
 
 def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(name, text, value=value)
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1000.0

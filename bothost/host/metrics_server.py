@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
@@ -20,10 +19,8 @@ from starlette.routing import Route
 from bothost.config import MetricsSettings
 from bothost.errors import ConfigError
 from bothost.host import metrics
+from bothost.host.supervisor import Host
 from bothost.serving import WebServer
-
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
 

@@ -15,22 +15,19 @@ import math
 import random
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
 from bothost.errors import ANY_FAILURE, BothostError, ModelError, StoreUnavailable
 from bothost.host.canary import Judge
-from bothost.host.plans import Loaded
 from bothost.host.shadow import Shadow
+from bothost.host.supervisor import Host
 from bothost.plugins.address import CHAMPION
 from bothost.store.registry import CANARY, SHADOW, AliasMoved, Pointer, Registry, is_alias
 from bothost.strategy import Budget, Model, Strategy, Table
+from bothost.tables.actor import Loaded
 from bothost.tables.hand import Hand, Job, Outcome
-
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
-    from bothost.plugins import Plugins
 
 _log = structlog.get_logger("bothost.host")
 
@@ -93,14 +90,13 @@ class Shelf:
 class ModelWatch:
     """Keeps a host's strategies at what their addresses stand for. Lives on the event loop; looks in a thread."""
 
-    def __init__(self, host: Host, plugins: Plugins, registry: Registry, *, look_s: float = LOOK_S) -> None:
+    def __init__(self, host: Host, registry: Registry, *, look_s: float = LOOK_S) -> None:
         self.shelf = Shelf(registry)
         self.shadow = Shadow(host.runner.recorder, host.runner.workers.make)
         self.judge = Judge()
         self.refused = 0
         """Models that were refused since the start."""
         self._host = host
-        self._plugins = plugins
         self._look_s = look_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
         self._away = False
@@ -112,7 +108,7 @@ class ModelWatch:
         self._retired: list[Loaded] = []
         self._withdrawing: dict[str, tuple[Pointer, str]] = {}
         """Canaries that are to be withdrawn in the database too, and why."""
-        plugins.aliases = self.shelf.resolve
+        host.plugins.aliases = self.shelf.resolve
 
     @contextlib.asynccontextmanager
     async def following(self) -> Any:
@@ -198,10 +194,10 @@ class ModelWatch:
     ) -> Loaded | None:
         """What an address stands for, ready to play; None where that is what plays already, or is refused."""
         loop = asyncio.get_running_loop()
-        games = self._host.games
+        games = list(self._host.games)
         workers = self._host.runner.workers
         try:
-            resolved = await loop.run_in_executor(self._thread, self._plugins.resolve, address, options)
+            resolved = await loop.run_in_executor(self._thread, self._host.plugins.resolve, address, options)
             sha256 = resolved.model.sha256 if resolved.model is not None else None
             if now is not None and now.resolved.pinned == resolved.pinned:
                 return None
@@ -209,14 +205,13 @@ class ModelWatch:
                 return None
             loaded = Loaded(resolved)
             if warm and loaded.execution == "process":
-                workers.warm(loaded)
+                workers.pools.warm(loaded)
                 await workers.processes_ready()
             elif warm:
                 made = [
-                    await loop.run_in_executor(self._thread, _warmed, loaded, games)
-                    for _ in range(workers.instances_of(loaded))
+                    await loop.run_in_executor(self._thread, _warmed, loaded, games) for _ in workers.pools.of(loaded)
                 ]
-                workers.adopt(loaded, made)
+                workers.pools.adopt(loaded, made)
             return loaded
         except StoreUnavailable:
             raise
@@ -231,17 +226,12 @@ class ModelWatch:
             return None
 
     def _tidy(self) -> None:
-        """Let go of strategies that no hand plays by any more."""
-        playing = {
-            session.hand.plan.strategy
-            for account in self._host.accounts
-            for session in account.sessions.values()
-            if session.hand is not None and session.hand.plan is not None
-        }
+        """Close the strategies that no open hand uses any more."""
+        playing = self._host.runner.open_hands()
         for loaded in [loaded for loaded in self._retired if loaded not in playing]:
             self._retired.remove(loaded)
             self._host.plans.forget(loaded)
-            self._host.runner.workers.forget(loaded)
+            self._host.runner.workers.pools.forget(loaded)
 
     # ---------------------------------------------------------------------------------------------- canary and shadow
 
@@ -255,19 +245,19 @@ class ModelWatch:
 
     def answered(self, hand: Hand, job: Job) -> None:
         """A decision was made at a table."""
-        loaded: Loaded = hand.plan.strategy
+        loaded = hand.actor.plan.strategy
         if loaded.name in self._canaries and job.reason is not None:
             self.judge.failed(hand)
         self.shadow.offer(hand, job)
 
     def outcome(self, event: Outcome) -> None:
         """The lobby said something about a move."""
-        if event.kind == "rejected" and event.answer.hand.plan.strategy.name in self._canaries:
+        if event.kind == "rejected" and event.answer.hand.actor.plan.strategy.name in self._canaries:
             self.judge.failed(event.answer.hand)
 
     def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None:
         """A hand is over."""
-        loaded: Loaded = hand.plan.strategy
+        loaded = hand.actor.plan.strategy
         canary = self._canaries.get(loaded.name)
         if canary is not None:
             champion = _split(loaded.address)[1] == CHAMPION
@@ -289,7 +279,7 @@ class ModelWatch:
             del self._withdrawing[name]
 
     def _withdraw(self, name: str, pointer: Pointer, why: str) -> None:
-        strategy = self._plugins.strategies[name]
+        strategy = self._host.plugins.strategies[name]
         registry = self.shelf.registry
         registry.point(strategy, CANARY, None, reason=why, kind="rollback", after=pointer.number)
 

@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 import structlog
 
 from bothost.errors import ANY_FAILURE, BothostError
-from bothost.plugins import Plugins, Resolved
+from bothost.plugins import Plugins
 from bothost.rules.game import Game
-from bothost.strategy import Execution
+from bothost.tables.actor import Loaded, Plan
 from bothost.tables.router import Router
 
 _log = structlog.get_logger("bothost.host")
@@ -20,50 +19,6 @@ _log = structlog.get_logger("bothost.host")
 REPORT_EVERY_S = 60.0
 FRESH_S = 5.0
 """How long an address stands for the same version, where nobody follows the registry (``bothost.host.models``)."""
-
-
-class Loaded:
-    """One strategy as the host runs it: an address, options and model, resolved. Equal ones are the same object."""
-
-    __slots__ = (
-        "execution",
-        "failures",
-        "hung",
-        "name",
-        "quarantined_until",
-        "resolved",
-        "search",
-        "sha256",
-        "version",
-    )
-
-    def __init__(self, resolved: Resolved) -> None:
-        strategy = resolved.strategy
-        self.resolved = resolved
-        self.name = strategy.name
-        self.version = resolved.model.version if resolved.model is not None else strategy.version
-        self.sha256 = resolved.model.sha256 if resolved.model is not None else None
-        self.execution: Execution = strategy.execution
-        self.search = strategy.needs_search_thread
-        self.failures: list[float] = []
-        """When it failed lately, monotonic seconds."""
-        self.quarantined_until = 0.0
-        self.hung = 0
-        """Its abandoned threads that have not come back. While there are any, its live tables do not run it either."""
-
-    @property
-    def address(self) -> str:
-        return self.resolved.address
-
-
-class Plan(msgspec.Struct, frozen=True):
-    """Who plays one hand; it keeps this for as long as the hand lasts."""
-
-    strategy: Loaded
-    fallback: Loaded | None
-    level: str | None
-    reason: str | None = None
-    """"quarantined": ``strategy`` is the route's fallback, standing in."""
 
 
 class Plans:

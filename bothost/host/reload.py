@@ -6,22 +6,17 @@ and is named. A configuration that is not valid changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError
+from bothost.host.account import Account
+from bothost.host.supervisor import Host
 from bothost.tables.router import Router
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bothost.host.account import Account
-    from bothost.host.supervisor import Host
-    from bothost.plugins import Plugins
 
 _log = structlog.get_logger("bothost.host")
 
@@ -33,11 +28,11 @@ FREE: dict[str, frozenset[str]] = {
 """Table → its keys that a running host takes up. Routes are taken up whole."""
 
 
-def apply(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
+def apply(host: Host, read: Callable[[], Settings]) -> bool:
     """Read the configuration and take it up. Returns whether it is valid; if not, the log says why."""
     try:
         new = read()
-        router = Router(new.routes, plugins.strategies.__contains__)
+        router = Router(new.routes, host.plugins.strategies.__contains__)
         loaded = []
         for route in new.routes:  # what a route names must be there before it is trusted
             loaded.append(host.plans.load(route.strategy, route.options))
@@ -50,14 +45,14 @@ def apply(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
         _log.error("config_not_reloaded", error=repr(error), advice="this is a bug in bothost or a plugin")
         return False
     for strategy in loaded:
-        host.runner.workers.warm(strategy)
+        host.runner.workers.pools.warm(strategy)
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
     for account in host.accounts:
         _renew(account, new)
     host.config_hash = config_hash(new)
-    host.runner.recorder.use_config(host.config_hash)
+    host.runner.recorder.config_hash = host.config_hash
     _log.info("config_reloaded", config_hash=host.config_hash)
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
@@ -65,7 +60,7 @@ def apply(host: Host, plugins: Plugins, read: Callable[[], Settings]) -> bool:
 
 
 def _renew(account: Account, new: Settings) -> None:
-    lobby, settings = find(new, *account.key)
+    lobby, settings = find(new, account.lobby.name, account.name)
     if lobby is not None and settings is not None:
         account.reload(lobby, settings)
 

@@ -10,16 +10,16 @@ import asyncio
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import structlog
 
-from bothost.errors import StoreUnavailable
 from bothost.hookspecs import DecisionMade, TableClosed
+from bothost.host.deadlines import DeadlineTimer
 from bothost.host.hooks import HookThread
 from bothost.host.latency import Latency
-from bothost.host.limits import Backoff
+from bothost.host.lookup import Find, Lookup, RecoveredHand
 from bothost.host.plans import Plans
 from bothost.host.process import HostFault
 from bothost.host.recorder import Recorder, new_id, now_us
@@ -27,8 +27,7 @@ from bothost.host.worker import Result
 from bothost.host.workers import Workers
 from bothost.messages import Act
 from bothost.strategy import Table
-from bothost.tables.clock import Deadlines
-from bothost.tables.conduct import TableKey
+from bothost.tables.actor import Actor, Loaded
 from bothost.tables.hand import (
     Answer,
     Closed,
@@ -38,7 +37,6 @@ from bothost.tables.hand import (
     HandOpening,
     Job,
     Late,
-    Logged,
     NeedSnapshot,
     Outcome,
     Output,
@@ -47,29 +45,6 @@ from bothost.tables.hand import (
 from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")
-
-
-class RecoveredHand(Protocol):
-    """A hand that the log knows from an earlier process."""
-
-    @property
-    def game_id(self) -> bytes: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def moves(self) -> tuple[Logged, ...]: ...
-
-
-class HandKey(NamedTuple):
-    """A hand that may be in the log from an earlier process."""
-
-    key: TableKey
-    hand: str
-    seat: int
-
-
-Find = Callable[[Sequence[HandKey]], Sequence[RecoveredHand | None]]
-"""What the log knows of each of these hands; called in a thread."""
 
 
 class TableOwner(Protocol):
@@ -83,7 +58,7 @@ class TableOwner(Protocol):
 
 
 class Observer(Protocol):
-    """Somebody who watches what is decided and how hands end (``bothost.host.models``)."""
+    """Watches decisions and the ends of hands (``bothost.host.models``)."""
 
     def answered(self, hand: Hand, job: Job) -> None: ...
     def outcome(self, event: Outcome) -> None: ...
@@ -123,26 +98,24 @@ class SessionRunner:
         self.sending = Latency()
         """Handing a batch of durable answers to the sockets."""
         self.fatal: Callable[[BaseException], None] = lambda error: None
-        self._find = find
         self._loop = asyncio.get_running_loop()
         self._random = random.Random()  # seeded by the system once: asking it for every hand costs a system call
-        self._deadlines = Deadlines()
-        self._timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._deadlines = DeadlineTimer(self._expire)
+        self._lookup = Lookup(find, self._opened, lambda error: self.fatal(error))
         self._owners: dict[Session, TableOwner] = {}
-        self._pending_lookups: list[tuple[Session, Hand]] = []
-        """Hands that are looked up next."""
+        self._sessions: dict[Hand, Session] = {}
+        """The session of each open hand."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
         """Snapshots of hands whose ``game_id`` is still being looked up."""
-        recorder.send = self.send
+        recorder.batches.send = self.send
         self._outputs: dict[type, Callable[[Session, Any], None]] = {
             HandOpening: self._open_hand,
             HandClosed: self._close_hand,
             SnapshotTaken: self._snapshot,
             Outcome: lambda session, event: self._outcome(event),
-            Late: lambda session, event: self._late(event),
+            Late: lambda session, event: self.workers.late(event.job),
             NeedSnapshot: self._need_snapshot,
-            GaveUp: self._gave_up,
+            GaveUp: lambda session, event: _log.error("table_given_up", table=event.table, reason=event.reason),
             Closed: lambda session, event: self._owners[session].close_table(event.table, event.reason),
         }
 
@@ -162,7 +135,7 @@ class SessionRunner:
             kind = type(output)
             if kind is Job:
                 self.workers.submit(output)  # type: ignore[arg-type]
-                self._watch(output.hand)  # type: ignore[union-attr]
+                self._deadlines.watch(output.hand)  # type: ignore[union-attr]
             elif kind is Answer:
                 self._answered(output)  # type: ignore[arg-type]
             else:
@@ -174,12 +147,11 @@ class SessionRunner:
             self.counters.decisions += 1
             if job.reason is not None:
                 self.counters.fallbacks[job.reason] += 1
-                table = hand.session.key.table
-                _log.warning("fallback_decided", table=table, link=job.decided_by, reason=job.reason)
+                _log.warning("fallback_decided", table=hand.key.table, link=job.decided_by, reason=job.reason)
                 if job.decided_by == "first-legal":
                     self.workers.fallback_late()
-            elif hand.plan.reason is not None:
-                self.counters.fallbacks[hand.plan.reason] += 1
+            elif (reason := hand.actor.plan.reason) is not None:
+                self.counters.fallbacks[reason] += 1
             if self.observer is not None:
                 self.observer.answered(hand, job)
         self.recorder.answer(answer)
@@ -189,8 +161,10 @@ class SessionRunner:
         now = time.monotonic()
         self.decide.observe(now - results[0].job.window.arrival)
         for job, ticket, decision, error, by, cause in results:
-            session = job.hand.session
-            outputs = session.decided(job, ticket, decision, error, now, by)
+            session = self._sessions.get(job.hand)
+            if session is None:
+                continue  # the hand is over
+            outputs = session.requests.decided(job, ticket, decision, error, now, by)
             if not outputs:
                 continue
             if outputs[0] is job and job.reason is not None:
@@ -198,13 +172,13 @@ class SessionRunner:
             self.perform(session, outputs)
 
     def _failed(self, job: Job, cause: BaseException | None) -> None:
-        loaded = job.hand.plan.strategy
+        loaded = job.hand.actor.plan.strategy
         if job.reason == "quarantined":
             return
         _log.warning(
             "strategy_failed",
             strategy=loaded.address,
-            table=job.hand.session.key.table,
+            table=job.hand.key.table,
             reason=job.reason,
             error=repr(cause) if cause is not None else None,
         )
@@ -217,24 +191,21 @@ class SessionRunner:
             self.observer.outcome(event)
         self.recorder.outcome(event)
 
-    def _late(self, event: Late) -> None:
-        self.workers.late(event.job)
-
     def send(self, answers: list[Answer]) -> None:
-        """These answers may leave: their rows are durable."""
+        """Send these answers: their rows are durable."""
         now = time.monotonic()
         at_us = now_us()
         for answer in answers:
             hand = answer.hand
-            session: Session = hand.session
-            if answer.not_before > now:
+            session = self._sessions.get(hand)
+            if session is not None and answer.not_before > now:
                 self._loop.call_later(answer.not_before - now, self.send, [answer])
-            elif session.may_send(answer):
-                self._owners[session].act(Act(session.key.table, answer.request_id, answer.actions))
+            elif session is not None and session.requests.may_send(answer):
+                self._owners[session].act(Act(hand.key.table, answer.request_id, answer.actions))
                 self.recorder.sent(answer, at_us)
                 self._notify_sent(answer)
-                session.expect_echo(answer, now)
-                self._watch(hand)
+                session.requests.expect_echo(answer, now)
+                self._deadlines.watch(hand)
             elif hand.answer is not answer:
                 self.recorder.outcome(Outcome(answer, "superseded"))
         self.sending.observe(time.monotonic() - now)
@@ -249,57 +220,25 @@ class SessionRunner:
             _log.error("no_strategy", table=table, game=session.game.name, advice="add a route for it, or a wish less")
             self._owners[session].leave_table(table, "no strategy")
             return
-        hand.plan = plan
+        hand.actor = Actor(plan)
+        self._sessions[hand] = session
         if plan.strategy.resolved.strategy.wants_events:
             hand.news = deque()
         if event.lookup:
-            self._pending_lookups.append((session, hand))
-            if len(self._pending_lookups) == 1:
-                self._spawn(self._look_up())
+            self._lookup.add(session, hand)
         else:
             self._opened(session, hand, None)
-
-    async def _look_up(self) -> None:
-        """Hands that may be in the log from an earlier process go on under their ids; those of one turn of the event
-        loop are looked up together, for a restarted host resumes all of its tables at once.
-
-        Without the log we cannot know what was answered: better no answer than a second opinion. So these hands wait
-        while the database is away, and no others.
-        """
-        await asyncio.sleep(0)
-        keys, self._pending_lookups = self._pending_lookups, []
-        backoff = Backoff(0.2, 2.0)
-        while keys:
-            try:
-                found = await asyncio.to_thread(self._find, [HandKey(s.key, hand.name, hand.seat) for s, hand in keys])
-                break
-            except StoreUnavailable as error:
-                if not backoff.attempts:
-                    _log.error("lookup_waits", hands=len(keys), error=str(error), advice=error.advice)
-                await asyncio.sleep(backoff.next(0.1))
-                keys = [(session, hand) for session, hand in keys if session.hand is hand]
-            except Exception as error:
-                _log.exception("lookup_failed", hands=len(keys))
-                self.fatal(error)
-                return
-        else:
-            return
-        for (session, hand), known in zip(keys, found, strict=True):
-            if session.hand is hand:
-                self._opened(session, hand, known)
-            else:
-                self._early.pop(hand, None)
 
     def _opened(self, session: Session, hand: Hand, found: RecoveredHand | None) -> None:
         lobby, _, table = session.key
         seed = found.seed if found is not None else self._random.getrandbits(63)
-        hand.table = Table(
+        hand.actor.table = Table(
             lobby=lobby,
             table=table,
             game=session.game,
             seat=hand.seat,
             seed=seed,
-            level=hand.plan.level,
+            level=hand.actor.plan.level,
             attributes=session.attributes,
         )
         if found is None:
@@ -307,20 +246,21 @@ class SessionRunner:
             self.recorder.hand_opened(hand, session.attributes)
         else:
             hand.game_id = found.game_id
-        self.hooks.fire("bothost_table_opened", table=hand.table)
+        self.hooks.fire("bothost_table_opened", table=hand.actor.table)
         for event in self._early.pop(hand, ()):
             self.recorder.snapshot(event)
-        self.perform(session, session.opened(hand, time.monotonic(), found.moves if found is not None else ()))
+        self.perform(session, session.opened(hand, found.moves if found is not None else ()))
 
     def _snapshot(self, session: Session, event: SnapshotTaken) -> None:
         if event.hand.game_id:
             self.recorder.snapshot(event)
-        else:
+        elif event.hand in self._sessions:
             self._early.setdefault(event.hand, []).append(event)
 
     def _close_hand(self, session: Session, event: HandClosed) -> None:
         hand = event.hand
         self._early.pop(hand, None)
+        self._sessions.pop(hand, None)
         self._deadlines.forget(hand)
         if hand.game_id:
             self.recorder.hand_closed(event)
@@ -328,17 +268,17 @@ class SessionRunner:
             if event.scores is None:
                 self.counters.aborted += 1
             elif 0 <= hand.seat < len(event.scores):
-                self.counters.result(hand.plan.strategy.name, event.scores[hand.seat])
+                self.counters.result(hand.actor.plan.strategy.name, event.scores[hand.seat])
             if self.observer is not None:
                 self.observer.closed(hand, event.scores)
-            assert hand.table is not None
-            closed = TableClosed(hand.table, hand.game_id.hex(), event.reason, event.scores)
+            closed = TableClosed(hand.actor.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
             self.workers.close_hand(hand)
             self._owners[session].hand_over(session)
 
     def let_go(self, hand: Hand) -> None:
-        """Another host plays the hand from here: it is not over."""
+        """Another host continues the hand."""
+        del self._sessions[hand]
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)
         self.workers.close_hand(hand)
@@ -346,9 +286,6 @@ class SessionRunner:
     def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
         _log.warning("resync", table=event.table, reason=event.reason)
         self._owners[session].resync(event.table)
-
-    def _gave_up(self, session: Session, event: GaveUp) -> None:
-        _log.error("table_given_up", table=event.table, reason=event.reason)
 
     # -------------------------------------------------------------------------------------------------------- hooks
 
@@ -359,44 +296,23 @@ class SessionRunner:
         hand = answer.hand
         game_id = hand.game_id.hex()
         for job in steps:
-            assert hand.table is not None and job.decision is not None
+            assert job.decision is not None
             made = DecisionMade(
-                hand.table, game_id, job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
+                hand.actor.table, game_id, job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
             )
             self.hooks.fire("bothost_decision_made", event=made)
 
-    # ---------------------------------------------------------------------------------------------------- deadlines
+    # -------------------------------------------------------------------------------------------------- life cycle
 
-    def _watch(self, hand: Hand) -> None:
-        if hand.due_at < hand.wake_at and self._deadlines.watch(hand):
-            self._set_timer()
+    def open_hands(self) -> Counter[Loaded]:
+        """The strategies that play open hands, and how many each plays."""
+        return Counter(hand.actor.plan.strategy for hand in self._sessions)
 
-    def _set_timer(self) -> None:
-        at = self._deadlines.next()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_later(max(0.0, at - time.monotonic()), self._expire)
-
-    def _expire(self) -> None:
-        self._timer = None
-        now = time.monotonic()
-        for hand in self._deadlines.due(now):
-            assert isinstance(hand, Hand)
-            session: Session = hand.session
-            self.perform(session, session.expire(hand, now))
-            self._watch(hand)
-        if len(self._deadlines):
-            self._set_timer()
+    def _expire(self, hand: Hand, now: float) -> None:
+        if (session := self._sessions.get(hand)) is not None:
+            self.perform(session, session.requests.expire(hand, now))
 
     def close(self) -> None:
         """No more deadlines, no more look-ups."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for task in self._tasks:
-            task.cancel()
-
-    def _spawn(self, coroutine: Any) -> None:
-        task = self._loop.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._deadlines.close()
+        self._lookup.close()

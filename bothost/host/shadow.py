@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import structlog
 
 from bothost.errors import ANY_FAILURE
-from bothost.host.plans import Loaded
 from bothost.host.recorder import Recorder
 from bothost.rules.game import View
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
+from bothost.tables.actor import Loaded
 from bothost.tables.hand import Hand, Job
 
 _log = structlog.get_logger("bothost.host")
@@ -72,14 +72,15 @@ class Shadow:
         """A live decision was made: let the shadow decide the same position, if it has the time."""
         if not self._by_name:
             return
-        loaded = self._by_name.get(hand.plan.strategy.name)
-        if loaded is None or hand.table is None:
+        actor = hand.actor
+        loaded = self._by_name.get(actor.plan.strategy.name)
+        if loaded is None:
             return
         if self._queue.full():
             self.dropped += 1
             return
         grant_s = job.window.answer - job.window.arrival
-        self._queue.put_nowait(Position(loaded, hand.game_id, hand.table, job, job.view.clone(), grant_s))
+        self._queue.put_nowait(Position(loaded, hand.game_id, actor.table, job, job.view.clone(), grant_s))
 
     def status(self) -> dict[str, Any]:
         versions = {name: loaded.version for name, loaded in sorted(self._by_name.items())}

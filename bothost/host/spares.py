@@ -60,13 +60,13 @@ class Spares:
     def __init__(self, number: int = 0, variables: Iterable[str] = ()) -> None:
         """``variables``: as for ``start``."""
         self._variables = tuple(variables)
-        self._waiting = deque(start(self._variables) for _ in range(number))
+        self.waiting = deque(start(self._variables) for _ in range(number))
 
     def take(self) -> Started:
         """One of them, or a fresh one."""
-        while self._waiting:
+        while self.waiting:
             try:
-                spare = self._waiting.popleft()
+                spare = self.waiting.popleft()
             except IndexError:  # another thread was faster
                 break
             if spare.process.poll() is None:
@@ -76,8 +76,8 @@ class Spares:
 
     def close(self) -> None:
         """End those that nobody took."""
-        while self._waiting:
-            process, connection = self._waiting.popleft()
+        while self.waiting:
+            process, connection = self.waiting.popleft()
             children.end(process.pid)
             process.wait()
             connection.close()

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from bothost.host import metrics
+from bothost.host.supervisor import Host
 from bothost.messages import Json
-
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
 
 
 def status_of(host: Host) -> Json:
@@ -63,7 +60,7 @@ def _observed(host: Host) -> Json:
         },
         "models": [
             {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}
-            for loaded, hands in metrics.hands_by_strategy(host).most_common()
+            for loaded, hands in host.runner.open_hands().most_common()
         ],
     }
 

@@ -5,41 +5,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.account_tables import AccountTables
+from bothost.host.batches import Log
+from bothost.host.games import Games, MakeGame
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
+from bothost.host.lookup import HandKey, RecoveredHand
 from bothost.host.lost_hands import LostHands, OpenHand
 from bothost.host.memos import MemoWriter
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
-from bothost.host.recorder import Log, Recorder
-from bothost.host.session_runner import HandKey, RecoveredHand, SessionRunner
+from bothost.host.reconnect import ConnectionSettings
+from bothost.host.recorder import Recorder
+from bothost.host.session_runner import SessionRunner
 from bothost.host.spares import Spares
+from bothost.host.takeover import Takeover
 from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
-from bothost.rules.game import Game
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
 _log = structlog.get_logger("bothost.host")
 
 TICK_S = 1.0
-KNOWN_GAMES = 256
-"""Games with their rules that are kept: lobbies choose the rules, so there may be many."""
-
-MakeGame = Callable[..., Game]
 
 
 class DecisionLog(Log, Protocol):
@@ -88,17 +86,16 @@ class Host:
         self.config_hash = config_hash
         self.log = log
         self.capacity = Capacity(settings.limits.tables)
-        self.seated: dict[tuple[str, str], Account] = {}
+        self.seated: dict[tuple[str, str], AccountTables] = {}
         self.accounts: list[Account] = []
         self.draining = False
-        self._plugins = plugins
+        self.plugins = plugins
         self.models: Reporter | None = None
         """Who follows the registry, if anybody does."""
-        self._leases = leases
+        self._takeover = Takeover(leases, self) if leases is not None else None
         """None: nobody else connects these accounts."""
-        self._memory = memory
-        self._make_game = make_game
-        self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
+        self.memory = memory
+        self.games = Games(make_game, plugins)
         self._connection = connection or ConnectionSettings(
             frame_bytes=settings.limits.frame_bytes,
             quarantine_after=settings.limits.quarantine_after,
@@ -141,81 +138,20 @@ class Host:
             self._warm()
             self._warming = asyncio.create_task(self.runner.workers.processes_ready(), name="warming")
             self._warming.add_done_callback(lambda _: self._changed.set())
-            self.accounts = await self._make_accounts()
-            if self._leases is None:
+            for lobby in self.settings.lobbies:
+                for settings in lobby.accounts:
+                    self.accounts.append(await self.make_account(lobby, settings))
+            if self._takeover is None:
                 for account in self.accounts:
                     if not self.draining:
-                        account.start()
+                        account.connection.start()
                 await self._play(fail_fast)
             else:
-                await self._play_on_leases(self._leases, fail_fast)
+                async with self._takeover.following(self._fatal):
+                    await self._play(fail_fast)
         finally:
-            await self._shut_down()
+            await self.aclose()
         self._judge()
-
-    async def _play_on_leases(self, leases: Keeper, fail_fast: bool) -> None:
-        """Connect each account when, and only while, its lease is ours."""
-        keeping = asyncio.create_task(self._keep_leases(leases), name="leases")
-        keeping.add_done_callback(self._leases_failed)
-        try:
-            await self._play(fail_fast)
-        finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
-
-    async def _keep_leases(self, leases: Keeper) -> None:
-        while True:
-            if self.draining:
-                await self._hand_over(leases)
-            by_key = {account.lease: account for account in self.accounts}
-            lost, gained = await leases.round(() if self.draining else by_key)
-            for key in lost:
-                await self._lost_lease(by_key[key])
-            for key in gained:
-                await self._gained_lease(by_key[key])
-            if not self._wait_for_others(leases):
-                await asyncio.sleep(leases.round_s)
-
-    async def _gained_lease(self, account: Account) -> None:
-        account.waiting = ""
-        memo = await asyncio.to_thread(self._memory.memo, *account.lease) if account.place > 1 else None
-        if not self.draining:
-            account.start(memo)
-
-    def _wait_for_others(self, leases: Keeper) -> bool:
-        """Say whom accounts wait for; True: some may be had at once, for their lobby allows further connections."""
-        at_once = False
-        for account in self.accounts:
-            if (holder := leases.others.get(account.lease)) is None:
-                continue
-            if account.next_place():
-                at_once = True
-            elif holder != account.waiting:
-                account.waiting = holder
-                _log.warning("account_waits", lobby=account.lobby.name, account=account.name, holder=holder)
-        return at_once
-
-    async def _lost_lease(self, account: Account) -> None:
-        """Another host took the account: disconnect at once, then wait for our turn."""
-        _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
-        account.let_go("another host took the account over")
-        await account.connection.aclose()
-        self.accounts[self.accounts.index(account)] = await self._make_account(account.lobby, account.settings)
-
-    async def _hand_over(self, leases: Keeper) -> None:
-        """While we drain: an account without tables is free for the next process."""
-        done = [account for account in self.accounts if account.finished and account.lease in leases.held]
-        for account in done:
-            account.connection.close()
-        if done:
-            await asyncio.sleep(0.05)  # goodbyes leave
-        for account in done:
-            await account.connection.aclose()
-        await leases.release([account.lease for account in done])
-
-    def _leases_failed(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._fatal(error)
 
     async def _play(self, fail_fast: bool) -> None:
         """Look after the accounts until all are finished."""
@@ -227,7 +163,7 @@ class Host:
                 if now - drained_at >= self.settings.host.drain_timeout_s:
                     _log.warning("drain_timeout", tables=len(self.seated))
                     for account in self.accounts:
-                        account.hand_back()
+                        account.tables.drain(at_once=True)
                     return
             elif fail_fast:
                 self._check_reachable()
@@ -261,15 +197,15 @@ class Host:
         else:
             self.drain()
 
-    async def _shut_down(self) -> None:
-        """Send what is decided, write what happened, let go of everything; whatever fails, the rows are written."""
+    async def aclose(self) -> None:
+        """Send what is decided, write what happened, close everything. Whatever fails, the rows are written."""
         async with contextlib.AsyncExitStack() as last:  # in reverse order
             last.push_async_callback(asyncio.to_thread, self.runner.hooks.close)
             last.push_async_callback(self.log.aclose)
-            last.callback(self.runner.recorder.close)
+            last.callback(self.runner.recorder.batches.close)
             last.push_async_callback(asyncio.to_thread, self._memos.close)
-            if self._leases is not None:
-                last.push_async_callback(self._leases.aclose)
+            if self._takeover is not None:
+                last.push_async_callback(self._takeover.leases.aclose)
             for account in self.accounts:
                 last.push_async_callback(account.connection.aclose)
             await self._settle()
@@ -281,10 +217,10 @@ class Host:
             self.lost_hands.stop()
             await self.runner.workers.aclose()
             for account in self.accounts:
-                for session in account.sessions.values():
+                for session in account.tables.sessions.values():
                     if session.hand is not None:
                         self.runner.recorder.flush_events(session.hand)
-            self.runner.recorder.flush()
+            self.runner.recorder.batches.flush()
             await asyncio.sleep(0.05)  # goodbyes leave
 
     async def _settle(self, most_s: float = 2.0) -> None:
@@ -295,7 +231,7 @@ class Host:
                 session.hand.answer
                 for account in self.accounts
                 if account.connection.connected
-                for session in account.sessions.values()
+                for session in account.tables.sessions.values()
                 if session.hand is not None and session.hand.answer is not None
             ]
             if all(answer.state == "logged" for answer in answers):
@@ -324,7 +260,12 @@ class Host:
 
     def _check_reachable(self) -> None:
         for account in self.accounts:
-            if not account.ever_connected and account.last_problem and account.refused is None and not account.waiting:
+            if (
+                not account.ever_connected
+                and account.last_problem
+                and account.refused is None
+                and not account.place.waiting
+            ):
                 raise LobbyUnreachable(
                     f"lobby {account.lobby.name} at {account.lobby.url}: {account.last_problem}",
                     advice="Is it running? Check lobby.url.",
@@ -334,64 +275,27 @@ class Host:
         self._error = error
         self.quit()
 
-    # ------------------------------------------------------------------------------------------------------ accounts
-
     def _warm(self) -> None:
         """Make the strategies that routes name: no first move waits for a model, and missing ones are reported now."""
         for route in self.settings.routes:
             if route.fallback is not None:
                 self.plans.load(route.fallback, {})
-            self.runner.workers.warm(self.plans.load(route.strategy, route.options))
-
-    async def _make_accounts(self) -> list[Account]:
-        return [
-            await self._make_account(lobby, settings) for lobby in self.settings.lobbies for settings in lobby.accounts
-        ]
-
-    async def _make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account:
-        adapter_class = require(self._plugins, self._plugins.lobbies, "lobby adapter", lobby.adapter)
-        options = check_options(adapter_class, lobby.options)
-        memo = await asyncio.to_thread(self._memory.memo, lobby.name, settings.name)
-        login = self._login(lobby, settings, adapter_class.capabilities.needs_secret)
-        adapter = adapter_class(login, options)
-        account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts)
-        account.draining = self.draining  # a signal may come before there are any accounts
-        return account
-
-    @staticmethod
-    def _login(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
-        token, password = settings.token, settings.password
-        has_password = password is not None and password.present
-        must_have = needs_secret and not has_password
-        return Login(
-            name=settings.name,
-            url=lobby.url,
-            token=token.reveal() if token is not None and (token.present or must_have) else "",
-            password=password.reveal() if password is not None and has_password else "",
-            user_agent=lobby.user_agent,
-        )
+            self.runner.workers.pools.warm(self.plans.load(route.strategy, route.options))
 
     # --------------------------------------------------------------------------------------------- for the accounts
 
-    def make_game(self, name: str, rules: Json) -> Game:
-        """The game by the lobby's rules, whatever they are. Raises ValueError and the like."""
-        key = (name, msgspec.json.encode(rules, order="sorted"))
-        game = self._games.get(key)
-        if game is None:
-            factory: MakeGame | None = self._plugins.games.get(name)
-            game = factory(**rules) if factory is not None else self._make_game(name, **rules)
-            self._games[key] = game
-            if len(self._games) > KNOWN_GAMES:
-                self._games.popitem(last=False)
-        return game
-
-    @property
-    def games(self) -> list[Game]:
-        """Games that were made so far, each with its rules."""
-        return list(self._games.values())
+    async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account:
+        """An account that is not connected yet. Raises ConfigError and PluginError."""
+        adapter_class = require(self.plugins, self.plugins.lobbies, "lobby adapter", lobby.adapter)
+        options = check_options(adapter_class, lobby.options)
+        memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
+        login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
+        account = Account(self, lobby, settings, adapter_class(login, options), memo, self._connection, self._timeouts)
+        account.seeking.stopped = self.draining  # a signal may come before there are any accounts
+        return account
 
     def remember(self, account: Account, memo: Json) -> None:
-        self._memos.remember(account.lease, memo)
+        self._memos.remember(account.place.lease, memo)
 
     def account_changed(self, account: Account) -> None:
         self._changed.set()
@@ -400,6 +304,18 @@ class Host:
                 if other.lobby.name == account.lobby.name:
                     other.connection.hurry()
 
-    @property
     def busy(self) -> bool:
         return self.log.full or self._warming is None or not self._warming.done()
+
+
+def _login(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
+    token, password = settings.token, settings.password
+    has_password = password is not None and password.present
+    must_have = needs_secret and not has_password
+    return Login(
+        name=settings.name,
+        url=lobby.url,
+        token=token.reveal() if token is not None and (token.present or must_have) else "",
+        password=password.reveal() if password is not None and has_password else "",
+        user_agent=lobby.user_agent,
+    )

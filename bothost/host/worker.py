@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import structlog
 
 from bothost.errors import ANY_FAILURE
-from bothost.host.plans import Loaded
 from bothost.host.process import ProcessLate
 from bothost.strategy import Decision, Player, Request, Strategy
 from bothost.tables import fallback
+from bothost.tables.actor import Loaded
 from bothost.tables.hand import DecidedBy, Job
 
 _log = structlog.get_logger("bothost.host")
@@ -55,8 +55,8 @@ Post = Callable[["Worker", list[Result]], None]
 class Worker:
     """One daemon thread with its own strategy instances. ``post`` is called from the thread.
 
-    A thread cannot be stopped. One that hangs is *abandoned*: what it still says is ignored, and ``returned`` is
-    called should it come back.
+    A thread cannot be stopped. One that hangs is *abandoned*: its results are ignored, and ``returned`` is called if
+    the hanging call ever returns.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Worker:
         self.plays_fallbacks = plays_fallbacks
         """Whether it plays for strategies that failed: their quick policies and fallbacks."""
         self._hangs_in: Loaded | None = None
-        """The strategy in which it was given up."""
+        """The strategy in which it was abandoned."""
         self.busy_since = math.inf
-        """When it took up the tasks of the strategy that it is at."""
+        """When it began the tasks of the present strategy."""
         self.call: Call | None = None
         """The plugin call that is running; written by the thread."""
         self.instances: dict[Loaded, Strategy] = {}
@@ -104,12 +104,17 @@ class Worker:
             self._wake.notify()
 
     def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[QueuedJob]]:
-        """Take the tasks that have not begun, save those of ``but``."""
+        """Remove and return the tasks that have not begun, except those of ``but``."""
         with self._wake:
             taken = {loaded: tasks for loaded, tasks in self._waiting.items() if loaded is not but}
             for loaded in taken:
                 del self._waiting[loaded]
             return taken
+
+    def hand_instances(self, other: Worker, *, but: Loaded) -> None:
+        """Give the instances of all strategies except ``but`` to another worker."""
+        for loaded in [loaded for loaded in self.instances if loaded is not but]:
+            other.instances[loaded] = self.instances.pop(loaded)
 
     def others_wait(self, loaded: Loaded) -> bool:
         """Whether tasks of other strategies than ``loaded`` wait."""
@@ -118,11 +123,11 @@ class Worker:
 
     @property
     def abandoned(self) -> bool:
-        """Whether it was given up."""
+        """Whether its results are ignored."""
         return self._hangs_in is not None
 
     def abandon(self, loaded: Loaded) -> None:
-        """The thread hangs in this plugin: whatever it still says is void."""
+        """The thread hangs in this plugin. Ignore its results from now on."""
         self._hangs_in = loaded
 
     def stop(self) -> None:
@@ -148,31 +153,23 @@ class Worker:
                     del self._waiting[group[0]]
                 elif not players:
                     break
-            if players:
-                self._close(players)
+            self._close(players)
             if group is not None:
                 self._play(*group)
             if self._hangs_in is not None:
-                # Other instances are whoever's took over. This one nobody else ends, if it was only being made then.
+                # The replacement owns the other instances. This one may have been made only now: close it here.
                 if (instance := self.instances.get(self._hangs_in)) is not None:
-                    self._end([instance])
+                    self._close([instance])
                 self._returned(self)
                 return
-        self._end(self.instances.values())
+        self._close(self.instances.values())
 
-    def _end(self, strategies: Iterable[Strategy]) -> None:
-        for strategy in strategies:
+    def _close(self, closing: Iterable[Player | Strategy]) -> None:
+        for each in closing:
             try:
-                strategy.close()
+                each.close()
             except ANY_FAILURE:
-                _log.exception("strategy_close_failed", strategy=type(strategy).__name__)
-
-    def _close(self, players: list[Player | Strategy]) -> None:
-        for player in players:
-            try:
-                player.close()
-            except ANY_FAILURE:
-                _log.exception("player_close_failed", player=type(player).__name__)
+                _log.exception("close_failed", plugin=type(each).__name__)
 
     def _play(self, loaded: Loaded, tasks: list[QueuedJob]) -> None:
         self.busy_since = time.monotonic()

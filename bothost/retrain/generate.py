@@ -13,8 +13,6 @@ import json
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import sqlalchemy as sa
 
@@ -22,7 +20,6 @@ from bothost.arena.lineup import Lineup
 from bothost.arena.match import HandInPlay, decide
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, UsageError
-from bothost.host.plans import Loaded, Plan
 from bothost.host.recorder import Recorder, new_id
 from bothost.messages import PlayerInfo
 from bothost.plugins import Resolved
@@ -32,10 +29,10 @@ from bothost.store.forget import delete_hands
 from bothost.store.models import game_ends, games
 from bothost.store.store import Store
 from bothost.strategy import Decision, Request, Strategy
+from bothost.tables.actor import Actor, Loaded, Plan
 from bothost.tables.clock import ClockPolicy, window
 from bothost.tables.conduct import TableKey
 from bothost.tables.hand import Answer, Hand, HandClosed, Job
-from bothost.tables.session import Session
 
 LOBBY = "generated"
 BATCH = 64
@@ -93,14 +90,12 @@ class _LoggedHand(HandInPlay):
         names = [population.names[who] for who in lineup]
         infos = tuple(PlayerInfo(name, seat, name, True, consents) for seat, name in enumerate(names))
         key = TableKey(LOBBY, names[self.seat], population.table)
-        self.log = Hand(
-            cast(Session, SimpleNamespace(key=key)), str(number), self.seat, infos, game.new_view(self.seat)
-        )
+        self.log = Hand(key, str(number), self.seat, infos, game.new_view(self.seat))
         self.log.game_id = new_id()
-        self.log.plan = Plan(population.loaded[lineup[self.seat]], None, None)
+        self.log.actor = Actor(Plan(population.loaded[lineup[self.seat]], None, None))
         self.recorder = recorder
         super().__init__(game, number, 0, lineup, strategies, population.seed)
-        self.log.table = self.tables[self.seat]
+        self.log.actor.table = self.tables[self.seat]
         recorder.hand_opened(self.log, {})
 
     def player_seed(self, seed: int, seat: int) -> int:
@@ -196,7 +191,7 @@ async def _play(
             await asyncio.sleep(0)  # rows are written by the event loop
             await log.room()
     finally:
-        recorder.close()
+        recorder.batches.close()
         for strategy in strategies:
             strategy.close()
         await log.aclose()

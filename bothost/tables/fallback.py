@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 
 from bothost.rules.game import ActionArray
 from bothost.strategy import Budget, Decision, Player, Strategy
+from bothost.tables.actor import Actor, Loaded
 from bothost.tables.clock import Window
 from bothost.tables.hand import DecidedBy, Hand, Job
 
-InstanceOf = Callable[[Any], Strategy]
+InstanceOf = Callable[[Loaded], Strategy]
 """The worker's instance of a strategy of the plan."""
 
 
 def player_of(hand: Hand, instance: Strategy) -> Player:
-    """The hand's player of this instance, with all events; made now if there is none."""
-    player = hand.player
-    if player is None or hand.instance is not instance:
-        assert hand.table is not None
-        player = instance.player(hand.table)
-        hand.player, hand.instance = player, instance
+    """The hand's player of this instance, made now if there is none. It has received all events."""
+    actor = hand.actor
+    player = actor.player
+    if player is None or actor.instance is not instance:
+        player = instance.player(actor.table)
+        actor.player, actor.instance = player, instance
     if hand.news:
         news = hand.news
         player.observe([news.popleft() for _ in range(len(news))])
@@ -37,25 +38,30 @@ def budget_of(job: Job) -> Budget:
 
 
 def _strategy(job: Job, instance_of: InstanceOf) -> Decision:
-    player = player_of(job.hand, instance_of(job.hand.plan.strategy))
+    player = player_of(job.hand, instance_of(job.hand.actor.plan.strategy))
     return player.decide(job.view, job.legal, budget_of(job))
 
 
 def _quick(job: Job, instance_of: InstanceOf) -> Decision | None:
-    assert job.hand.player is not None
-    return job.hand.player.quick(job.view, job.legal)
+    player = job.hand.actor.player
+    assert player is not None
+    return player.quick(job.view, job.legal)
 
 
 def _fallback(job: Job, instance_of: InstanceOf) -> Decision:
-    hand = job.hand
-    if hand.fallback_player is None:
-        assert hand.table is not None
-        hand.fallback_player = instance_of(hand.plan.fallback).player(hand.table)
-    return checked(hand.fallback_player.decide(job.view, job.legal, Budget(job.window.fallback, 0.0)))
+    actor = job.hand.actor
+    if actor.fallback_player is None:
+        assert actor.plan.fallback is not None
+        actor.fallback_player = instance_of(actor.plan.fallback).player(actor.table)
+    return checked(actor.fallback_player.decide(job.view, job.legal, Budget(job.window.fallback, 0.0)))
 
 
 def _first_legal(job: Job, instance_of: InstanceOf | None = None) -> Decision:
     return Decision(action=int(job.legal[0]))
+
+
+def _strategy_with_player(actor: Actor) -> Loaded | None:
+    return actor.plan.strategy if actor.player is not None else None
 
 
 class Link(NamedTuple):
@@ -64,17 +70,17 @@ class Link(NamedTuple):
     by: DecidedBy
     decide: Callable[[Job, InstanceOf], Decision | None]
     """None: it has no opinion. May raise anything."""
-    who: Callable[[Hand], Any]
+    who: Callable[[Actor], Loaded | None]
     """The strategy whose code runs; None: this hand does not have the link."""
     until: Callable[[Window], float]
     """Its answer is taken until then."""
 
 
 CHAIN: tuple[Link, ...] = (
-    Link("strategy", _strategy, lambda hand: hand.plan.strategy, lambda window: window.late),
-    Link("quick", _quick, lambda hand: hand.plan.strategy if hand.player is not None else None, lambda w: w.fallback),
-    Link("fallback", _fallback, lambda hand: hand.plan.fallback, lambda window: window.fallback),
-    Link("first-legal", _first_legal, lambda hand: None, lambda window: window.answer),
+    Link("strategy", _strategy, lambda actor: actor.plan.strategy, lambda window: window.late),
+    Link("quick", _quick, _strategy_with_player, lambda window: window.fallback),
+    Link("fallback", _fallback, lambda actor: actor.plan.fallback, lambda window: window.fallback),
+    Link("first-legal", _first_legal, lambda actor: None, lambda window: window.answer),
 )
 """The links in order. ``Job.link`` is the index of the one that is asked."""
 
@@ -104,10 +110,10 @@ def decide_last(job: Job) -> tuple[Decision, DecidedBy]:
     return _first_legal(job), CHAIN[-1].by
 
 
-def middle_links(job: Job) -> Iterator[tuple[Link, Any]]:
+def middle_links(job: Job) -> Iterator[tuple[Link, Loaded]]:
     """The links that a worker tries after the strategy failed, each with the strategy whose code runs."""
     for link in CHAIN[1:-1]:
-        if (loaded := link.who(job.hand)) is not None:
+        if (loaded := link.who(job.hand.actor)) is not None:
             yield link, loaded
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from bothost.messages import ActionRequest, PlayerInfo
 from bothost.rules.game import ActionArray, View
-from bothost.strategy import Decision, Player, Strategy, Table
+from bothost.strategy import Decision
+from bothost.tables.actor import Actor
 from bothost.tables.clock import NEVER, Window
-
-if TYPE_CHECKING:
-    from bothost.tables.session import Session
+from bothost.tables.conduct import TableKey
 
 Json = dict[str, Any]
 DecidedBy = Literal["strategy", "quick", "fallback", "first-legal"]
@@ -46,7 +45,6 @@ class Job:
     """A decision to be made: handed to a worker, which only reads it, and back to the session with the result."""
 
     __slots__ = (
-        "arrived",
         "attempt",
         "decided_by",
         "decision",
@@ -62,7 +60,6 @@ class Job:
         "ticket",
         "view",
         "window",
-        "worker",
     )
 
     def __init__(
@@ -87,8 +84,6 @@ class Job:
         self.decided_by: DecidedBy = "strategy"
         self.decision: Decision | None = None
         self.elapsed_s = 0.0
-        self.worker: Any = None
-        """Where it runs: the shell's affair."""
         self.id = b""
         """The row's id, once it is logged."""
 
@@ -110,40 +105,38 @@ class Hand:
     """One hand: what our seat has seen, who plays it, and the request that is open."""
 
     __slots__ = (
+        "actor",
         "answer",
         "attempt",
         "attempt_seq",
         "away",
         "due_at",
-        "fallback_player",
         "game_id",
         "given_up",
         "held",
-        "instance",
         "job",
+        "key",
         "lent",
         "logged",
         "name",
         "news",
-        "plan",
-        "player",
         "players",
         "raw",
         "rejected",
         "resyncs",
         "seat",
-        "session",
-        "slot",
         "steps",
-        "table",
         "unlogged",
         "unlogged_seq",
         "view",
         "wake_at",
     )
 
-    def __init__(self, session: Session, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
-        self.session = session
+    actor: Actor
+    """Who plays our seat. The shell sets it when it opens the hand."""
+
+    def __init__(self, key: TableKey, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
+        self.key = key
         self.name = name
         self.seat = seat
         self.players = players
@@ -154,19 +147,8 @@ class Hand:
         """Whether a worker may be reading ``view``: it is then cloned before it changes."""
         self.game_id = b""
         """Empty until the shell opened the hand."""
-        self.table: Table | None = None
-        self.plan: Any = None
-        """Who plays: the shell's affair."""
-        self.player: Player | None = None
-        """Made by the worker, before the first decision."""
-        self.instance: Strategy | None = None
-        """The strategy instance that ``player`` belongs to."""
         self.news: deque[str] | None = None
         """Events that the player has not received yet; None where its strategy does not want them."""
-        self.fallback_player: Player | None = None
-        """The fallback strategy's player, made when it is first needed."""
-        self.slot = -1
-        """Which thread of a pool plays it; -1: none yet."""
         self.job: Job | None = None
         self.steps: list[Job] = []
         """Decided selections of a composite move, before the one that is open."""
@@ -268,7 +250,7 @@ class Hand:
 
 
 class Answer:
-    """A decided move: to be logged, then sent with ``Session.may_send``. Several steps are one composite move."""
+    """A decided move: to be logged, then sent with ``Requests.may_send``. Several steps are one composite move."""
 
     __slots__ = ("actions", "attempt", "hand", "ids", "not_before", "request_id", "sent_in", "seq", "state", "steps")
 
@@ -291,7 +273,7 @@ class Answer:
 
 
 class HandOpening(msgspec.Struct, frozen=True):
-    """A hand begins: the shell sets ``table`` and ``plan``, then calls ``Session.opened``."""
+    """A hand begins: the shell sets ``actor`` and ``game_id``, then calls ``Session.opened``."""
 
     hand: Hand
     lookup: bool

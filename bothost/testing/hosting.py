@@ -33,8 +33,8 @@ from bothost.config import (
 )
 from bothost.hookspecs import hookimpl
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
 from bothost.host.memory import StoreMemory
+from bothost.host.reconnect import ConnectionSettings
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins
 from bothost.rules.game import ActionArray, View

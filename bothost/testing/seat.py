@@ -41,7 +41,7 @@ class Seat:
 
     def open(self, hand: Hand, logged: Sequence[Logged] = ()) -> list[Output]:
         hand.game_id = b"g" * 16
-        return self.session.opened(hand, self.now, logged)
+        return self.session.opened(hand, logged)
 
     def tell(self) -> list[Output]:
         assert self.session.hand is not None
@@ -64,7 +64,7 @@ class Seat:
 
     def decide(self, job: Job, action: Any = None, **more: Any) -> list[Output]:
         action = int(job.legal[0]) if action is None else action
-        return self.session.decided(job, job.ticket, Decision(action=action), None, self.now, **more)
+        return self.session.requests.decided(job, job.ticket, Decision(action=action), None, self.now, **more)
 
     def answer(self, **more: Any) -> Answer:
         [answer] = self.decide(self.job(**more))

@@ -130,7 +130,7 @@ async def test_a_slow_inline_strategy_gets_a_thread_of_its_own(kit):
         made = kit.settings(routes=routes("sleeps", seconds=0.2), tables=2, accounts=4, wishes=("pairing",))
         async with kit.running(made, misbehaving, plugin) as host:
             await kit.until(lambda: host.runner.counters.decisions >= 60, 20)
-            assert [loaded.name for loaded in host.runner.workers._own] == [BAD + "sleeps"]
+            assert [loaded.name for loaded in host.runner.workers.pools.own] == [BAD + "sleeps"]
     never_missed_a_deadline(kit)
     waited = kit.rows("SELECT elapsed_ms FROM decisions WHERE strategy = 'test-random' ORDER BY elapsed_ms DESC")
     assert waited[len(waited) // 10][0] < 150
@@ -191,6 +191,6 @@ async def test_finished_games_are_released(kit):
         await kit.until(lambda: host.runner.counters.hands >= 40, 40)
         gc.collect()
         alive = [item for item in gc.get_objects() if type(item) in (Hand, Session)]  # isinstance wakes lazy objects
-        live = sum(len(account.sessions) for account in host.accounts)
+        live = sum(len(account.tables.sessions) for account in host.accounts)
         for kind in (Session, Hand):
             assert len([item for item in alive if type(item) is kind]) <= 2 * live + 20

@@ -6,7 +6,8 @@ import pytest
 import structlog.testing
 
 from bothost import messages as m
-from bothost.host.connection import Connection, ConnectionSettings
+from bothost.host.connection import Connection
+from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bothost.host.account import Account
+from bothost.host.account_tables import AccountTables
 from bothost.host.hooks import HookThread
 from bothost.host.recorder import Recorder
 from bothost.testing.hosting import RandomPlayer, RandomStrategy
@@ -51,7 +51,7 @@ async def moments(kit, monkeypatch):
         return name, (event.table.table, event.table.seat, event.request_id)
 
     listen(HookThread, "fire", fired)
-    listen(Account, "act", lambda account, act: ("act", (act.table, account.name, act.request_id)))
+    listen(AccountTables, "act", lambda tables, act: ("act", (act.table, act.request_id)))
     listen(Recorder, "hand_closed", lambda recorder, event: ("logged", event.hand.game_id.hex()))
     kit.strategies = (Strategy,)
     listener = kit.module("listener", bothost_decision_made=lambda event: None)
@@ -72,7 +72,7 @@ async def test_decision_made_fires_after_the_move_was_handed_to_the_connection(m
     assert len(made) > 20
     for at, (table, _, request) in made:
         what, detail = moments[at - 1]
-        assert what == "act" and (detail[0], detail[2]) == (table, request), "the move leaves right before"
+        assert what == "act" and detail == (table, request), "the move leaves right before"
     assert len(made) == sum(what == "act" for what, _ in moments)
 
 

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import re
+import threading
 
 import msgspec
 import pytest
 
 from bothost.errors import AuthError, LobbyUnreachable, StoreUnavailable
+from bothost.host.memory import StoreMemory
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
 from bothost.lobbies.embedded import protocol as wire
@@ -195,7 +197,7 @@ async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resum
     assert server.lobby.hands_played >= 1
 
 
-async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit):
+async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit, monkeypatch):
     """Without the log nobody knows what was answered: better no answer than a second opinion, and no host lost."""
     async with kit.lobby(grant_ms=60_000):
         host = kit.host(kit.settings(min_move_ms=30.0))
@@ -205,16 +207,16 @@ async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit):
         host.interrupt()
         await asyncio.wait_for(running, 5)
         assert kit.count("games") - kit.count("game_ends") >= 1
+        find, asked = StoreMemory.find, []
+
+        def away(memory, keys):
+            asked.append(keys)
+            if len(asked) < 4:
+                raise StoreUnavailable("the database is away")
+            return find(memory, keys)
+
+        monkeypatch.setattr(StoreMemory, "find", away)
         async with kit.running(kit.settings()) as again:
-            find, asked = again.runner._find, []
-
-            def away(keys):
-                asked.append(keys)
-                if len(asked) < 4:
-                    raise StoreUnavailable("the database is away")
-                return find(keys)
-
-            again.runner._find = away
             await kit.until(lambda: again.runner.counters.hands >= 3)
     assert len(asked) >= 4
     assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
@@ -247,9 +249,9 @@ async def test_a_seek_that_is_answered_with_a_table_that_we_have_leaks_no_slot(k
         (account,) = host.accounts
         first, second = account.slots.reserved
         for seek in (first, second):
-            account._seated(Seated("t", "doudizhu", {}, None, seek=seek), 0.0)
+            account.tables.seated(Seated("t", "doudizhu", {}, None, seek=seek), 0.0)
         assert account.slots.held == {"t"} and second not in account.slots.reserved
-        account.close_table("t", "over")
+        account.tables.close_table("t", "over")
         assert host.capacity.used == account.slots.used
 
 
@@ -266,7 +268,7 @@ async def test_rows_are_written_even_when_something_fails_on_the_way_out(kit, mo
         host.interrupt()
         with pytest.raises(RuntimeError, match="on the way out"):
             await asyncio.wait_for(running, 20)
-    assert host.log.stats.queue_depth == 0 and not host.log._thread.is_alive()
+    assert host.log.stats.queue_depth == 0 and "decision-log" not in {thread.name for thread in threading.enumerate()}
     assert kit.count("decisions") == host.runner.counters.decisions
 
 
@@ -322,7 +324,7 @@ async def test_never_more_tables_than_slots_whatever_the_lobby_does(kit):
             await asyncio.sleep(0.002)
             for account in host.accounts:
                 assert account.slots.used <= 2
-                most = max(most, len(account.sessions))
+                most = max(most, len(account.tables.sessions))
     assert most == 2
 
 

@@ -75,7 +75,7 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
     async with kit.lobby() as server, pair.running("second") as second:
         await kit.until(lambda: len(connected(second)) == 3)
         async with pair.running("first") as first:
-            await kit.until(lambda: {account.waiting for account in first.accounts} == {"second"})
+            await kit.until(lambda: {account.place.waiting for account in first.accounts} == {"second"})
             for _ in range(50):
                 await asyncio.sleep(0.01)
                 assert connected(first) & connected(second) == set()
@@ -97,11 +97,11 @@ async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_othe
         await kit.until(lambda: first.runner.counters.decisions >= 3)
         with Store.open(kit.store_settings) as store, store.begin() as connection:
             connection.exec_driver_sql("UPDATE leases SET holder = 'other', expires_us = expires_us + 60000000")
-        await kit.until(lambda: all(account.waiting == "other" for account in first.accounts))
-        assert not connected(first) and not any(account.sessions for account in first.accounts)
+        await kit.until(lambda: all(account.place.waiting == "other" for account in first.accounts))
+        assert not connected(first) and not any(account.tables.sessions for account in first.accounts)
         assert first.seated == {} and first.capacity.used == 0
         assert kit.count("games") > kit.count("game_ends"), "the hands are not over: the other host plays them"
-        Leases(Store.open(kit.store_settings), "other", 60).release([a.key for a in first.accounts])
+        Leases(Store.open(kit.store_settings), "other", 60).release([account.place.lease for account in first.accounts])
         await kit.until(lambda: first.runner.counters.hands >= 3)
     assert kit.count("games") == kit.count("game_ends")
 
@@ -134,7 +134,7 @@ async def test_where_the_lobby_allows_several_connections_another_host_takes_the
         assert connected(one) == connected(two) == {"ada"}
         assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "one"), ("ada#2", "two")}
         three = await stack.enter_async_context(pair.running("three", lobby_settings=as_ada("ccc")))
-        await kit.until(lambda: three.accounts and three.accounts[0].waiting)
+        await kit.until(lambda: three.accounts and three.accounts[0].place.waiting)
         await asyncio.sleep(0.3)
         assert not connected(three), "the lobby allows two"
         await first.aclose()
@@ -142,24 +142,21 @@ async def test_where_the_lobby_allows_several_connections_another_host_takes_the
         assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "three"), ("ada#2", "two")}
 
 
-async def test_an_outage_of_the_database_costs_no_connection(kit, pair):
+async def test_an_outage_of_the_database_costs_no_connection(kit, pair, monkeypatch):
     async with kit.lobby(), pair.running("first") as first:
         await kit.until(lambda: len(connected(first)) == 3)
-        keeper, reconnects = first._leases, [a.connection.reconnects for a in first.accounts]
-        book = keeper._book
+        reconnects = [account.connection.reconnects for account in first.accounts]
 
-        class Away:
-            holder, ttl_s = book.holder, book.ttl_s
+        def away(leases, held, wanted, *, take_over):
+            raise StoreUnavailable("away")
 
-            def round(self, held, wanted, *, take_over):
-                raise StoreUnavailable("away")
-
-        keeper._book = Away()
-        await asyncio.sleep(1.5 * TTL_S)
-        assert len(connected(first)) == 3
-        keeper._book = book
+        with monkeypatch.context() as outage:
+            outage.setattr(Leases, "round", away)
+            await asyncio.sleep(1.5 * TTL_S)
+            assert len(connected(first)) == 3
         await asyncio.sleep(0.5)
-        assert [a.connection.reconnects for a in first.accounts] == reconnects and len(keeper.held) == 3
+        assert [account.connection.reconnects for account in first.accounts] == reconnects
+        assert kit.count("leases") == 3
 
 
 class Script:

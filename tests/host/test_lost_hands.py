@@ -7,7 +7,7 @@ import pytest
 from bothost import messages as m
 from bothost.config import AccountSettings, Secret
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.rules import game
 from bothost.store import DecisionLog

@@ -7,8 +7,8 @@ import pytest
 
 from bothost.config import StoreSettings
 from bothost.host import memory
+from bothost.host.lookup import HandKey
 from bothost.host.memory import StoreMemory
-from bothost.host.session_runner import HandKey
 from bothost.store import DecisionLog, Store, schema
 from bothost.store.records import DecisionRecord, OutcomeRecord
 from bothost.tables.conduct import TableKey

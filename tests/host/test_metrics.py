@@ -84,12 +84,22 @@ async def test_health_fails_while_nothing_is_connected_and_is_well_while_drainin
     await asyncio.wait_for(running, 5)
 
 
-async def test_health_fails_when_rows_do_not_become_durable(kit):
+async def test_health_fails_when_rows_do_not_become_durable(kit, monkeypatch):
+    monkeypatch.setattr(metrics, "STUCK_S", 0.05)
     async with kit.lobby(), kit.running(kit.settings()) as host:
         await kit.until(lambda: host.runner.counters.hands >= 1)
-        host.runner.recorder._timed_since = -1e6
+        submit, stuck = host.log.submit, []
+
+        def stick(records):
+            stuck.append((submit(records), asyncio.get_running_loop().create_future()))
+            return stuck[-1][1]
+
+        host.log.submit = stick
+        await kit.until(lambda: metrics.health(host)["status"] == "failing")
         health = metrics.health(host)
-        host.runner.recorder._timed_since = None
+        host.log.submit = submit
+        for durable, seen in stuck:
+            seen.set_result(await durable)
     assert health["status"] == "failing" and "durable" in health["problems"][0]
 
 
@@ -99,7 +109,7 @@ async def test_two_hosts_in_one_process_do_not_share_metrics(kit):
         idle = kit.host(kit.settings())
         assert b"bothost_decisions_total 0.0" in generate_latest(metrics.registry(idle))
         assert b"bothost_decisions_total 0.0" not in generate_latest(metrics.registry(host))
-        await idle._shut_down()
+        await idle.aclose()
 
 
 async def test_a_port_that_is_taken_is_a_configuration_error(kit):
@@ -108,7 +118,7 @@ async def test_a_port_that_is_taken_is_a_configuration_error(kit):
         with pytest.raises(ConfigError, match=r"metrics\.port"):
             async with serving(host, MetricsSettings(port=server.port)):
                 pass
-        await host._shut_down()
+        await host.aclose()
 
 
 async def test_every_metric_of_the_dashboard_exists(kit):

@@ -36,7 +36,7 @@ async def following(kit, wanted, *plugins):
     host = kit.host(settings, *plugins)
     with Store.open(settings.store) as store:
         registry = Registry(store, kit.folder / "models")
-        host.models = ModelWatch(host, host._plugins, registry, look_s=0.05)
+        host.models = ModelWatch(host, registry, look_s=0.05)
         async with host.models.following():
             task = asyncio.create_task(host.run())
             try:

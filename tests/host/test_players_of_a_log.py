@@ -65,7 +65,7 @@ async def test_what_the_lobby_plays_for_an_account_that_left_is_not_its_play(kit
 
 
 def plays(account, table):
-    return table in account.sessions and account.sessions[table].hand is not None
+    return table in account.tables.sessions and account.tables.sessions[table].hand is not None
 
 
 def held_back(account, kind):

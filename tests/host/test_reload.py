@@ -42,10 +42,13 @@ async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_e
             new = change(settings, routes=(RouteSettings(strategy="test-first"),), limits=LimitSettings(tables=2))
             new = with_account(new, wishes=(WishSettings(game="pairing"),), tables=2)
             playing = {
-                s.hand.game_id: s.hand.plan.strategy.name for a in host.accounts for s in a.sessions.values() if s.hand
+                s.hand.game_id: s.hand.actor.plan.strategy.name
+                for a in host.accounts
+                for s in a.tables.sessions.values()
+                if s.hand
             }
             before = host.config_hash
-            assert reload.apply(host, host._plugins, lambda: new)
+            assert reload.apply(host, lambda: new)
             assert host.capacity.cap == 2 and {account.slots.cap for account in host.accounts} == {2}
             await kit.until(lambda: kit.count("games WHERE strategy = 'test-first' AND game = 'pairing'") >= 2)
             assert host.config_hash == config.config_hash(new) != before
@@ -65,7 +68,7 @@ async def test_what_cannot_be_read_changes_nothing_and_is_explained(kit, why, ca
 
     async with kit.lobby(), kit.running(kit.settings()) as host:
         router, hashed = host.plans.router, host.config_hash
-        assert not reload.apply(host, host._plugins, read)
+        assert not reload.apply(host, read)
         assert host.plans.router is router and host.config_hash == hashed
     assert str(why) in capsys.readouterr().out
 
@@ -76,7 +79,7 @@ async def test_a_route_to_a_strategy_that_is_not_there_changes_nothing(kit, caps
         async with kit.running(settings) as host:
             router = host.plans.router
             new = change(settings, routes=(RouteSettings(strategy="nobody"),), limits=LimitSettings(tables=1))
-            assert not reload.apply(host, host._plugins, lambda: new)
+            assert not reload.apply(host, lambda: new)
             assert host.plans.router is router and host.capacity.cap == 1000
     assert "nobody" in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ import pytest
 
 from bothost import messages as m
 from bothost.config import AccountSettings, Secret
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
 from bothost.rules import game
@@ -51,14 +51,14 @@ def playing(kit):
 
 async def test_a_table_that_stays_silent_is_left_so_that_the_adapter_forgets_it(kit, playing):
     async with playing(Scripted) as host:
-        await kit.until(lambda: host.accounts and host.accounts[0].sessions)
+        await kit.until(lambda: host.accounts and host.accounts[0].tables.sessions)
         (account,) = host.accounts
         adapter, now = account.connection.adapter, time.monotonic()
         for silence in range(1, 5):
-            assert account.sessions, "it was asked in vain, but not often enough"
+            assert account.tables.sessions, "it was asked in vain, but not often enough"
             account.tick(now + silence * 1000.0)
         assert len(adapter.given(m.Resync)) == 3
-        assert adapter.given(m.Leave) == [m.Leave("t")] and not account.sessions and account.slots.used == 0
+        assert adapter.given(m.Leave) == [m.Leave("t")] and not account.tables.sessions and account.slots.used == 0
 
 
 async def test_a_seat_with_an_integer_of_65_bits_is_declined(kit, playing):
@@ -72,7 +72,7 @@ async def test_a_seat_with_an_integer_of_65_bits_is_declined(kit, playing):
         await kit.until(lambda: host.accounts and host.accounts[0].connection.connected)
         (account,) = host.accounts
         assert account.connection.adapter.given(m.Leave) == [m.Leave("t")]
-        assert not account.sessions and account.slots.used == 0
+        assert not account.tables.sessions and account.slots.used == 0
 
 
 @pytest.mark.parametrize(("value", "unfit"), [(2**63 - 1, None), (2**63, 2**63), (-(2**63) - 1, -(2**63) - 1)])

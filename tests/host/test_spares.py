@@ -21,7 +21,7 @@ def spares():
 
 
 def test_a_strategy_plays_in_a_spare_process_while_there_are_any(spares):
-    waiting = [spare.process.pid for spare in spares._waiting]
+    waiting = [spare.process.pid for spare in spares.waiting]
     strategies = [ProcessStrategy(found.resolve("random", {}), ProcessLimits(), spares, wait=False) for _ in range(3)]
     try:
         for strategy in strategies:
@@ -34,7 +34,7 @@ def test_a_strategy_plays_in_a_spare_process_while_there_are_any(spares):
 
 
 def test_a_spare_that_died_is_passed_over(spares):
-    dead, alive = (spare.process for spare in spares._waiting)
+    dead, alive = (spare.process for spare in spares.waiting)
     dead.kill()
     dead.wait()
     taken = spares.take()
@@ -45,7 +45,7 @@ def test_a_spare_that_died_is_passed_over(spares):
 
 
 def test_what_nobody_takes_is_ended(spares):
-    processes = [spare.process for spare in spares._waiting]
+    processes = [spare.process for spare in spares.waiting]
     spares.close()
     assert [process.returncode for process in processes] == [-9, -9]
 

@@ -6,6 +6,7 @@ import pytest
 
 from bothost.strategy import Decision, Player, Strategy
 from bothost.tables import fallback
+from bothost.tables.actor import Actor
 
 
 class Fixed(Player):
@@ -37,8 +38,8 @@ class Fallback(Strategy):
 @pytest.fixture
 def job(seat):
     job = seat.job()
-    job.hand.plan = types.SimpleNamespace(strategy="chosen", fallback="stand-in", reason=None)
-    job.hand.table = object()
+    job.hand.actor = Actor(types.SimpleNamespace(strategy="chosen", fallback="stand-in", reason=None))
+    job.hand.actor.table = object()
     return job
 
 
@@ -58,14 +59,14 @@ def test_each_link_has_its_time_and_they_end_in_order(seat):
 
 def test_a_link_that_the_hand_does_not_have_is_skipped(job):
     assert links(job) == [("fallback", "stand-in")], "no player was made, so there is no quick policy"
-    job.hand.player = Fixed(0, 0)
+    job.hand.actor.player = Fixed(0, 0)
     assert links(job) == [("quick", "chosen"), ("fallback", "stand-in")]
-    job.hand.plan.fallback = None
+    job.hand.actor.plan.fallback = None
     assert links(job) == [("quick", "chosen")]
 
 
 def test_each_link_decides_by_its_own_code(job):
-    job.hand.player = Fixed(0, 1)
+    job.hand.actor.player = Fixed(0, 1)
     by = {link.by: link.decide(job, lambda loaded: Fallback(None)) for link in fallback.CHAIN[1:]}
     assert by["quick"].action == job.legal[1]
     assert by["fallback"].action == job.legal[-1]

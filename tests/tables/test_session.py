@@ -34,7 +34,9 @@ from bothost.tables.hand import (
     Outcome,
     SnapshotTaken,
 )
-from bothost.tables.session import MAX_ATTEMPTS, MAX_RESYNCS, Session
+from bothost.tables.requests import MAX_ATTEMPTS
+from bothost.tables.session import Session
+from bothost.tables.trust import MAX_RESYNCS
 from bothost.testing.seat import Seat
 
 
@@ -49,7 +51,7 @@ def test_a_request_becomes_a_job_and_its_decision_an_answer(seat):
     [answer] = seat.decide(job)
     assert answer.request_id == "ask-1"
     assert answer.actions == (seat.game.notation(int(job.legal[0])),)
-    assert seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
 
 
 def test_what_belongs_to_no_known_hand_is_dropped():
@@ -74,7 +76,7 @@ def test_a_whole_hand_the_view_follows_the_truth(seed, rng):
         seat.tell()
         job = seat.job()
         [answer] = seat.decide(job, int(rng.choice(list(job.legal))))
-        assert seat.session.may_send(answer)
+        assert seat.session.requests.may_send(answer)
         seat.play(answer.actions[0])
         assert seat.session.hand.view.to_bytes() == seat.state.view(seat.seat).to_bytes()
     assert seat.state.terminal
@@ -114,8 +116,8 @@ def test_a_lobby_that_never_mends_is_met_with_silence_not_a_loop(seat):
 
 def test_a_request_is_answered_once(seat):
     answer = seat.answer(request_id="r")
-    assert seat.session.may_send(answer)
-    assert not seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
+    assert not seat.session.requests.may_send(answer)
     assert seat.ask("r") == [], "the lobby repeats the request that we answered"
 
 
@@ -123,7 +125,7 @@ def test_the_answer_to_a_superseded_request_is_discarded(seat):
     job = seat.job(request_id="old")
     ticket = job.ticket
     [newer] = seat.ask("new")
-    assert seat.session.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
+    assert seat.session.requests.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
     assert kinds(seat.decide(newer)) == [Answer]
 
 
@@ -131,14 +133,14 @@ def test_a_withdrawn_request_is_not_answered(seat):
     job = seat.job(request_id="r")
     ticket = job.ticket
     assert seat.feed(RequestWithdrawn("t", "r")) == []
-    assert seat.session.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
+    assert seat.session.requests.decided(job, ticket, Decision(action=int(job.legal[0])), None, seat.now) == []
 
 
 def test_a_move_that_the_server_made_is_noted(seat):
     answer = seat.answer(request_id="r")
     [outcome] = seat.feed(ServerActedForUs("t", "r", "pass"))
     assert isinstance(outcome, Outcome) and outcome.kind == "server_acted"
-    assert not seat.session.may_send(answer)
+    assert not seat.session.requests.may_send(answer)
 
 
 @pytest.mark.parametrize("action", [-1, 10**9, 2.5, "x", True, np.int64(-3)])
@@ -159,7 +161,7 @@ def test_numpy_integers_are_actions(seat):
 
 def test_an_error_goes_down_the_chain_and_the_reason_stays(seat):
     job = seat.job()
-    [again] = seat.session.decided(job, job.ticket, None, "error", seat.now)
+    [again] = seat.session.requests.decided(job, job.ticket, None, "error", seat.now)
     assert again is job
     [answer] = seat.decide(job, by="quick")
     assert (job.decided_by, job.reason) == ("quick", "error")
@@ -171,14 +173,14 @@ def test_before_the_deadline_there_is_an_answer_even_if_nobody_decides(seat):
     hand, first_ticket = job.hand, job.ticket
     assert hand.due_at == job.window.late
     seat.now = hand.due_at
-    assert kinds(seat.session.expire(hand, seat.now)) == [Late, Job]
+    assert kinds(seat.session.requests.expire(hand, seat.now)) == [Late, Job]
     seat.now = hand.due_at
     assert seat.now == job.window.fallback
-    [answer] = seat.session.expire(hand, seat.now)
+    [answer] = seat.session.requests.expire(hand, seat.now)
     assert answer.steps[0].decided_by == "first-legal" and answer.steps[0].reason == "late"
     assert seat.now < job.window.answer
     late = Decision(action=int(job.legal[1]))
-    assert seat.session.decided(job, first_ticket, late, None, seat.now) == [], "what comes later is void"
+    assert seat.session.requests.decided(job, first_ticket, late, None, seat.now) == [], "what comes later is void"
 
 
 def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(seat):
@@ -190,23 +192,23 @@ def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(s
     job = outputs[1]
     seat.now = job.window.fallback
     job.link = 1
-    [answer] = seat.session.expire(job.hand, seat.now)
+    [answer] = seat.session.requests.expire(job.hand, seat.now)
     assert seat.game.parse(answer.actions[0]) in seat.state.legal(seat.seat)
 
 
 def test_after_a_reconnect_the_same_request_gets_the_same_answer(seat):
     answer = seat.answer(request_id="r")
-    assert seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
     seat.session.disconnected()
-    assert not seat.session.may_send(answer)
+    assert not seat.session.requests.may_send(answer)
     assert kinds(seat.snapshot()) == [SnapshotTaken]
     assert seat.ask("r") == [answer]
-    assert seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
 
 
 def test_after_a_reconnect_the_same_position_under_a_new_request_gets_the_same_answer(seat):
     answer = seat.answer(request_id="old")
-    assert seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
     seat.session.disconnected()
     seat.snapshot()
     assert seat.ask("new") == [answer]
@@ -223,7 +225,7 @@ def test_after_a_crash_a_pending_request_gets_the_logged_answer():
     logged = Logged("r", seat.session.hand.view.seq, 0, (b"id",), (action,))
     [answer] = seat.open(seat.session.hand, [logged])
     assert answer.actions == (action,) and answer.steps == () and answer.ids == (b"id",)
-    assert seat.session.may_send(answer)
+    assert seat.session.requests.may_send(answer)
 
 
 def test_after_a_crash_a_rejected_move_is_not_tried_again():
@@ -243,7 +245,7 @@ def test_a_rejected_move_is_followed_by_another_legal_one_and_bounded(seat):
         job = seat.job()
         assert job.attempt == attempt
         [answer] = seat.decide(job)
-        assert seat.session.may_send(answer)
+        assert seat.session.requests.may_send(answer)
         tried.append(answer.actions[0])
         [outcome] = seat.feed(Rejected("t", answer.request_id, "illegal"))
         assert outcome.kind == "rejected"
@@ -254,7 +256,7 @@ def test_a_rejected_move_is_followed_by_another_legal_one_and_bounded(seat):
 
 def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
     answer = seat.answer()
-    seat.session.may_send(answer)
+    seat.session.requests.may_send(answer)
     outputs = seat.feed(Rejected("t", answer.request_id, "stale", resync=True))
     assert kinds(outputs) == [Outcome, NeedSnapshot]
     assert seat.ask() == []
@@ -263,28 +265,28 @@ def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
 
 def test_no_sign_that_our_move_arrived_asks_for_a_snapshot(seat):
     answer = seat.answer()
-    seat.session.may_send(answer)
-    seat.session.expect_echo(answer, seat.now)
+    seat.session.requests.may_send(answer)
+    seat.session.requests.expect_echo(answer, seat.now)
     hand = seat.session.hand
-    assert kinds(seat.session.expire(hand, hand.due_at)) == [NeedSnapshot]
+    assert kinds(seat.session.requests.expire(hand, hand.due_at)) == [NeedSnapshot]
 
 
 def test_the_echo_of_our_move_is_the_acknowledgement_where_the_lobby_sends_no_other():
     seat = Seat(conduct=Conduct(acks_moves=False)).start()
     answer = seat.answer()
-    seat.session.may_send(answer)
-    seat.session.expect_echo(answer, seat.now)
+    seat.session.requests.may_send(answer)
+    seat.session.requests.expect_echo(answer, seat.now)
     outputs = seat.play(answer.actions[0])
     assert [output.kind for output in outputs] == ["acknowledged"]
 
 
 def test_an_acknowledged_move_is_not_waited_for(seat):
     answer = seat.answer()
-    seat.session.may_send(answer)
-    seat.session.expect_echo(answer, seat.now)
+    seat.session.requests.may_send(answer)
+    seat.session.requests.expect_echo(answer, seat.now)
     [outcome] = seat.feed(MoveAcknowledged("t", answer.request_id))
     assert outcome.kind == "acknowledged"
-    assert seat.session.expire(seat.session.hand, seat.now + 1000) == []
+    assert seat.session.requests.expire(seat.session.hand, seat.now + 1000) == []
 
 
 def test_while_a_worker_reads_the_view_it_is_not_changed(seat):
@@ -322,7 +324,7 @@ def test_the_events_come_to_the_log_without_gap_or_overlap(seat):
     told = len(seat.state.events(seat.seat))
     assert hand.take_events() == (0, seat.state.events(seat.seat))
     answer = seat.answer()
-    seat.session.may_send(answer)
+    seat.session.requests.may_send(answer)
     seat.play(answer.actions[0])
     seq, events = hand.take_events()
     assert seq == told and events == seat.state.events(seat.seat, told)

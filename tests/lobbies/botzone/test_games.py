@@ -7,7 +7,7 @@ import pytest
 
 from bothost.config import AccountSettings, Secret, WishSettings
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.testing.fake_botzone import FakeBotzone, Traps
 from bothost.testing.hosting import Hosting, until
 

@@ -10,7 +10,7 @@ from bothost import messages as m
 from bothost.config import AccountSettings, WishSettings
 from bothost.errors import AuthError
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
 from bothost.lobbies.mailgyc import protocol as wire
@@ -109,7 +109,7 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
         played = lobby.hands
         games = kit.rows("SELECT count(*) FROM games")[0][0]
         async with hosting(kit, lobby) as host:
-            await until(lambda: host.accounts and host.accounts[0].sessions)
+            await until(lambda: host.accounts and host.accounts[0].tables.sessions)
             lobby.wake_robots()
             await until(lambda: lobby.hands > played)
             assert kit.rows("SELECT count(*) FROM games")[0][0] <= games + 1

@@ -11,7 +11,7 @@ import pytest
 import bothost_baselines
 from bothost.config import AccountSettings, RouteSettings, WishSettings
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.testing.hosting import Hosting
 
 from .. import real_servers

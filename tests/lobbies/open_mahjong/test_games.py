@@ -9,7 +9,7 @@ from bothost import messages as m
 from bothost.config import AccountSettings, RouteSettings, Secret, WishSettings
 from bothost.errors import AuthError
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
 from bothost.testing.adapter_driver import AdapterDriver

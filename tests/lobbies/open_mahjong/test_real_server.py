@@ -12,7 +12,7 @@ import pytest
 import bothost_baselines
 from bothost.config import AccountSettings, RouteSettings, Secret, WishSettings
 from bothost.host.account import Timeouts
-from bothost.host.connection import ConnectionSettings
+from bothost.host.reconnect import ConnectionSettings
 from bothost.testing.hosting import Hosting
 
 from .. import real_servers

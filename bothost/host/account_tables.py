@@ -1,0 +1,233 @@
+"""The tables at which one account sits, with their sessions and slots."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from bothost.config import AccountSettings, LobbySettings
+from bothost.errors import ANY_FAILURE
+from bothost.host.connection import Connection
+from bothost.host.seeking import Seeking
+from bothost.host.session_runner import SessionRunner
+from bothost.lobbies.base import Capabilities
+from bothost.messages import Act, Json, Leave, Resync, Seated, TableEnded, TableEvent, out_of_range
+from bothost.rules.game import Game
+from bothost.tables.clock import ClockPolicy
+from bothost.tables.conduct import Conduct, TableKey
+from bothost.tables.session import Session
+
+_log = structlog.get_logger("bothost.host")
+
+MAX_ENDED = 1000
+"""Ends of unknown tables to remember until lost hands are closed."""
+MAX_SILENCES = 3
+"""Snapshots that a silent table is asked for before it is left."""
+
+MakeGame = Callable[[str, Json], Game]
+
+
+class AccountTables:
+    """Opens, feeds and closes the sessions of one account."""
+
+    def __init__(
+        self,
+        lobby: LobbySettings,
+        settings: AccountSettings,
+        capabilities: Capabilities,
+        connection: Connection,
+        seeking: Seeking,
+        runner: SessionRunner,
+        make_game: MakeGame,
+        seated: dict[tuple[str, str], AccountTables],
+        changed: Callable[[], None],
+    ) -> None:
+        """``seated``: (lobby, table) → who of our accounts sits there. ``changed`` is called when a table closed."""
+        self.sessions: dict[str, Session] = {}
+        self.dropped = 0
+        """Events about tables that are not ours."""
+        self._capabilities = capabilities
+        self._connection = connection
+        self._seeking = seeking
+        self._slots = seeking.slots
+        self._runner = runner
+        self._make_game = make_game
+        self._seated = seated
+        self._changed = changed
+        self._unconfirmed: set[str] = set()
+        """Tables that the lobby has not named since we connected."""
+        self._ended: dict[str, TableEnded] | None = {}
+        """Ends of unknown tables, where an earlier process may have sat. None: nobody asks for them any more."""
+        self.reload(lobby, settings)
+
+    def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
+        """Apply settings to the tables that open from now on."""
+        capabilities = self._capabilities
+        self._lobby = lobby
+        self._name = settings.name
+        self._slots.cap = min(settings.tables, capabilities.tables_per_connection or settings.tables)
+        self._conduct = Conduct(
+            ClockPolicy(margin_s=lobby.margin_ms / 1000.0, min_move_s=lobby.min_move_ms / 1000.0),
+            takes_composites=capabilities.takes_composites,
+            acks_moves=capabilities.acks_moves,
+            consents=settings.consents,
+        )
+
+    # ------------------------------------------------------------------------------------------------------- events
+
+    def event(self, event: TableEvent, now: float) -> None:
+        """The lobby reports something about a table."""
+        session = self.sessions.get(event.table)
+        if session is None:
+            self.dropped += 1
+            if type(event) is TableEnded and self._ended is not None and len(self._ended) < MAX_ENDED:
+                self._ended[event.table] = event
+            return
+        outputs = session.feed(event, now)
+        if outputs:
+            self._runner.perform(session, outputs)
+
+    def seated(self, event: Seated, now: float) -> None:
+        """The lobby gave us a seat: open a session, or leave the table."""
+        table, slots = event.table, self._slots
+        self._unconfirmed.discard(table)
+        session = self.sessions.get(table)
+        if session is not None:
+            slots.seat(table, event.seek)  # a seek that is answered with a table that we have is over
+            session.feed(event, now)
+            return
+        asked = event.seek is not None and event.seek in slots.reserved
+        if (self._lobby.name, table) in self._seated and not self._lobby.allow_same_table:
+            self._decline(event, "another account of ours sits there")
+            return
+        if not asked and slots.used >= slots.cap and slots.reserved:
+            self._seeking.cancel(next(iter(slots.reserved)))  # a table that we have goes before one that we want
+        if not slots.seat(table, event.seek):
+            self._decline(event, "no free slot")
+            return
+        try:
+            if (unfit := out_of_range(event.rules) or out_of_range(event.attributes)) is not None:
+                raise ValueError(f"{unfit} does not fit into 64 bits")
+            game = self._make_game(event.game, event.rules)
+        except ANY_FAILURE as error:
+            slots.release(table)
+            self._decline(event, f"game {event.game}: {error}")
+            return
+        key = TableKey(self._lobby.name, self._name, table)
+        session = Session(key, event, game, self._conduct, resumed=not asked)
+        session.heard_at = now
+        self._runner.add(session, self)
+        self.sessions[table] = session
+        self._seated.setdefault((self._lobby.name, table), self)
+        if self._seeking.stopped and asked:
+            self.leave_table(table, "draining")
+        else:
+            self._seeking.seek_more(now)
+
+    def _decline(self, event: Seated, reason: str) -> None:
+        _log.warning("seat_declined", account=self._name, table=event.table, reason=reason)
+        if event.seek is not None:
+            self._slots.cancel(event.seek)
+        self._seeking.hold_off(time.monotonic())
+        self._connection.feed(Leave(event.table))
+
+    def connected(self) -> None:
+        """From now on the lobby names the tables at which we still sit."""
+        self._unconfirmed = set(self.sessions)
+        self._slots.reconcile(self.sessions)
+
+    def disconnected(self) -> None:
+        for session in self.sessions.values():
+            session.disconnected()
+
+    def abort_unconfirmed(self) -> None:
+        """Abort the tables that the lobby did not name."""
+        for table in list(self._unconfirmed):
+            if (session := self.sessions.get(table)) is not None:
+                reason = "the lobby does not know it any more"
+                _log.warning("table_aborted", account=self._name, table=table, reason=reason)
+                self._runner.perform(session, session.abort())
+        self._unconfirmed.clear()
+
+    def abort_all(self) -> None:
+        """The tables are not ours any more: they are neither won nor lost."""
+        for session in list(self.sessions.values()):
+            self._runner.perform(session, session.abort())
+
+    def take_ended(self) -> dict[str, TableEnded] | None:
+        """How unknown tables ended so far, by name; None if that was asked for before."""
+        ended, self._ended = self._ended, None
+        return ended
+
+    def is_played(self, table: str, hand: str) -> bool:
+        """Whether a hand of an earlier process continues, as far as we know."""
+        session = self.sessions.get(table)
+        return session is not None and (session.hand is None or session.hand.name == hand)
+
+    def ask_silent(self, now: float, idle_s: float) -> None:
+        """Ask for snapshots of silent tables, whose ends may have been lost. Leave those that do not answer."""
+        for table, session in list(self.sessions.items()):
+            if now - session.heard_at < idle_s:
+                continue
+            session.heard_at = now
+            session.silences += 1
+            if session.silences > MAX_SILENCES:
+                reason = "the lobby does not report on it"
+                _log.warning("table_aborted", account=self._name, table=table, reason=reason)
+                self.leave_table(table, reason)
+            else:
+                self.resync(table)
+
+    # ---------------------------------------------------------------------------------------------- for the sessions
+
+    def act(self, command: Act) -> None:
+        self._connection.feed(command)
+
+    def resync(self, table: str) -> None:
+        self._connection.feed(Resync(table))
+
+    def hand_over(self, session: Session) -> None:
+        """A hand ended at a table of ours."""
+        self._seeking.succeeded()
+        self._connection.progress()
+        if self._seeking.stopped and session.hand is None and session.key.table in self.sessions:
+            asyncio.get_running_loop().call_soon(self.leave_table, session.key.table, "draining")
+
+    def leave_table(self, table: str, reason: str) -> None:
+        """Give up a seat."""
+        if table not in self.sessions:
+            return
+        if not self._seeking.stopped:
+            _log.warning("table_left", account=self._name, table=table, reason=reason)
+            self._seeking.hold_off(time.monotonic())
+        self._connection.feed(Leave(table))
+        if (session := self.sessions.get(table)) is not None:
+            self._runner.perform(session, session.abort())
+
+    def drain(self, *, at_once: bool) -> None:
+        """Leave the tables that are between two hands; ``at_once``: all tables."""
+        for table, session in list(self.sessions.items()):
+            if at_once or (session.hand is None and session.trust.fresh):
+                self.leave_table(table, "draining")
+
+    def let_go(self) -> None:
+        """Another host continues at our tables."""
+        for table, session in list(self.sessions.items()):
+            if session.hand is not None and session.hand.game_id:
+                self._runner.let_go(session.hand)
+            self.close_table(table, "let go")
+
+    def close_table(self, table: str, reason: str) -> None:
+        """The table is over: forget it, free its slot."""
+        if (session := self.sessions.pop(table, None)) is not None:
+            self._runner.remove(session)
+        self._unconfirmed.discard(table)
+        key = (self._lobby.name, table)
+        if self._seated.get(key) is self:
+            del self._seated[key]
+        self._slots.release(table)
+        self._changed()
+        self._seeking.seek_more(time.monotonic())

@@ -1,0 +1,131 @@
+"""Hands rows to the decision log in batches, and sends each answer when its rows are durable."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from bothost.host.latency import Latency
+from bothost.store.records import Record
+from bothost.tables.hand import Answer
+
+LINGER_S = 0.025
+"""How long rows that no answer needs may wait for others. Outcomes and events are spread over their tables, one page
+each, so a commit of one costs as much as a commit of ten. On a busy host one commit of five holds them all. A kill
+loses the rows that wait here, and with ``async`` decisions too."""
+
+
+class Log(Protocol):
+    """What batches need of ``bothost.store.DecisionLog``."""
+
+    @property
+    def full(self) -> bool: ...
+    def submit(self, records: Sequence[Record]) -> asyncio.Future[None]: ...
+
+
+class Batches:
+    """Collects rows, and submits those of decisions once per turn of the event loop.
+
+    ``before_send``: answers wait until their rows are durable. Otherwise they are sent at once, unless the log's queue
+    is full: no table may run ahead of the log for ever.
+    """
+
+    def __init__(self, log: Log, *, before_send: bool) -> None:
+        self._log = log
+        self._before_send = before_send
+        self._loop = asyncio.get_running_loop()
+        self._next: list[Record] = []
+        self._deferred: list[Record] = []
+        self._answers: list[Answer] = []
+        self._soon = False
+        """Whether ``flush`` is called in this turn of the event loop."""
+        self._later = False
+        """Whether the deferred rows are submitted after ``LINGER_S``."""
+        self.send: Callable[[list[Answer]], None] = lambda answers: None
+        """Called with answers that may be sent now."""
+        self.durable = Latency()
+        """From submitting rows until they are durable. One batch at a time is timed."""
+        self._timed_since: float | None = None
+        """When the batch that is being timed was submitted."""
+        self._closed = False
+
+    def add(self, *records: Record) -> None:
+        """Rows that no answer needs. They may wait for others."""
+        self._deferred.extend(records)
+        self._linger()
+
+    def add_next(self, records: Iterable[Record]) -> None:
+        """Rows that the next decision's batch must contain."""
+        self._next.extend(records)
+        self._linger()
+
+    def add_answer(self, answer: Answer, records: Iterable[Record] = ()) -> None:
+        """An answer, and the rows that it needs."""
+        self._next.extend(records)
+        self._answers.append(answer)
+        if not self._soon:
+            self._soon = True
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Submit what was collected."""
+        self._soon = False
+        if self._closed:
+            return
+        answers, self._answers = self._answers, []
+        if answers and not self._before_send and not self._log.full:
+            self._send(answers)
+            self._linger()
+            return
+        if not self._before_send:  # all rows are deferred alike
+            self._take_deferred()
+        records, self._next = self._next, []
+        durable = self._log.submit(records) if records else None
+        if durable is not None and self._timed_since is None:
+            self._timed_since = time.monotonic()
+            durable.add_done_callback(self._timed)
+        if not answers:
+            return
+        if durable is None:
+            self._send(answers)
+        else:
+            durable.add_done_callback(lambda done: self._send(answers) if done.exception() is None else None)
+
+    def close(self) -> None:
+        """Submit all rows. Later ones are dropped, as the log is about to close."""
+        self._take_deferred()
+        records, self._next = self._next, []
+        if records:
+            self._log.submit(records)
+        self._closed = True
+
+    def waiting_s(self, now: float) -> float:
+        """How long rows have been waiting to become durable."""
+        return 0.0 if self._timed_since is None else now - self._timed_since
+
+    def _linger(self) -> None:
+        if not self._later:
+            self._later = True
+            self._loop.call_later(LINGER_S, self._submit_deferred)
+
+    def _submit_deferred(self) -> None:
+        self._later = False
+        self._take_deferred()
+        if self._next and not self._soon:
+            self.flush()
+
+    def _take_deferred(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        self._next.extend(deferred)
+
+    def _timed(self, done: asyncio.Future[None]) -> None:
+        since, self._timed_since = self._timed_since, None
+        if since is not None and done.exception() is None:
+            self.durable.observe(time.monotonic() - since)
+
+    def _send(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            answer.state = "logged"
+        self.send(answers)

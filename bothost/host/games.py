@@ -1,0 +1,42 @@
+"""The games that a host plays, each with the rules of its lobby."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from bothost.messages import Json
+from bothost.plugins import Plugins
+from bothost.rules.game import Game
+
+KNOWN_GAMES = 256
+"""Games to keep. Lobbies choose the rules, so there may be many."""
+
+MakeGame = Callable[..., Game]
+
+
+class Games:
+    """Makes games, and keeps those that were made lately."""
+
+    def __init__(self, make: MakeGame, plugins: Plugins) -> None:
+        """``make`` makes the games that no plugin provides."""
+        self._make = make
+        self._plugins = plugins
+        self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Game]:
+        return iter(list(self._games.values()))
+
+    def make(self, name: str, rules: Json) -> Game:
+        """The game with the lobby's rules, whatever they are. Raises ValueError and the like."""
+        key = (name, msgspec.json.encode(rules, order="sorted"))
+        game = self._games.get(key)
+        if game is None:
+            factory: MakeGame | None = self._plugins.games.get(name)
+            game = factory(**rules) if factory is not None else self._make(name, **rules)
+            self._games[key] = game
+            if len(self._games) > KNOWN_GAMES:
+                self._games.popitem(last=False)
+        return game

@@ -1,0 +1,114 @@
+"""Connects each account when, and only while, this host holds its lease."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+import structlog
+
+from bothost.config import AccountSettings, LobbySettings
+from bothost.host.account import Account
+from bothost.host.leases import Keeper
+from bothost.messages import Json
+
+_log = structlog.get_logger("bothost.host")
+
+
+class Memos(Protocol):
+    """Where adapters' memos are kept; called in a thread."""
+
+    def memo(self, lobby: str, account: str) -> Json: ...
+
+
+class Owner(Protocol):
+    """The host."""
+
+    accounts: list[Account]
+    draining: bool
+
+    @property
+    def memory(self) -> Memos: ...
+    async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account: ...
+
+
+class Takeover:
+    """Starts accounts whose leases we get, and stops those whose leases another host takes."""
+
+    def __init__(self, leases: Keeper, owner: Owner) -> None:
+        self.leases = leases
+        self._owner = owner
+
+    @contextlib.asynccontextmanager
+    async def following(self, failed: Callable[[BaseException], None]) -> AsyncIterator[None]:
+        """Follow the leases for as long as the block lasts. ``failed`` is called if that ends with an error."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                failed(error)
+
+        task = asyncio.create_task(self._follow(), name="leases")
+        task.add_done_callback(ended)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        leases, owner = self.leases, self._owner
+        while True:
+            if owner.draining:
+                await self._release_finished()
+            by_lease = {account.place.lease: account for account in owner.accounts}
+            lost, gained = await leases.round(() if owner.draining else by_lease)
+            for lease in lost:
+                await self._lost(by_lease[lease])
+            for lease in gained:
+                await self._gained(by_lease[lease])
+            if not self._wait_for_others():
+                await asyncio.sleep(leases.round_s)
+
+    async def _gained(self, account: Account) -> None:
+        place = account.place
+        place.waiting = ""
+        if not place.first:
+            place.memo = await asyncio.to_thread(self._owner.memory.memo, *place.lease)
+        if not self._owner.draining:
+            account.connection.start()
+
+    def _wait_for_others(self) -> bool:
+        """Log which hosts accounts wait for. True: some can try another place at once."""
+        at_once = False
+        for account in self._owner.accounts:
+            place = account.place
+            if (holder := self.leases.others.get(place.lease)) is None:
+                continue
+            if place.next():
+                at_once = True
+            elif holder != place.waiting:
+                place.waiting = holder
+                _log.warning("account_waits", lobby=account.lobby.name, account=account.name, holder=holder)
+        return at_once
+
+    async def _lost(self, account: Account) -> None:
+        """Another host took the account: disconnect at once, then wait for our turn."""
+        _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
+        account.let_go("another host took the account over")
+        await account.connection.aclose()
+        accounts = self._owner.accounts
+        accounts[accounts.index(account)] = await self._owner.make_account(account.lobby, account.seeking.settings)
+
+    async def _release_finished(self) -> None:
+        """While we drain: an account without tables is free for the next process."""
+        held = self.leases.held
+        done = [account for account in self._owner.accounts if account.finished and account.place.lease in held]
+        for account in done:
+            account.connection.close()
+        if done:
+            await asyncio.sleep(0.05)  # goodbyes leave
+        for account in done:
+            await account.connection.aclose()
+        await self.leases.release([account.place.lease for account in done])

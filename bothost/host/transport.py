@@ -1,0 +1,255 @@
+"""What an adapter's effects use: websockets, a rate limit for what is sent, HTTP calls and timers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bothost.host.latency import Latency
+from bothost.host.limits import TokenBucket
+from bothost.host.tasks import BackgroundTasks
+from bothost.host.websocket import OpenFailed, WebSocket
+from bothost.messages import (
+    CancelTimer,
+    CloseSocket,
+    Frame,
+    HttpRequest,
+    HttpResult,
+    Input,
+    OpenSocket,
+    SendFrame,
+    SetTimer,
+    SocketClosed,
+    SocketFailed,
+    SocketOpened,
+    TimerFired,
+)
+
+if TYPE_CHECKING:
+    import httpx  # only some lobbies need it, and a host that was killed must be back soon
+
+_log = structlog.get_logger("bothost.host")
+
+SAMPLE = 16
+"""One frame in so many is timed."""
+HTTP_BYTES = 4 * 1024 * 1024
+"""A longer HTTP answer counts as a failure."""
+THROTTLED_RATE = 50.0
+"""Frames per second after a lobby without a declared limit has throttled us."""
+
+Feed = Callable[[Input], None]
+
+
+class Sockets:
+    """The websockets of one adapter."""
+
+    def __init__(self, feed: Feed, frame_bytes: int) -> None:
+        self._feed = feed
+        self._frame_bytes = frame_bytes
+        self._open: dict[int, WebSocket] = {}
+        self._opening: dict[int, asyncio.Task[None]] = {}
+        self._tasks = BackgroundTasks()
+        self.frames = 0
+        """Frames received."""
+        self.fold = Latency()
+        """How long the adapter and the sessions take for a frame; one in ``SAMPLE`` is timed."""
+
+    @property
+    def pongs(self) -> int:
+        """Pongs received on the open sockets."""
+        return sum(socket.pongs for socket in self._open.values())
+
+    def open(self, effect: OpenSocket) -> None:
+        self._opening[effect.conn] = self._tasks.spawn(self._connect(effect))
+
+    async def _connect(self, effect: OpenSocket) -> None:
+        conn, feed = effect.conn, self._feed
+        early: list[str | bytes] | None = []
+        """Frames that arrived before the adapter received the open socket."""
+
+        def message(data: str | bytes) -> None:
+            self.frames += 1
+            if early is not None:
+                early.append(data)
+            elif self.frames % SAMPLE:
+                feed(Frame(conn, data))
+            else:
+                began = time.monotonic()
+                feed(Frame(conn, data))
+                self.fold.observe(time.monotonic() - began)
+
+        def closed(code: int, reason: str) -> None:
+            if self._open.pop(conn, None) is not None:
+                feed(SocketClosed(conn, code, reason))
+
+        try:
+            socket = await WebSocket.open(effect.url, effect.headers, self._frame_bytes, message, closed)
+        except OpenFailed as error:
+            self._opening.pop(conn, None)
+            feed(SocketFailed(conn, error.status, error.reason))
+            return
+        self._opening.pop(conn, None)
+        self._open[conn] = socket
+        feed(SocketOpened(conn))
+        first, early = early, None
+        for data in first or ():
+            feed(Frame(conn, data))
+        if socket.closed is not None:
+            closed(*socket.closed)
+
+    def send(self, effect: SendFrame) -> None:
+        socket = self._open.get(effect.conn)
+        if socket is not None:
+            socket.send(effect.data)
+
+    def ping(self) -> None:
+        for socket in self._open.values():
+            socket.ping()
+
+    def close(self, effect: CloseSocket) -> None:
+        if (task := self._opening.pop(effect.conn, None)) is not None:
+            task.cancel()
+        if (socket := self._open.pop(effect.conn, None)) is not None:
+            socket.close(effect.code, effect.reason)
+
+    def drop(self, report: str | None = None) -> None:
+        """Cut all sockets, also those that are being opened. The adapter gets ``report`` as the reason, if given."""
+        sockets, self._open = self._open, {}
+        opening, self._opening = self._opening, {}
+        for socket in sockets.values():
+            socket.abort()
+        for task in opening.values():
+            task.cancel()
+        if report is not None:
+            for conn in sockets:
+                self._feed(SocketClosed(conn, 1006, report))
+            for conn in opening:
+                self._feed(SocketFailed(conn, 0, report))
+
+    async def aclose(self) -> None:
+        self.drop()
+        await self._tasks.aclose()
+
+
+class Sender:
+    """Sends frames no faster than the lobby allows; those that must wait are queued."""
+
+    def __init__(self, send: Callable[[SendFrame], None], rate: float | None, queue_frames: int, account: str) -> None:
+        """``rate`` is in frames per second; None: the lobby declares no limit."""
+        self._send = send
+        self._queue_frames = queue_frames
+        self._account = account
+        self._loop = asyncio.get_running_loop()
+        self._bucket = TokenBucket(rate / 2, max(1.0, rate / 2), time.monotonic()) if rate is not None else None
+        self._queue: deque[SendFrame] = deque()
+        self._quiet_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def send(self, effect: SendFrame) -> None:
+        if len(self._queue) >= self._queue_frames:
+            _log.error("send_queue_full", account=self._account)
+            return
+        self._queue.append(effect)
+        if self._timer is None:
+            self._send_queued()
+
+    def throttle(self, retry_after_s: float) -> None:
+        """The lobby throttled us: send nothing for a while."""
+        now = time.monotonic()
+        self._quiet_until = now + min(max(retry_after_s, 0.0), 60.0)
+        if self._bucket is None:
+            self._bucket = TokenBucket(THROTTLED_RATE, 10.0, now)
+
+    def clear(self) -> None:
+        self._queue.clear()
+
+    def close(self) -> None:
+        self.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _send_queued(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        if now < self._quiet_until:
+            self._timer = self._loop.call_later(self._quiet_until - now, self._send_queued)
+            return
+        while self._queue:
+            if self._bucket is not None and not self._bucket.take(now):
+                self._timer = self._loop.call_later(self._bucket.wait(), self._send_queued)
+                return
+            self._send(self._queue.popleft())
+
+
+class HttpCalls:
+    """The HTTP calls of one adapter."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._tasks = BackgroundTasks()
+        self._client: httpx.AsyncClient | None = None
+        self.answers = 0
+        """Answers received."""
+
+    def request(self, effect: HttpRequest) -> None:
+        self._tasks.spawn(self._request(effect))
+
+    async def _request(self, effect: HttpRequest) -> None:
+        """Errors never quote the URL: at some lobbies it is the secret."""
+        import httpx
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
+        body = bytearray()
+        try:
+            async with self._client.stream(
+                effect.method, effect.url, headers=list(effect.headers), content=effect.body, timeout=effect.timeout_s
+            ) as response:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > HTTP_BYTES:
+                        raise httpx.DecodingError(f"the answer is longer than {HTTP_BYTES} bytes")
+                headers = tuple(response.headers.multi_items())
+                result = HttpResult(effect.request, response.status_code, headers, bytes(body))
+                self.answers += 1
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            result = HttpResult(effect.request, 0, (), type(error).__name__.encode())
+        self._feed(result)
+
+    async def aclose(self) -> None:
+        await self._tasks.aclose()
+        if self._client is not None:
+            await self._client.aclose()
+
+
+class Timers:
+    """The named timers of one adapter."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._loop = asyncio.get_running_loop()
+        self._handles: dict[str, asyncio.TimerHandle] = {}
+
+    def set(self, effect: SetTimer) -> None:
+        self._cancel(effect.name)
+        self._handles[effect.name] = self._loop.call_later(max(0.0, effect.after_s), self._fire, effect.name)
+
+    def cancel(self, effect: CancelTimer) -> None:
+        self._cancel(effect.name)
+
+    def close(self) -> None:
+        for name in list(self._handles):
+            self._cancel(name)
+
+    def _cancel(self, name: str) -> None:
+        if (handle := self._handles.pop(name, None)) is not None:
+            handle.cancel()
+
+    def _fire(self, name: str) -> None:
+        self._handles.pop(name, None)
+        self._feed(TimerFired(name))

@@ -1,0 +1,70 @@
+"""Who plays our seat in one hand: the plan that the shell made, and the players that a worker made by it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bothost.plugins import Resolved
+from bothost.strategy import Execution, Player, Strategy, Table
+
+
+class Loaded:
+    """One strategy as the host runs it: an address, options and model, resolved. Equal ones are the same object."""
+
+    __slots__ = (
+        "execution",
+        "failures",
+        "hung",
+        "name",
+        "quarantined_until",
+        "resolved",
+        "search",
+        "sha256",
+        "version",
+    )
+
+    def __init__(self, resolved: Resolved) -> None:
+        strategy = resolved.strategy
+        self.resolved = resolved
+        self.name = strategy.name
+        self.version = resolved.model.version if resolved.model is not None else strategy.version
+        self.sha256 = resolved.model.sha256 if resolved.model is not None else None
+        self.execution: Execution = strategy.execution
+        self.search = strategy.needs_search_thread
+        self.failures: list[float] = []
+        """When it failed lately, monotonic seconds."""
+        self.quarantined_until = 0.0
+        self.hung = 0
+        """Its threads that still hang. While there are any, its open tables do not run it either."""
+
+    @property
+    def address(self) -> str:
+        return self.resolved.address
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which strategies play one hand. It does not change while the hand lasts."""
+
+    strategy: Loaded
+    fallback: Loaded | None
+    level: str | None
+    reason: str | None = None
+    """"quarantined" or "unavailable": ``strategy`` is the route's fallback."""
+
+
+class Actor:
+    """Plays our seat in one hand. The worker makes the players when it first needs them."""
+
+    __slots__ = ("fallback_player", "instance", "plan", "player", "slot", "table")
+
+    table: Table
+    """What the players are made for. Set before the first decision."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.player: Player | None = None
+        self.instance: Strategy | None = None
+        """The strategy instance that made ``player``."""
+        self.fallback_player: Player | None = None
+        self.slot = -1
+        """Which thread of a pool plays the hand; -1: none yet."""

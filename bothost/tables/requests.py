@@ -1,0 +1,219 @@
+"""The requests of one table: each becomes a job, its decision an answer, and each is answered once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bothost.messages import ActionRequest, MoveAcknowledged, Rejected, RequestWithdrawn, ServerActedForUs
+from bothost.rules.game import Game
+from bothost.strategy import Decision
+from bothost.tables import fallback
+from bothost.tables.clock import NEVER, window
+from bothost.tables.conduct import Conduct
+from bothost.tables.hand import Answer, DecidedBy, Hand, Job, Late, Outcome, OutcomeKind, Output
+from bothost.tables.trust import Trust
+
+MAX_ATTEMPTS = 4
+"""Answers to one position that a lobby may refuse before we fall silent there."""
+
+RequestNews = RequestWithdrawn | ServerActedForUs | MoveAcknowledged | Rejected
+"""What a lobby may report about a request or about our answer to it."""
+
+
+class Requests:
+    """Turns requests into jobs and decisions into answers. All state of a request is in its ``Hand``."""
+
+    __slots__ = ("_conduct", "_game", "_trust")
+
+    def __init__(self, game: Game, conduct: Conduct, trust: Trust) -> None:
+        self._game = game
+        self._conduct = conduct
+        self._trust = trust
+
+    # ------------------------------------------------------------------------------------------------------ asking
+
+    def receive(self, hand: Hand, event: ActionRequest, now: float, out: list[Output]) -> None:
+        """The lobby asks for an action."""
+        job, answer = hand.job, hand.answer
+        if job is not None:
+            if job.request_id == event.request_id:
+                return
+            hand.drop_job()
+        if answer is not None and answer.request_id == event.request_id and answer.sent_in == self._trust.epoch:
+            return  # answered once
+        hand.held = (event, now)
+        if self._trust.fresh and hand.game_id:
+            self.start_held(hand, out)
+
+    def start_held(self, hand: Hand, out: list[Output]) -> None:
+        """Start the request that waits, if our view is at the position where the lobby asks."""
+        if hand.held is None or not hand.game_id:
+            return
+        request, arrived = hand.held
+        view = hand.view
+        seq = view.seq
+        if request.seq is not None and request.seq != seq:
+            if request.seq < seq:
+                hand.held = None  # asked at a position that is past
+            else:
+                self._trust.distrust(hand, f"asked after {request.seq} events, but {seq} seen", out)
+            return
+        if not view.asked:
+            self._trust.distrust(hand, "asked, but our view says that it is not our turn", out)
+            return
+        hand.held = None
+        again = hand.answer_again(request.request_id, seq, self._trust.epoch, self._game.parse)
+        if again is not None:
+            out.append(again)
+            return
+        self._ask(hand, request, arrived, seq, out)
+
+    def _ask(self, hand: Hand, request: ActionRequest, arrived: float, seq: int, out: list[Output]) -> None:
+        legal = hand.open_actions(seq)
+        if hand.answer is not None and hand.answer.sent_in < 0:
+            out.append(Outcome(hand.answer, "superseded"))
+            hand.answer = None
+        if not len(legal) or hand.attempt >= MAX_ATTEMPTS:
+            self._trust.give_up(hand, "every action that we may take here was refused", out)
+            return
+        hand.raw = request.raw
+        times = window(self._conduct.clock, arrived, request.grant_ms, request.bank_ms)
+        job = Job(hand, request.request_id, hand.view, legal, times, seq, hand.attempt)
+        hand.steps, hand.job, hand.lent = [], job, True
+        fallback.start(job)
+        out.append(job)
+
+    # ----------------------------------------------------------------------------------------------------- deciding
+
+    def decided(
+        self,
+        job: Job,
+        ticket: int,
+        decision: Decision | None,
+        error: str | None,
+        now: float,
+        by: DecidedBy = "strategy",
+    ) -> list[Output]:
+        """A worker is done with ``job``: a decision and who made it, or why there is none ("error", "late", …)."""
+        out: list[Output] = []
+        hand = job.hand
+        if hand.job is not job or ticket != job.ticket:
+            return out  # superseded
+        if hand.view is job.view:
+            hand.lent = False
+        if decision is not None and job.admits(decision.action, self._game.num_actions):
+            job.decision, job.decided_by = decision, by
+            job.elapsed_s = now - job.window.arrival
+            self._complete(hand, job, out)
+        elif job.link:
+            self._decide_last(hand, job, now, out)
+        else:
+            self._fall_back(hand, job, "illegal" if decision is not None else error or "error", out)
+        return out
+
+    def _complete(self, hand: Hand, job: Job, out: list[Output]) -> None:
+        """``job`` has its decision: ask for the next selection of a composite move, or answer."""
+        decision = job.decision
+        assert decision is not None
+        if self._conduct.takes_composites:
+            after = job.view.clone()
+            after.apply(decision.action)
+            if after.asked:
+                self._next_step(hand, job, after, out)
+                return
+            hand.steps.append(job)
+            steps: Sequence[Job] = hand.steps
+            hand.steps = []
+            actions = tuple(self._game.notation(step.decision.action) for step in steps if step.decision is not None)
+        else:
+            steps = (job,)
+            actions = (self._game.notation(decision.action),)
+        answer = Answer(hand, job.request_id, job.seq, job.attempt, actions, steps)
+        answer.not_before = job.window.not_before
+        hand.job, hand.answer = None, answer
+        hand.due_at = NEVER
+        out.append(answer)
+
+    def _next_step(self, hand: Hand, job: Job, after: Any, out: list[Output]) -> None:
+        hand.steps.append(job)
+        step = Job(hand, job.request_id, after, after.legal(), job.window, job.seq, job.attempt)
+        step.substep = job.substep + 1
+        if job.link:
+            step.link, step.reason = job.link, job.reason
+        hand.job = step
+        out.append(step)
+
+    def _fall_back(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
+        fallback.fall_back(job, reason)
+        hand.lent = True
+        out.append(job)
+
+    def _decide_last(self, hand: Hand, job: Job, now: float, out: list[Output]) -> None:
+        job.decision, job.decided_by = fallback.decide_last(job)
+        job.elapsed_s = now - job.window.arrival
+        self._complete(hand, job, out)
+
+    def expire(self, hand: Hand, now: float) -> list[Output]:
+        """``hand.due_at`` has come."""
+        out: list[Output] = []
+        if now < hand.due_at:
+            return out
+        hand.due_at = NEVER
+        job = hand.job
+        if job is None:
+            if hand.answer is not None and hand.answer.sent_in == self._trust.epoch:
+                self._trust.distrust(hand, "no sign that our move arrived", out)
+        elif fallback.is_over(job, now):
+            self._decide_last(hand, job, now, out)
+        else:
+            out.append(Late(job, job.ticket))
+            self._fall_back(hand, job, "late", out)
+        return out
+
+    # ------------------------------------------------------------------------------------------------------ sending
+
+    def may_send(self, answer: Answer) -> bool:
+        """Whether the answer, now durable, is still wanted. If so it counts as sent."""
+        hand = answer.hand
+        if hand.answer is not answer or not self._trust.fresh or answer.sent_in == self._trust.epoch:
+            return False
+        answer.sent_in = self._trust.epoch
+        hand.resyncs = 0
+        return True
+
+    def expect_echo(self, answer: Answer, now: float) -> None:
+        """The answer was sent: watch for a sign that it arrived."""
+        if answer.hand.job is None:
+            answer.hand.due_at = now + self._conduct.echo_s
+
+    def settle(self, hand: Hand, event: RequestNews, out: list[Output]) -> None:
+        """The lobby reports on a request, or on our answer to it."""
+        if isinstance(event, RequestWithdrawn):
+            self._drop(hand, event.request_id, "withdrawn", event.reason or None, out)
+        elif isinstance(event, ServerActedForUs):
+            self._drop(hand, event.request_id, "server_acted", event.action, out)
+        elif (answer := hand.answer) is None or answer.request_id != event.request_id:
+            return
+        elif isinstance(event, MoveAcknowledged):
+            if hand.job is None:
+                hand.due_at = NEVER
+            out.append(Outcome(answer, "acknowledged"))
+        else:
+            out.append(Outcome(answer, "rejected", event.reason))
+            hand.refuse(answer, self._game.parse(answer.actions[0]))
+            if event.resync:
+                self._trust.distrust(hand, f"rejected: {event.reason}", out)
+
+    def _drop(
+        self, hand: Hand, request_id: str | None, kind: OutcomeKind, detail: str | None, out: list[Output]
+    ) -> None:
+        """The lobby wants no answer to this request any more (None: to the open one)."""
+        if hand.job is not None and request_id in (None, hand.job.request_id):
+            hand.drop_job()
+        if hand.held is not None and request_id in (None, hand.held[0].request_id):
+            hand.held = None
+        answer = hand.answer
+        if answer is not None and request_id in (None, answer.request_id):
+            out.append(Outcome(answer, kind, detail))
+            hand.answer, hand.due_at = None, NEVER
