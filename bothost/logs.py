@@ -62,8 +62,8 @@ class Redactor:
     @classmethod
     def from_environment(cls, env: Mapping[str, str] = os.environ) -> Redactor:
         """One that knows the secrets in bothost's own environment variables."""
-        names = (n for n in env if n.startswith("BOTHOST_") and n.endswith(("TOKEN", "TOKENS", "PASSWORD", "SECRET")))
-        return cls(part for name in names for part in (env[name], *re.split(r"[:,]", env[name])))
+        names = [n for n in env if n.startswith("BOTHOST_") and n.endswith(("TOKEN", "TOKENS", "PASSWORD", "SECRET"))]
+        return cls(part for n in names for part in (tokens_of(env[n]) if n.endswith("TOKENS") else [env[n]]))
 
     def add(self, secrets: Iterable[str]) -> None:
         """Know more values, also as they look in URLs, in JSON and in basic authentication."""
@@ -81,6 +81,11 @@ class Redactor:
         for pattern, keep in self._patterns:
             text = pattern.sub(keep + REDACTED, text)
         return text
+
+
+def tokens_of(accounts: str) -> list[str]:
+    """The tokens of ``name:token,name:token``. The names are no secrets: a log without them hides an attacker."""
+    return [entry.partition(":")[2] or entry for entry in accounts.split(",")]
 
 
 class _Formatter(logging.Formatter):

@@ -129,6 +129,7 @@ def _root(version: bool = typer.Option(False, "--version", callback=_print_versi
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Never raises but for SystemExit of shell completion."""
     args = list(sys.argv[1:] if argv is None else argv)
+    previous = os.umask(0o077)  # databases, logs and exports hold what others must not read
     as_json = "--json" in args
     try:
         result = typer.main.get_command(app).main(args, prog_name="bothost", standalone_mode=False)
@@ -144,3 +145,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         return output.report(error, as_json=as_json)
+    finally:
+        os.umask(previous)

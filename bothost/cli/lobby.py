@@ -132,7 +132,7 @@ def check(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     report = asyncio.run(_check(adapter, timeout))
-    lines = [f"{step}: {'ok' if said is True else said}" for step, said in report.items()]
+    lines = [f"{step}: {'ok' if said is True else output.printable(said)}" for step, said in report.items()]
     output.emit({"lobby": name, "url": adapter.account.url, "notes": notes, **report}, as_json, "\n".join(lines))
 
 

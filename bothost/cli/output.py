@@ -43,6 +43,10 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.splitlines()))
+
+
 def report(error: Exception, *, as_json: bool = False) -> int:
     """Tell about an error on stderr, without traceback and without secrets, and return the exit code."""
     from bothost.logs import Redactor
@@ -66,9 +70,9 @@ def report(error: Exception, *, as_json: bool = False) -> int:
         typer.echo(redact(to_json({"exit_code": code, "errors": [_plain(part) for part in parts]})), err=True)
     else:
         for part in parts:
-            typer.echo(redact(f"error: {part}"), err=True)
+            typer.echo(_lines(redact(f"error: {part}")), err=True)
             if part.advice:
-                typer.echo(redact(f"  fix: {part.advice}"), err=True)
+                typer.echo(_lines(redact(f"  fix: {part.advice}")), err=True)
     return code
 
 

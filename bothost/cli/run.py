@@ -115,7 +115,11 @@ def start_logs(settings: config.Settings) -> None:
     """Logs as ``[log]`` says, with the configuration's secrets redacted."""
     from bothost import logs
 
-    known = [secret.reveal() for secret in config.secrets(settings) if secret.present]
+    known = []
+    for secret in config.secrets(settings):
+        if secret.present:
+            pairs = secret is settings.lobby_server.tokens
+            known += logs.tokens_of(secret.reveal()) if pairs else [secret.reveal()]
     log = settings.log
     logs.configure(
         level=log.level, format=log.format, file=log.file, rotate_bytes=log.rotate_bytes, keep=log.keep, secrets=known

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
@@ -21,6 +22,7 @@ from bothost.errors import ConfigError, ConfigErrors
 
 FILE_NAME = "config.toml"
 _SQLITE = "sqlite:///"
+_SECRET_KEY = re.compile(r"(?i)token|passw|secret|api_?key|access_?key|^auth$|session")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -154,6 +156,9 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
     for name in _repeated(lobbies):
         yield Problem("lobby", f"two lobbies are named {name!r}", name, "give each its own name")
     for index, lobby in enumerate(settings.lobbies):
+        if _holds_secret(lobby.url):
+            advice = "leave it out of the URL, and give the account a token or a password"
+            yield Problem(f"lobby[{index}].url", "holds a secret", REDACTED, advice)
         for name in _repeated(account.name for account in lobby.accounts):
             yield Problem(f"lobby[{index}].account", f"two accounts are named {name!r}", name, "name each once")
     for index, route in enumerate(settings.routes):
@@ -175,7 +180,7 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
     if parts is None or not parts.scheme:
         advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
         yield Problem("store.url", "is not a database URL", None, advice)
-    elif parts.password:
+    elif _holds_secret(settings.store.url):
         advice = "leave it out of the URL, and set $BOTHOST_STORE_PASSWORD or [store] password"
         yield Problem("store.url", "holds a password", REDACTED, advice)
 
@@ -198,6 +203,14 @@ def _doubts(settings: Settings) -> Iterable[str]:
         yield f"metrics are served on {settings.metrics.host}: other machines can read them"
     if settings.lobby_server.host not in _LOOPBACK:
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
+
+
+def _holds_secret(url: str) -> bool:
+    """Whether a URL has a password, or a query key that names a secret."""
+    parts = _url_parts(url)
+    if parts is None:
+        return False
+    return bool(parts.password) or any(_SECRET_KEY.search(key) for key, _ in parse_qsl(parts.query))
 
 
 def _url_parts(url: str) -> Any:

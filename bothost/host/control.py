@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import socket
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,12 +29,26 @@ class HostRunning(BothostError):
 
 
 def socket_path(data_dir: Path) -> Path:
-    """The control socket of ``data_dir``; in the system's temporary folder where the path would be too long."""
+    """The control socket of ``data_dir``. If its path would be too long: in a private folder of this user.
+
+    Raises UsageError if another user may write that folder.
+    """
     path = data_dir.resolve() / "control.sock"
     if len(os.fsencode(path)) <= PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"bothost-{os.getuid()}-{name}.sock"
+    return _private_folder() / f"{name}.sock"
+
+
+def _private_folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"bothost-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        advice = "ask who made it and remove it, or give [host] data_dir a shorter path"
+        raise UsageError(f"{folder} is not a private folder of this user", advice=advice)
+    return folder
 
 
 class Control:
