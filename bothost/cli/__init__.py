@@ -28,6 +28,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "web": ("bothost.cli.web", "Watch tables and replay hands in a browser."),
     "status": ("bothost.cli.status", "Show what the running host does."),
     "drain": ("bothost.cli.drain", "Let the running host finish its tables and end."),
+    "account": ("bothost.cli.account", "Pause and resume an account of the running host."),
     "config": ("bothost.cli.config", "Check, find and show the configuration."),
     "plugin": ("bothost.cli.plugin", "List, scaffold and check plugins."),
     "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),

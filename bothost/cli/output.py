@@ -88,7 +88,16 @@ def is_terminal() -> bool:
 
 @contextmanager
 def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr where a person watches, else nothing. Yields ``advance(done, note="", total=None)``."""
+    """A progress bar on stderr where a person watches, else nothing. Yields ``advance(done, note="", total=None)``.
+
+    With ``BOTHOST_PROGRESS=json`` in the environment each call is one JSON line on stderr instead, for programs.
+    """
+    if os.environ.get("BOTHOST_PROGRESS") == "json":
+        given = total
+        yield lambda done, note="", total=None: typer.echo(
+            json.dumps({"progress": title, "done": done, "total": total or given, "note": note}), err=True
+        )
+        return
     if not is_terminal():
         yield lambda done, note="", total=None: None
         return

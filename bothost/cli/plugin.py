@@ -1,4 +1,4 @@
-"""``bothost plugin list|new|check``."""
+"""``bothost plugin list|new|check|release``."""
 
 from __future__ import annotations
 
@@ -209,3 +209,17 @@ def _plain(report: Any) -> dict[str, Any]:
     import msgspec
 
     return dict(msgspec.to_builtins(report))
+
+
+@app.command()
+def release(
+    strategy: Annotated[str, typer.Argument(help="Address of the strategy, as bothost status prints it.")],
+    config_file: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """End the quarantine of a strategy in the running host: it gets new tables again."""
+    from bothost.cli.status import host_settings
+    from bothost.host.control import ask
+
+    found = ask(host_settings(config_file).data_dir, "release", strategy=strategy)
+    output.emit(found, json, f"{strategy} gets new tables again")

@@ -56,7 +56,8 @@ def as_text(status: dict[str, Any]) -> str:
     accounts = [
         (
             f"{a['lobby']}/{a['account']}",
-            "connected" if a["connected"] else f"not connected: {output.printable(a['problem']) or 'connecting'}",
+            ("connected" if a["connected"] else f"not connected: {output.printable(a['problem']) or 'connecting'}")
+            + (", paused" if a.get("paused") else ""),
             f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots, {a['reconnects']} reconnects",
         )
         for a in status["accounts"]

@@ -277,4 +277,5 @@ class Account:
             "seeks": len(self.slots.reserved),
             "slots": self.slots.cap,
             "draining": self.seeking.stopped,
+            "paused": self.seeking.paused,
         }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import inspect
 import os
 import socket
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,9 @@ def _private_folder() -> Path:
 
 
 class Control:
-    """Serves commands: name → function that gives the answer."""
+    """Serves commands: name → function that takes the message's other keys and gives the answer."""
 
-    def __init__(self, path: Path, commands: dict[str, Callable[[], Json]]) -> None:
+    def __init__(self, path: Path, commands: Mapping[str, Callable[..., Json]]) -> None:
         self.path = path
         self._commands = commands
         self._server: asyncio.Server | None = None
@@ -103,23 +104,31 @@ class Control:
 
     def _answer(self, line: bytes) -> Json:
         try:
-            command = msgspec.json.decode(line, type=dict[str, str]).get("command", "")
+            arguments = msgspec.json.decode(line, type=dict[str, str])
         except msgspec.DecodeError:
             return {"error": "not a JSON object of texts"}
+        command = arguments.pop("command", "")
         function = self._commands.get(command)
         if function is None:
             return {"error": f"no command {command!r}; there are {', '.join(sorted(self._commands))}"}
-        return function()
+        try:
+            inspect.signature(function).bind(**arguments)
+        except TypeError as error:
+            return {"error": f"{command}: {error}"}
+        try:
+            return function(**arguments)
+        except UsageError as error:
+            return {"error": str(error)}
 
 
-def ask(data_dir: Path, command: str, timeout_s: float = 5.0) -> Json:
-    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none, or it does not answer."""
+def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) -> Json:
+    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none, or it refuses."""
     path = socket_path(data_dir)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(timeout_s)
             client.connect(str(path))
-            client.sendall(msgspec.json.encode({"command": command}) + b"\n")
+            client.sendall(msgspec.json.encode({"command": command, **arguments}) + b"\n")
             with client.makefile("rb") as answer:
                 line = answer.readline()
     except OSError as error:

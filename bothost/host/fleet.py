@@ -7,6 +7,7 @@ socket for all of them. A worker that loses its parent drains.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import signal
 import time
@@ -116,7 +117,8 @@ class Fleet:
         """
         loop = asyncio.get_running_loop()
         data_dir = self.settings.host.data_dir
-        control = Control(socket_path(data_dir), {"status": self.status, "drain": self._drain})
+        forwarded = {name: functools.partial(self.forward, name) for name in ("pause", "resume", "release")}
+        control = Control(socket_path(data_dir), {"status": self.status, "drain": self._drain, **forwarded})
         await control.start()
         signals = {signal.SIGINT: self.interrupt, signal.SIGTERM: self.interrupt, signal.SIGHUP: self.reload}
         for number, handler in signals.items():
@@ -161,6 +163,18 @@ class Fleet:
         if not self.draining:
             self.interrupt()
         return {"draining": True}
+
+    def forward(self, command: str, **arguments: str) -> Json:
+        """The answer of the worker that has the account or the strategy. Raises UsageError where none has."""
+        answers, refusals = [], []
+        for worker in self.workers:
+            try:
+                answers.append(ask(folder(self.settings.host.data_dir, worker.number), command, ASK_S, **arguments))
+            except UsageError as error:
+                refusals.append(error)
+        if not answers:
+            raise refusals[0]
+        return answers[0]
 
     def status(self) -> Json:
         """What every worker says of itself."""

@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 
 from bothost import rules
 from bothost.config import Settings, config_hash
-from bothost.host import reload
+from bothost.host import commands, reload
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.spares import Spares
-from bothost.host.status import status_of
 from bothost.host.supervisor import Host
 from bothost.native import _native
 from bothost.plugins import Plugins
@@ -34,7 +33,6 @@ GC_THRESHOLDS = (20_000, 20, 100)
 which took a quarter of the time of a busy host."""
 ANSWER_S = 10.0
 """How long a database server may take to answer what a running host asks before it counts as away."""
-STARTING = {"error": "the host is still starting: ask again in a moment"}
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the others from running Python: the event loop waits no longer for a worker's turn."""
 
@@ -60,7 +58,7 @@ async def opened(
     identity = Identity.of(settings.host.data_dir, settings.host.name)  # first: who has it owns the socket, too
     control = Control(
         socket_path(settings.host.data_dir),
-        {"status": lambda: status_of(host) if host else STARTING, "drain": lambda: _drain(host) if host else STARTING},
+        commands.of(lambda: host),
     )
     try:
         await control.start()
@@ -98,11 +96,6 @@ def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
     from bothost.host.metrics_server import serving  # a web server: only where it is wanted
 
     return serving(host, host.settings.metrics)
-
-
-def _drain(host: Host) -> dict[str, Any]:
-    host.drain()
-    return {"draining": True}
 
 
 @contextlib.contextmanager

@@ -117,6 +117,14 @@ class Plans:
         loaded.quarantined_until = now + self._quarantine_s
         loaded.failures = []
 
+    def release(self, address: str) -> int:
+        """End the quarantine of a strategy; returns of how many of its versions."""
+        found = [kept for kept in self.loaded if kept.address == address and kept.quarantined_until > self._clock()]
+        for loaded in found:
+            _log.warning("quarantine_released", strategy=address, version=loaded.version)
+            loaded.quarantined_until, loaded.failures = 0.0, []
+        return len(found)
+
     @staticmethod
     def _plays(loaded: Loaded, game: Game) -> bool:
         try:

@@ -27,6 +27,8 @@ class Seeking:
         self.slots = slots
         self.stopped = False
         """Whether the account drains: no more tables."""
+        self.paused = False
+        """Whether an operator wants no further tables for now."""
         self._connection = connection
         self._busy = busy
         self._seek_s = seek_s
@@ -37,7 +39,9 @@ class Seeking:
     def seek_more(self, now: float) -> None:
         """Ask for tables, up to the slots."""
         wishes, slots = self.settings.wishes, self.slots
-        if not wishes or self.stopped or not self._connection.connected or now < self._not_before or self._busy():
+        if not wishes or self.stopped or self.paused or self._busy():
+            return
+        if not self._connection.connected or now < self._not_before:
             return
         while slots.used < slots.cap and self._connection.connected:
             seek = self._name()
@@ -61,6 +65,19 @@ class Seeking:
     def stop(self) -> None:
         """Ask for no more tables."""
         self.stopped = True
+        self._cancel_all()
+
+    def pause(self) -> None:
+        """Ask for no tables until ``resume``. Those that we have are played to their end."""
+        self.paused = True
+        self._cancel_all()
+
+    def resume(self, now: float) -> None:
+        """Ask for tables again."""
+        self.paused = False
+        self.seek_more(now)
+
+    def _cancel_all(self) -> None:
         for seek in self.slots.reserved:
             self.cancel(seek)
 
@@ -80,7 +97,8 @@ class Seeking:
         """Reserve a slot before accepting: an acceptance cannot be taken back."""
         seek = self._name()
         wanted = any(wish.game == event.info.game for wish in self.settings.wishes)
-        if self.stopped or not wanted or not self.slots.reserve(seek, now + (event.expires_s or self._seek_s)):
+        takes = wanted and not self.stopped and not self.paused
+        if not takes or not self.slots.reserve(seek, now + (event.expires_s or self._seek_s)):
             self._connection.feed(Decline(event.invitation))
         else:
             self._connection.feed(Accept(seek, event.invitation))

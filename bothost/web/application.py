@@ -24,6 +24,7 @@ from bothost.store.query import HandQuery
 from bothost.store.reader import Timeline
 from bothost.web import brought, hands
 from bothost.web.guard import LOOPBACK, Guard
+from bothost.web.jobs import Jobs
 from bothost.web.live import Live, line, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
@@ -48,7 +49,8 @@ class Web:
         self.live = Live(site)
         self.reviews = Reviews(site)
         self.play = Play(site, self.viewer)
-        self.operation = Operation(site, self.viewer)
+        self.jobs = Jobs(site)
+        self.operation = Operation(site, self.viewer, self.jobs)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -60,6 +62,7 @@ class Web:
             Route("/api/hands/{name}/review", self.stream_review),
             *self.play.routes(),
             *self.operation.routes(),
+            Route("/api/jobs/{id}", self.follow_job),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -81,6 +84,7 @@ class Web:
         finally:
             reading.cancel()
             await self.play.matches.aclose()
+            await self.jobs.aclose()
             await asyncio.gather(reading, return_exceptions=True)
 
     # ------------------------------------------------------------------------------------------------------ sessions
@@ -172,6 +176,14 @@ class Web:
         if game is None:
             raise HTTPException(400, f"the game {record.game} is not installed here")
         return stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
+
+    async def follow_job(self, request: Request) -> Response:
+        """A command that this viewer started, again after every step, until it ends. Its id is known to nobody else."""
+        self.viewer(request)
+        job = self.jobs.of(request.path_params["id"])
+        if job is None:
+            raise HTTPException(404, "there is no such job")
+        return stream(job.watch())
 
     # --------------------------------------------------------------------------------------------------- live tables
 

@@ -24,6 +24,7 @@ from bothost.plugins import require, weights
 from bothost.store.registry import Registry
 from bothost.strategy import Strategy
 from bothost.training import metrics
+from bothost.web.jobs import Jobs
 from bothost.web.play import body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
@@ -32,6 +33,8 @@ Json = dict[str, Any]
 PAGES = ("/models", "/training", "/health")
 RUNS = Path("runs")
 """Where ``bothost train`` writes by default."""
+ANSWER_S = 5.0
+"""How long the host may take to answer."""
 MAX_POINTS = 400
 """Points of a curve that a page gets."""
 
@@ -48,13 +51,34 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """No arguments."""
 
 
+class AccountName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """LOBBY/ACCOUNT."""
+
+    account: str
+
+
+class StrategyAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A strategy in quarantine."""
+
+    strategy: str
+
+
+class Challenge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A version that is to become champion, if it wins against the one that is."""
+
+    strategy: str
+    version: str
+    deals: int = 200
+
+
 class Operation:
     """The handlers."""
 
-    def __init__(self, site: Site, viewer: Callable[[Request], Viewer], runs: Path = RUNS) -> None:
+    def __init__(self, site: Site, viewer: Callable[[Request], Viewer], jobs: Jobs, runs: Path = RUNS) -> None:
         self._site = site
         self._viewer = viewer
         self._runs = runs
+        self._jobs = jobs
         self._registry = Registry(site.store, site.settings.host.data_dir / "models")
 
     def routes(self) -> list[Route]:
@@ -66,6 +90,9 @@ class Operation:
             Route("/api/training/curves", self.curves),
             Route("/api/health", self.health),
             Route("/api/drain", self.drain, methods=["POST"]),
+            Route("/api/accounts/{change}", self.change_account, methods=["POST"]),
+            Route("/api/release", self.release, methods=["POST"]),
+            Route("/api/models/gate", self.gate, methods=["POST"]),
         ]
 
     def _operator(self, request: Request) -> None:
@@ -130,6 +157,18 @@ class Operation:
         self._audit(request, "rollback", strategy=wanted.strategy, alias=wanted.alias)
         return JSONResponse(msgspec.to_builtins(pointer))
 
+    async def gate(self, request: Request) -> Response:
+        """Let a version play for the championship; the answer streams what is measured, and the verdict."""
+        self._operator(request)
+        wanted = await body(request, Challenge)
+        self._strategy(wanted.strategy)
+        if not 1 <= wanted.deals <= 100_000:
+            raise UsageError("a match has 1 to 100,000 deals")
+        self._audit(request, "gate", **msgspec.to_builtins(wanted))
+        words = ["model", "promote", f"{wanted.strategy}:{wanted.version}", "--deals", str(wanted.deals)]
+        job = self._jobs.start(f"gate {wanted.strategy}", [words])
+        return JSONResponse({"job": job.id})
+
     # ------------------------------------------------------------------------------------------------------ training
 
     def _folders(self) -> dict[str, Path]:
@@ -169,8 +208,27 @@ class Operation:
         """Let the host finish its tables and end."""
         self._operator(request)
         await body(request, Nothing)
-        answer = await asyncio.to_thread(ask, self._site.settings.host.data_dir, "drain")
-        self._audit(request, "drain")
+        return await self._control(request, "drain")
+
+    async def change_account(self, request: Request) -> Response:
+        """Pause an account, or resume it."""
+        self._operator(request)
+        if (change := request.path_params["change"]) not in ("pause", "resume"):
+            raise HTTPException(404, "an account can be paused and resumed")
+        wanted = await body(request, AccountName)
+        return await self._control(request, change, account=wanted.account)
+
+    async def release(self, request: Request) -> Response:
+        """End the quarantine of a strategy."""
+        self._operator(request)
+        wanted = await body(request, StrategyAddress)
+        return await self._control(request, "release", strategy=wanted.strategy)
+
+    async def _control(self, request: Request, command: str, **arguments: str) -> Response:
+        """Ask the running host, and note it. What the host refuses is not noted."""
+        folder = self._site.settings.host.data_dir
+        answer = await asyncio.to_thread(ask, folder, command, ANSWER_S, **arguments)
+        self._audit(request, command, **arguments)
         return JSONResponse(answer)
 
 

@@ -51,12 +51,8 @@ def configuration(
     settings: Settings, folder: Path, url: str, game: Game, bots: Sequence[Bot], attributes: Mapping[str, Any]
 ) -> str:
     """config.toml of the child. Secrets stand in files beside it."""
-    store = {"url": settings.store.url, "durability": settings.store.durability}
-    if settings.store.password is not None and settings.store.password.present:
-        store["password"] = {"file": _secret(folder / "store-password", settings.store.password.reveal())}  # type: ignore[assignment]
-    host: dict[str, Any] = {"name": f"{LOBBY}-{folder.name}", "data_dir": str(folder), "drain_timeout_s": 2.0}
-    if settings.host.plugins_dir is not None:
-        host["plugins_dir"] = str(settings.host.plugins_dir.resolve())
+    basis = basis_of(settings, folder, folder)
+    basis["host"] |= {"name": f"{LOBBY}-{folder.name}", "drain_timeout_s": 2.0}
     wish = {"game": game.name, "rules": game.rules, "attributes": dict(attributes)}
     accounts = [
         {"name": bot.name, "token": {"file": _secret(folder / f"token-{number}", bot.token)}, "wish": [wish]}
@@ -70,15 +66,25 @@ def configuration(
         "min_move_ms": MIN_MOVE_MS,
         "account": accounts,
     }
-    return _toml(
+    return toml(
         {
-            "host": host,
-            "store": store,
+            **basis,
             "log": {"level": "warning", "file": str(folder / "host.log")},
             "lobby": [lobby],
             "route": [{"account": bot.name, "strategy": bot.address} for bot in bots],
         }
     )
+
+
+def basis_of(settings: Settings, folder: Path, data_dir: Path) -> dict[str, Any]:
+    """``[host]`` and ``[store]`` of a child process: our database and plugins. Secrets stand in files in ``folder``."""
+    store: dict[str, Any] = {"url": settings.store.url, "durability": settings.store.durability}
+    if settings.store.password is not None and settings.store.password.present:
+        store["password"] = {"file": _secret(folder / "store-password", settings.store.password.reveal())}
+    host: dict[str, Any] = {"data_dir": str(data_dir)}
+    if settings.host.plugins_dir is not None:
+        host["plugins_dir"] = str(settings.host.plugins_dir.resolve())
+    return {"host": host, "store": store}
 
 
 def _secret(file: Path, text: str) -> str:
@@ -88,7 +94,7 @@ def _secret(file: Path, text: str) -> str:
     return str(file)
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
     """Top-level keys on lines of their own, everything else inline. JSON's strings and numbers are TOML's."""
     return "".join(f"{key} = {_inline(part)}\n" for key, part in value.items())
 

@@ -168,6 +168,11 @@ def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
         assert {account["account"] for account in status["accounts"]} == {"ada", "bob"}
         code, out, _err = shell.run("status")
         assert code == 0 and "home/ada" in out and "connected" in out
+        assert "is paused" in shell.run("account", "pause", "home/ada")[1]
+        assert "home/ada" in shell.run("account", "pause", "home/adda")[2]
+        assert "paused" in shell.run("status")[1]
+        assert shell.run("account", "resume", "home/ada")[0] == 0
+        assert "quarantine" in shell.run("plugin", "release", "random")[2]
         assert shell.run("drain")[0] == 0
         _out, err = host.communicate(timeout=20)
         assert host.returncode == 0, err

@@ -28,6 +28,27 @@ async def test_commands_are_answered_and_unknown_ones_told(tmp_path):
     assert not control.path.exists()
 
 
+async def test_arguments_reach_a_command_and_wrong_ones_are_refused(tmp_path):
+    def pause(account):
+        if account == "nobody":
+            raise UsageError("there is no account 'nobody'")
+        return {"paused": account}
+
+    control = Control(socket_path(tmp_path), {"pause": pause})
+    await control.start()
+    try:
+        assert await asyncio.to_thread(lambda: ask(tmp_path, "pause", account="home/ada")) == {"paused": "home/ada"}
+        for arguments, words in (
+            ({"account": "nobody"}, "no account"),
+            ({}, "account"),
+            ({"account": "x", "b": "y"}, "b"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                await asyncio.to_thread(lambda given=arguments: ask(tmp_path, "pause", **given))
+    finally:
+        await control.aclose()
+
+
 async def test_two_hosts_in_one_data_dir_are_refused_but_a_stale_socket_is_not(tmp_path):
     first = Control(socket_path(tmp_path), {})
     await first.start()

@@ -1,11 +1,17 @@
 """The operator's pages: models, trainings, health."""
 
+import asyncio
 import json
+import threading
+from unittest.mock import ANY
 
 import pytest
 from starlette.testclient import TestClient
 
 from bothost.cli.web import settings_or_demo
+from bothost.errors import UsageError
+from bothost.host.control import Control, socket_path
+from bothost.plugins import weights
 from bothost.store import Store
 from bothost.web.application import Web
 from bothost.web.operation import MAX_POINTS, Operation
@@ -13,13 +19,14 @@ from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost"}
 READ = ["/api/models", "/api/training", "/api/health"]
-CHANGE = ["/api/models/promote", "/api/models/rollback", "/api/drain"]
+CHANGE = ["/api/models/promote", "/api/models/rollback", "/api/models/gate", "/api/drain", "/api/release"]
+CHANGE += ["/api/accounts/pause", "/api/accounts/resume"]
 
 
 @pytest.fixture
 def web(site, tmp_path):
     made = Web(site, Viewers("s3cret", spectators=True))
-    made.operation = Operation(site, made.viewer, tmp_path / "runs")
+    made.operation = Operation(site, made.viewer, made.jobs, tmp_path / "runs")
     return made
 
 
@@ -77,6 +84,115 @@ def test_curves_of_a_training_are_thinned_out(operator, tmp_path):
 def test_where_no_host_runs_the_page_says_so(operator):
     assert "no host runs" in operator.get("/api/health").json()["problem"]
     assert operator.post("/api/drain", json={}, headers=OURS).status_code == 400
+
+
+@pytest.fixture
+def host(site):
+    """A control socket that answers as a running host does, with the arguments that it got."""
+    asked = []
+    home = {"lobby": "home", "account": "ada", "connected": True, "problem": "", "tables": 2, "paused": False}
+    status = {
+        "host": "h", "draining": False, "uptime_s": 1.0, "tables": 2, "decisions": 5, "hands": 1, "aborted": 0,
+        "fallbacks": {}, "log": {"queue": 0, "spool": 0}, "rss_bytes": None, "health": [], "stages": {},
+        "accounts": [home], "strategies": [{"address": "bad-bot", "quarantined": True}],
+    }  # fmt: skip
+
+    def note(command):
+        def answer(**arguments):
+            asked.append((command, *arguments.values()))
+            home["paused"] = {"pause": True, "resume": False}.get(command, home["paused"])
+            return {}
+
+        return answer
+
+    def release(strategy):
+        if strategy != "bad-bot":
+            raise UsageError(f"no strategy {strategy!r} is in quarantine")
+        asked.append(("release", strategy))
+        status["strategies"] = []
+        return {}
+
+    def change(command):
+        return lambda account: note(command)(account=account)
+
+    commands = {"status": lambda: status, "drain": note("drain"), "release": release}
+    commands |= {name: change(name) for name in ("pause", "resume")}
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+    control = Control(socket_path(site.settings.host.data_dir), commands)
+
+    async def serve():
+        await control.start()
+        ready.set()
+        await stop.wait()
+        await control.aclose()
+
+    stop = asyncio.Event()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert ready.wait(10)
+    yield asked
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(10)
+    loop.close()
+
+
+def audited(site):
+    file = site.settings.host.data_dir / "audit.log"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [(line.pop("action"), line) for line in map(json.loads, lines)]
+
+
+def test_an_account_is_paused_and_a_quarantine_released_from_the_health_page(page, served, site, host):
+    said = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.accept()))
+    page.goto(f"{served}/health")
+    page.get_by_role("button", name="pause home/ada").click()
+    page.wait_for_selector("td .badge:has-text('paused')")
+    page.get_by_role("button", name="resume home/ada").click()
+    page.get_by_role("button", name="pause home/ada").wait_for()
+    page.get_by_role("button", name="release").click()
+    page.wait_for_selector("text=quarantined", state="detached")
+    assert host == [("pause", "home/ada"), ("resume", "home/ada"), ("release", "bad-bot")]
+    assert len(said) == 3 and all(
+        words in text for words, text in zip(("home/ada", "home/ada", "bad-bot"), said, strict=True)
+    )
+    assert [action for action, _ in audited(site)] == ["pause", "resume", "release"]
+    assert audited(site)[0][1].items() >= {"account": "home/ada", "from": "127.0.0.1"}.items()
+
+
+def test_what_is_not_confirmed_does_not_happen(page, served, site, host):
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.goto(f"{served}/health")
+    for name in ("pause home/ada", "release", "drain"):
+        page.get_by_role("button", name=name).click()
+    assert host == [] and audited(site) == []
+
+
+def test_what_the_host_refuses_is_not_in_the_audit_log(operator, site, host):
+    answer = operator.post("/api/release", json={"strategy": "good-bot"}, headers=OURS)
+    assert answer.status_code == 400 and "good-bot" in answer.json()["error"]
+    assert operator.post("/api/accounts/delete", json={"account": "home/ada"}, headers=OURS).status_code == 404
+    assert audited(site) == [] and host == []
+
+
+def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, site):
+    """A champion that plays the same as its challenger: the match shows no difference, so nothing moves."""
+    strategy = site.plugins.strategies["phase-ppo"]
+    manifest = weights.manifest(strategy)
+    level = next(version for version in manifest.versions if version != manifest.aliases["champion"])
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.route(
+        "**/api/models/gate",
+        lambda route: route.continue_(post_data=json.dumps({**route.request.post_data_json, "deals": 2})),
+    )
+    page.goto(f"{served}/models")
+    panel = page.locator("section.panel", has_text="phase-ppo")
+    panel.get_by_label("version").select_option(level)
+    panel.get_by_role("button", name="play for it").click()
+    verdict = panel.get_by_role("alert")
+    verdict.wait_for(timeout=120_000)
+    assert "not promoted" in verdict.inner_text() and "2 deals, it won" in verdict.inner_text()
+    assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
 
 def test_without_a_configuration_the_pages_show_what_the_demo_wrote(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import { get, post } from "../api.js";
 
 const REFRESH_MS = 2000;
 
-function Host({ status, t }) {
+function Host({ status, change, t }) {
   const rows = [["host", status.host + (status.draining ? ` (${t("draining")})` : "")], ["up", `${Math.round(status.uptime_s)} s`], ["tables", status.tables], ["decisions", status.decisions],
     ["decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["hands", `${status.hands} (${status.aborted} ${t("aborted")})`],
     ["fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}: ${count}`).join(", ") || "0"],
@@ -13,24 +13,36 @@ function Host({ status, t }) {
     <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("latency")}</h2><table class="list"><thead><tr><th>${t("stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
       ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${name}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
-    <section class="panel scroll"><h2>${t("accounts")}</h2><table class="list"><thead><tr><th>${t("account")}</th><th>${t("state")}</th><th class="number">${t("tables")}</th></tr></thead><tbody>
-      ${status.accounts.map((account) => html`<tr><td>${account.lobby}/${account.account}</td><td>${account.connected ? t("connected") : account.problem || t("not connected")}</td><td class="number">${account.tables}</td></tr>`)}</tbody></table></section>
-    ${status.strategies.filter((strategy) => strategy.quarantined).map((strategy) => html`<p class="notice bad">${strategy.address}: ${t("because quarantined")}</p>`)}`;
+    <section class="panel scroll"><h2>${t("accounts")}</h2><table class="list"><thead><tr><th>${t("account")}</th><th>${t("state")}</th><th class="number">${t("tables")}</th><th><span class="visually-hidden">${t("change")}</span></th></tr></thead><tbody>
+      ${status.accounts.map((account) => html`<${Account} key=${account.account} account=${account} change=${change} t=${t} />`)}</tbody></table></section>
+    ${status.strategies.filter((strategy) => strategy.quarantined).map((strategy) => html`<p class="notice bad">${strategy.address}: ${t("because quarantined")}
+      <button class="act" onClick=${() => change("/api/release", { strategy: strategy.address }, `${strategy.address}: ${t("End the quarantine? It gets new tables again.")}`)}>${t("release")}</button></p>`)}`;
+}
+
+function Account({ account, change, t }) {
+  const name = `${account.lobby}/${account.account}`;
+  const [verb, question] = account.paused ? ["resume", "Take new tables again?"] : ["pause", "Take no new tables? Open ones are finished."];
+  return html`<tr><td>${name}</td>
+    <td>${account.connected ? t("connected") : account.problem || t("not connected")}${account.paused && html` <span class="badge">${t("paused")}</span>`}</td>
+    <td class="number">${account.tables}</td>
+    <td class="number"><button class="act" aria-label=${`${t(verb)} ${name}`} onClick=${() => change(`/api/accounts/${verb}`, { account: name }, `${name}: ${t(question)}`)}>${t(verb)}</button></td></tr>`;
 }
 
 export function Page({ t }) {
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
+  const load = () => get("/api/health").then(setFound, (error) => setProblem(error.message));
   useEffect(() => {
-    const load = () => get("/api/health").then(setFound, (error) => setProblem(error.message));
     load();
     const timer = setInterval(load, REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
-  const drain = () => { if (confirm(t("Let the host finish its tables and end?"))) post("/api/drain").catch((error) => setProblem(error.message)); };
+  const change = (path, body, question) => {
+    if (confirm(question)) post(path, body).then(() => { setProblem(""); return load(); }, (error) => setProblem(error.message));
+  };
   const hosts = found?.status ? (found.status.workers ?? [found]).map((worker) => worker.status).filter(Boolean) : [];
   return html`<h1>${t("health")}</h1>${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found === null ? html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${found.problem}. ${found.advice}</p>` : html`
-      ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} t=${t} />`)}
-      <div class="actions"><button class="act danger" onClick=${drain}>${t("drain")}</button></div>`}`;
+      ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} change=${change} t=${t} />`)}
+      <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("drain")}</button></div>`}`;
 }

@@ -1,6 +1,7 @@
 // Models: versions, what each alias stands for, and how it came about. Operators move aliases here.
 import { html, useEffect, useState } from "../html.js";
 import { get, post } from "../api.js";
+import { Job } from "../job.js";
 
 const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
 
@@ -8,8 +9,14 @@ function Strategy({ found, reload, t }) {
   const [problem, setProblem] = useState("");
   const [version, setVersion] = useState(found.versions.at(-1).version);
   const [alias, setAlias] = useState("champion");
+  const [job, setJob] = useState("");
   const change = (path, body, question) => {
-    if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, (error) => setProblem([error.message, error.advice].filter(Boolean).join(": ")));
+    if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, failed);
+  };
+  const failed = (error) => setProblem([error.message, error.advice].filter(Boolean).join(": "));
+  const gate = () => {
+    if (!confirm(`${found.strategy}:${version}: ${t("A match of up to 200 duplicate deals. It becomes champion only if it is shown to be better.")}`)) return;
+    post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); }, failed);
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
   const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
@@ -22,8 +29,10 @@ function Strategy({ found, reload, t }) {
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
       <label>${t("alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
       <label>${t("version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
-      <button class="act">${t("promote")}</button>
+      ${alias === "champion" && html`<button type="button" class="act primary" onClick=${gate}>${t("play for it")}</button>`}
+      <button class="act">${t(alias === "champion" ? "promote without a match" : "promote")}</button>
       <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("roll back")} ${found.strategy}:${alias}?`)}>${t("roll back")}</button></form>
+    ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}. ${moved.reason}</p>`}<//>`}
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;
 }
 

@@ -1,0 +1,72 @@
+"""What operators ask of a running host through its control socket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from bothost.config import nearest
+from bothost.errors import UsageError
+from bothost.host.account import Account
+from bothost.host.status import status_of
+from bothost.host.supervisor import Host
+from bothost.messages import Json
+
+_log = structlog.get_logger("bothost.host")
+
+
+def of(host: Callable[[], Host | None]) -> dict[str, Callable[..., Json]]:
+    """The commands by name. ``host`` gives None while it starts."""
+
+    def started() -> Host:
+        found = host()
+        if found is None:
+            raise UsageError("it is starting: ask again")
+        return found
+
+    return {
+        "status": lambda: status_of(started()),
+        "drain": lambda: drain(started()),
+        "pause": lambda account: pause(started(), account),
+        "resume": lambda account: resume(started(), account),
+        "release": lambda strategy: release(started(), strategy),
+    }
+
+
+def drain(host: Host) -> Json:
+    """Finish the open tables, then end."""
+    host.drain()
+    return {"draining": True}
+
+
+def pause(host: Host, name: str) -> Json:
+    """Take no new tables with an account, named LOBBY/ACCOUNT. Raises UsageError."""
+    account = _account(host, name)
+    account.seeking.pause()
+    _log.warning("account_paused", lobby=account.lobby.name, account=account.name, tables=len(account.tables.sessions))
+    return account.status()
+
+
+def resume(host: Host, name: str) -> Json:
+    """Take new tables again. Raises UsageError."""
+    account = _account(host, name)
+    account.seeking.resume(time.monotonic())
+    _log.info("account_resumed", lobby=account.lobby.name, account=account.name)
+    return account.status()
+
+
+def release(host: Host, address: str) -> Json:
+    """End the quarantine of a strategy. Raises UsageError."""
+    count = host.plans.release(address)
+    if not count:
+        raise UsageError(f"no strategy {address!r} is in quarantine")
+    return {"strategy": address, "released": count}
+
+
+def _account(host: Host, name: str) -> Account:
+    accounts = {f"{account.lobby.name}/{account.name}": account for account in host.accounts}
+    if name not in accounts:
+        raise UsageError(f"there is no account {name!r}: {nearest(name, list(accounts))}")
+    return accounts[name]

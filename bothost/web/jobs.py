@@ -1,0 +1,177 @@
+"""Long commands that a page starts: each runs as a process of low priority, and reports its progress line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost.errors import UsageError
+from bothost.web.opponents import basis_of, toml
+from bothost.web.site import Site
+
+Json = dict[str, Any]
+NICE = 15
+"""Live tables come first."""
+AT_ONCE = 2
+"""Commands that run at the same time; more are refused."""
+KEPT = 20
+"""Finished jobs that can still be looked at."""
+END_S = 5.0
+"""How long a command may take to end before it is killed."""
+
+_object = msgspec.json.Decoder(Json)
+
+
+class Job:
+    """Some commands of bothost, one after another. The first that fails ends the job."""
+
+    def __init__(self, name: str) -> None:
+        self.id = secrets.token_urlsafe(12)
+        self.name = name
+        self.state = "running"
+        """"running", "done" or "failed"."""
+        self.progress: Json = {}
+        self.results: list[Json] = []
+        """What each command printed."""
+        self.problem = ""
+        self._version = 0
+        self._changed = asyncio.Condition()
+
+    async def note(self, **news: Any) -> None:
+        """Change attributes, and wake who watches."""
+        for name, value in news.items():
+            setattr(self, name, value)
+        self._version += 1
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def watch(self) -> AsyncIterator[Json]:
+        """The job as it is, and again after each change, until it has ended."""
+        seen = -1
+        while True:
+            async with self._changed:
+                while self._version == seen:
+                    await self._changed.wait()
+            seen = self._version
+            yield {
+                "job": self.name,
+                "state": self.state,
+                "progress": self.progress,
+                "results": self.results,
+                "problem": self.problem,
+            }
+            if self.state != "running":
+                return
+
+
+class Jobs:
+    """The jobs of this server. They end with it."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._jobs: dict[str, Job] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def of(self, number: str) -> Job | None:
+        """A job by its id."""
+        return self._jobs.get(number)
+
+    def start(self, name: str, commands: Sequence[Sequence[str]], done: Callable[[Job], None] | None = None) -> Job:
+        """Run commands (words after ``bothost``) in the background. ``done`` is called when all have succeeded.
+
+        Raises UsageError where this job runs already, or too many do.
+        """
+        running = [self._jobs[number] for number in self._tasks]
+        if any(job.name == name for job in running):
+            raise UsageError(f"{name} is running already", advice="wait until it has ended")
+        if len(running) >= AT_ONCE:
+            raise UsageError(f"{AT_ONCE} commands are running", advice="wait until one of them has ended")
+        for number in [number for number in self._jobs if number not in self._tasks][:-KEPT]:
+            del self._jobs[number]
+        job = Job(name)
+        self._jobs[job.id] = job
+        self._tasks[job.id] = asyncio.create_task(self._run(job, commands, done), name=name)
+        return job
+
+    async def aclose(self) -> None:
+        """End all jobs."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _run(self, job: Job, commands: Sequence[Sequence[str]], done: Callable[[Job], None] | None) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="bothost-web-"))
+        file = folder / "config.toml"
+        try:
+            file.write_text(toml(basis_of(self._site.settings, folder, self._site.settings.host.data_dir.resolve())))
+            for words in commands:
+                await self._command(job, [*words, "--config", str(file), "--json"])
+            if done is not None:
+                await asyncio.to_thread(done, job)
+            await job.note(state="done")
+        except Exception as error:  # whatever it is, the page must see it
+            await job.note(state="failed", problem=str(error))
+        finally:
+            del self._tasks[job.id]
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _command(self, job: Job, words: Sequence[str]) -> None:
+        """One command. Raises UsageError with what it complained of."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bothost", *words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "BOTHOST_PROGRESS": "json", "OMP_NUM_THREADS": "1"},
+        )
+        assert process.stdout is not None and process.stderr is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        try:
+            printed, complaints = await asyncio.gather(process.stdout.read(), _follow(job, process.stderr))
+            if await process.wait():
+                raise UsageError(_problem(complaints) or f"the command ended with exit code {process.returncode}")
+        finally:
+            await _end(process)
+        job.results.append(_object.decode(printed))
+
+
+async def _follow(job: Job, lines: asyncio.StreamReader) -> str:
+    """Report progress; returns everything else that was written."""
+    rest = []
+    async for line in lines:
+        with contextlib.suppress(msgspec.DecodeError):
+            if "progress" in (found := _object.decode(line)):
+                await job.note(progress=found)
+                continue
+        rest.append(line.decode(errors="replace"))
+    return "".join(rest)
+
+
+def _problem(complaints: str) -> str:
+    """The message of a command that failed under ``--json``; the end of its output where there is none."""
+    try:
+        errors = _object.decode(complaints[complaints.index("{") :])["errors"]
+        return "; ".join(f"{error['message']} {error['advice']}".strip() for error in errors)
+    except (ValueError, KeyError, TypeError, msgspec.DecodeError):
+        return complaints[-500:].strip()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), END_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,21 @@
+// A long command that the server runs: its progress while it runs, then what came of it.
+import { html, useEffect, useState } from "./html.js";
+import { stream } from "./api.js";
+
+/** `children`: what to show of the results once it is done, a function of them. */
+export function Job({ id, onDone = () => {}, children, t }) {
+  const [job, setJob] = useState(null);
+  useEffect(() => {
+    const stop = stream(`/api/jobs/${id}`, (message) => {
+      setJob(message);
+      if (message.state !== "running") { stop(); onDone(message); }
+    });
+    return stop;
+  }, [id]);
+  if (!job) return html`<p class="dim">…</p>`;
+  if (job.state === "failed") return html`<p class="notice bad" role="alert">${job.problem}</p>`;
+  if (job.state === "done") return html`<div role="status">${children(job.results)}</div>`;
+  const { done = 0, total, note } = job.progress;
+  return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("one moment")} ${note}</p>
+    <progress value=${total ? done : undefined} max=${total || 1} aria-label=${job.job}></progress>`;
+}
