@@ -157,7 +157,7 @@ class MailgycLobby(LobbyAdapter):
     def _session_ended(self) -> list[m.Output]:
         self._listing = False
         if self._table is not None:
-            self._table.disconnected()
+            self._table.asking.reset()
         return self._seeker.end()
 
     def _returned(self, frame: wire.Body) -> list[m.Output]:

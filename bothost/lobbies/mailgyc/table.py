@@ -1,8 +1,4 @@
-"""Our seat at a table of mailgyc.
-
-The lobby never says whose turn it is: the rules know. Its errors name no request: at most one thing waits for an answer
-at a time. What a lost connection missed is reconstructed from frame 1006.
-"""
+"""Our seat at a table of mailgyc. Frame 1006 shows the whole room: what a lost connection missed follows from it."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ from collections.abc import Callable
 
 from bothost import messages as m
 from bothost.lobbies.mailgyc import protocol as wire
+from bothost.lobbies.mailgyc.asking import Asking
 from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, Mismatch, resumed, uids_of
 from bothost.lobbies.mailgyc.options import READY, STALL, MailgycOptions
 from bothost.lobbies.mailgyc.session import Session
@@ -20,6 +17,28 @@ MOST_MISMATCHES = 3
 """Contradictions within one hand after which we leave the table."""
 REPEAT_S = 15.0
 """Ready is repeated after this time when nothing came of it."""
+
+
+class StallWatch:
+    """Notices a table where nothing happens: the lobby enforces no time."""
+
+    def __init__(self, options: MailgycOptions) -> None:
+        self._options = options
+        self._quiet = 0
+        """Looks since something happened."""
+
+    def progress(self) -> None:
+        self._quiet = 0
+
+    def start(self, *, playing: bool) -> list[m.Output]:
+        """Look again after a while."""
+        limit = self._options.stall_s if playing else self._options.wait_s
+        return [m.SetTimer(STALL, limit / LOOKS)] if limit > 0 else [m.CancelTimer(STALL)]
+
+    def stalled(self) -> bool:
+        """Look at the table. Returns whether it was quiet for too long."""
+        self._quiet += 1
+        return self._quiet >= LOOKS
 
 
 class MailgycTable:
@@ -44,14 +63,8 @@ class MailgycTable:
         self._hand: MailgycHand | None = None
         self._lost = False
         """Whether our view of the hand is wrong: nothing is reported until a frame 1006 corrects it."""
-        self._request = ""
-        """The request that waits for an answer, or for the echo of its answer."""
-        self._acted = False
-        self._refused = (0, 0)
-        """(events, answers): how many answers were refused after so many events."""
-        self._grant_ms: float | None = None
-        self._quiet = 0
-        """Looks since something happened."""
+        self.asking = Asking(session, self.name, level)
+        self._watch = StallWatch(options)
         self._mismatches = 0
 
     # ----------------------------------------------------------------------------------------------------- the room
@@ -66,15 +79,12 @@ class MailgycTable:
         self._players = frame.players
         if self._hand is None and memo.get("table") == self.name:
             self._hand = MailgycHand.recall(memo)
-        return [self.seated(), *self._present(), *self._restore(frame)]
+        return [self.seated(), *_presence(self.name, self._players), *self._restore(frame)]
 
     def seated(self, seek: str | None = None) -> m.Seated:
         seat = next((i for i, player in enumerate(self._players) if player.uid == self._session.uid), None)
         attributes = {"level": self.level, "room": self.room}
         return m.Seated(self.name, "doudizhu", RULES, seat, _players(self._players), attributes, seek)
-
-    def _present(self) -> list[m.Output]:
-        return [m.Presence(self.name, i, not p.leave) for i, p in enumerate(self._players) if p.uid is not None]
 
     def left(self, uid: int) -> list[m.Output]:
         """Another player went away."""
@@ -85,25 +95,29 @@ class MailgycTable:
         """Report the position that frame 1006 shows."""
         before, self._hand = self._hand, None
         seen = before.view.seq if before is not None else -1
-        self._lost, self._request, self._acted = False, "", False
+        self._lost = False
+        self.asking.reset()
         out: list[m.Output] = []
         if frame.room.state in (wire.CALLING, wire.PLAYING):
             try:
                 self._hand = resumed(frame, self._session.uid, before)
             except Mismatch as error:
                 self._lost, self._hand = True, before
-                return [m.Notice(f"the room cannot be understood: {error}", "error"), *self._watch()]
-            self._grant_ms = _grant_ms(frame.room.timer)
+                return [
+                    m.Notice(f"the room cannot be understood: {error}", "error"),
+                    *self._watch.start(playing=before is not None),
+                ]
+            self.asking.grant_ms = _grant_ms(frame.room.timer)
         hand = self._hand
         if before is not None and (hand is None or hand.name != before.name):
             out.append(m.HandEnded(self.name, before.name, None, "aborted"))
         if before is None or hand is None or hand.view.seq != seen:
-            self._quiet = 0  # otherwise nobody moved: coming back is no progress
-        out += self._watch()
+            self._watch.progress()  # otherwise nobody moved: coming back is no progress
+        out += self._watch.start(playing=hand is not None)
         if hand is None:
             return out + self._prepare(frame)
         out.append(m.Snapshot(self.name, hand.name, hand.seat, hand.view.to_json()))
-        return out + self._ask(hand, None)
+        return out + self.asking.ask(hand, None)
 
     def _prepare(self, frame: wire.Joined) -> list[m.Output]:
         ready = any(player.uid == self._session.uid and player.ready for player in frame.players)
@@ -115,7 +129,7 @@ class MailgycTable:
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame) if self._hand is not None else self._prepare(frame)
         if self._hand is not None and not self._lost and self._hand.agrees(frame):
-            return self._present()
+            return _presence(self.name, self._players)
         notice = m.Notice("the lobby's picture of the hand is not ours: taking the lobby's", "warning")
         return [notice, *self._restore(frame)]
 
@@ -144,25 +158,23 @@ class MailgycTable:
         if self._session.uid not in uids:
             raise Mismatch("cards were dealt, but not to us")
         hand, lines = MailgycHand.begin(uids.index(self._session.uid), uids, frame)
-        self._hand, self._lost, self._mismatches, self._refused = hand, False, 0, (0, 0)
-        self._request, self._acted, self._grant_ms, self._quiet = "", False, _grant_ms(frame.timer), 0
-        out: list[m.Output] = [m.CancelTimer(READY), *self._watch(), self._remember(hand)]
+        self._hand, self._lost, self._mismatches = hand, False, 0
+        self._watch.progress()
+        self.asking = Asking(self._session, self.name, self.level)
+        self.asking.grant_ms = _grant_ms(frame.timer)
+        out: list[m.Output] = [m.CancelTimer(READY), *self._watch.start(playing=True), self.asking.remember(hand)]
         out.append(m.HandStarted(self.name, hand.name, hand.seat, _players(self._players)))
         out.append(m.Delta(self.name, hand.name, 0, tuple(lines)))
-        return out + self._ask(hand, raw)
+        return out + self.asking.ask(hand, raw)
 
     def _moved(self, frame: wire.Called | wire.Shot, hand: MailgycHand, raw: str | bytes) -> list[m.Output]:
         seq = hand.view.seq
         lines = hand.called(frame) if isinstance(frame, wire.Called) else hand.shot(frame)
-        self._quiet = 0
+        self._watch.progress()
         out: list[m.Output] = [m.Delta(self.name, hand.name, seq, tuple(lines))]
-        if self._request and frame.uid == self._session.uid:
-            if self._acted:
-                out.append(m.MoveAcknowledged(self.name, self._request))
-            else:
-                out.append(m.RequestWithdrawn(self.name, self._request, "our seat moved without us"))
-            self._request, self._acted = "", False
-        return out + self._ask(hand, raw)
+        if frame.uid == self._session.uid:
+            out += self.asking.moved()
+        return out + self.asking.ask(hand, raw)
 
     def _ended(self, frame: wire.Ended, hand: MailgycHand) -> list[m.Output]:
         points = {result.uid: result.point for result in frame.players}
@@ -172,9 +184,11 @@ class MailgycTable:
         if not self._lost and (lines := hand.revealed(frame)):
             out.append(m.Delta(self.name, hand.name, seq, tuple(lines)))
         out.append(m.HandEnded(self.name, hand.name, scores))
-        self._hand, self._lost, self._request, self._acted, self._quiet = None, False, "", False, 0
+        self._hand, self._lost = None, False
+        self.asking.reset()
+        self._watch.progress()
         # Not at once: a draining host must be able to leave before the next hand is dealt.
-        return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch()]
+        return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(playing=False)]
 
     def _contradicted(self, reason: str) -> list[m.Output]:
         """Nothing more is decided here until the lobby has shown the position anew."""
@@ -187,48 +201,12 @@ class MailgycTable:
 
     # ------------------------------------------------------------------------------------------------------- acting
 
-    def _ask(self, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
-        """Ask the host for a move where it is our turn: the lobby does not."""
-        if not hand.asked or self._request:
-            return []
-        seq = hand.view.seq
-        tries = self._refused[1] if self._refused[0] == seq else 0
-        self._request = f"{hand.name}.{seq}.{tries}"
-        request = m.ActionRequest(self.name, hand.name, self._request, self._grant_ms, 0.0, seq, None, raw)
-        return [self._remember(hand), request]
-
-    def _remember(self, hand: MailgycHand) -> m.Remember:
-        return m.Remember({"table": self.name, "level": self.level, **hand.memo()})
-
     def act(self, act: m.Act) -> list[m.Output]:
-        hand = self._hand
-        if hand is None or act.request_id != self._request or self._acted:
-            return []
-        if len(act.actions) != 1:
-            raise ValueError(f"mailgyc takes one action at a time, not {len(act.actions)}")
-        try:
-            frame = hand.frame_of(act.actions[0])
-        except ValueError as error:
-            return self._reject(hand, str(error), resync=False)
-        self._acted = True
-        return [self._session.send_text(frame)]
+        return [] if self._hand is None else self.asking.act(act, self._hand)
 
     def refused(self, reason: str) -> list[m.Output] | None:
-        """The lobby refuses something: our move? None where no move waits for its echo."""
-        if not self._acted or self._lost or self._hand is None:
-            return None
-        only_the_move = "comply" in reason or "small" in reason
-        return self._reject(self._hand, reason, resync=not only_the_move)
-
-    def _reject(self, hand: MailgycHand, reason: str, *, resync: bool) -> list[m.Output]:
-        request, self._request, self._acted = self._request, "", False
-        seq = hand.view.seq
-        self._refused = (seq, self._refused[1] + 1 if self._refused[0] == seq else 1)
-        rejected = m.Rejected(self.name, request, reason, resync)
-        return [rejected] if resync else [rejected, *self._ask(hand, None)]
-
-    def disconnected(self) -> None:
-        self._request, self._acted = "", False
+        """The lobby refuses something. None: no move of ours waits for its echo."""
+        return None if self._lost or self._hand is None else self.asking.refused(reason, self._hand)
 
     def resync(self) -> list[m.Output]:
         """The host does not trust its view of the hand."""
@@ -241,22 +219,15 @@ class MailgycTable:
     def timer(self, name: str) -> list[m.Output]:
         if name == READY and self._hand is None:
             return self.say_ready()
-        return self._look() if name == STALL else []
+        if name != STALL:
+            return []
+        playing = self._hand is not None
+        if not self._watch.stalled():
+            return self._watch.start(playing=playing)
+        return self._give_up(f"{'no player moves' if playing else 'no hand begins'}, and the lobby enforces no time")
 
     def say_ready(self) -> list[m.Output]:
         return [self._session.send(wire.READY, ready=1), m.SetTimer(READY, REPEAT_S + self._options.ready_after_s)]
-
-    def _watch(self) -> list[m.Output]:
-        limit = self._options.stall_s if self._hand is not None else self._options.wait_s
-        return [m.SetTimer(STALL, limit / LOOKS)] if limit > 0 else [m.CancelTimer(STALL)]
-
-    def _look(self) -> list[m.Output]:
-        """The lobby enforces no time: leave a table where nothing happens."""
-        self._quiet += 1
-        if self._quiet < LOOKS:
-            return self._watch()
-        what = "no player moves" if self._hand is not None else "no hand begins"
-        return self._give_up(f"{what}, and the lobby enforces no time")
 
     def _give_up(self, reason: str) -> list[m.Output]:
         self.over = True
@@ -275,3 +246,7 @@ def _grant_ms(timer_s: float) -> float | None:
 
 def _players(players: tuple[wire.PlayerBody, ...]) -> tuple[m.PlayerInfo, ...]:
     return tuple(m.PlayerInfo(str(p.uid), seat, p.name) for seat, p in enumerate(players) if p.uid is not None)
+
+
+def _presence(table: str, players: tuple[wire.PlayerBody, ...]) -> list[m.Output]:
+    return [m.Presence(table, seat, not p.leave) for seat, p in enumerate(players) if p.uid is not None]

@@ -7,8 +7,6 @@ lobby's own picture becomes a snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.open_mahjong import moves
@@ -74,7 +72,9 @@ class Game:
         if seated:
             out.append(m.Seated(self.name, GAME, self.rules, picture.seat, players, self._attributes, seek))
         out += self._position(picture, info, players)
-        return out + self._present(range(SEATS))
+        hand = self._hand
+        assert hand is not None
+        return out + self._attendance.events(self.name, range(SEATS), hand.seat_of)
 
     def _position(self, picture: Picture, info: wire.GameInfo, players: tuple[m.PlayerInfo, ...]) -> list[m.Output]:
         name, tick = f"{self.id}.{info.current_round}", info.action_tick
@@ -87,7 +87,7 @@ class Game:
         if before is None and tick == 0 and picture.untouched:
             self._hand = hand = HandTracker.begin(name, game, picture, tick)
             started = m.HandStarted(self.name, name, hand.seat, players)
-            return [*out, self._remember(hand), started, *self._report(hand)]
+            return [*out, self._remember(hand), started, *hand.report(self.name)]
         if before is not None and before.tick == tick:
             agrees = before.picture.agrees(picture)
             if agrees and before.view is not None:
@@ -107,18 +107,6 @@ class Game:
         view = hand.renew(seq)
         return out if view is None else [*out, m.Snapshot(self.name, name, hand.seat, view)]
 
-    def _report(self, hand: HandTracker) -> list[m.Output]:
-        """New events; or, where the view was lost, the lobby's picture as soon as a snapshot can show it."""
-        if hand.view is not None:
-            first, lines = hand.take_lines()
-            return [m.Delta(self.name, hand.name, first, lines)] if lines else []
-        out: list[m.Output] = []
-        if hand.trouble:
-            out.append(m.Notice(f"table {self.name}: {hand.trouble}: taking the lobby's picture", "info"))
-            hand.trouble = ""
-        view = hand.renew()
-        return out if view is None else [*out, m.Snapshot(self.name, hand.name, hand.seat, view)]
-
     def _remember(self, hand: HandTracker) -> m.Remember:
         seq = hand.view.seq if hand.view is not None else hand.reported
         return m.Remember({"table": self.name, "gamestate": self.id, "hand": hand.name, "seq": seq, "tick": hand.tick})
@@ -137,7 +125,9 @@ class Game:
             case wire.GameEnd():
                 return self._end(frame)
             case wire.Tags():
-                return self._present(self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list))
+                changed = self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list)
+                hand = self._hand
+                return [] if hand is None else self._attendance.events(self.name, changed, hand.seat_of)
             case wire.ReadyShown():
                 index = self._attendance.index_of(self._session.user)
                 waits = index is not None and frame.ready_status_info.player_to_ready.get(str(index)) is False
@@ -159,14 +149,6 @@ class Game:
                 return self._result(frame.show_result_info, hand)
         return []
 
-    def _present(self, indices: Iterable[int]) -> list[m.Output]:
-        """Who of these seats of the running hand is online."""
-        hand = self._hand
-        if hand is None:
-            return []
-        offline = self._attendance.offline
-        return [m.Presence(self.name, hand.seat_of(index), index not in offline) for index in indices]
-
     def _acted(self, action: wire.Action, hand: HandTracker) -> list[m.Output]:
         if action.is_claim or action.action_tick <= hand.done:
             return []  # an announcement; or reported before
@@ -177,7 +159,7 @@ class Game:
         out: list[m.Output] = []
         if action.is_timeout_action and seat != hand.seat:
             out.append(m.ServerActedFor(self.name, hand.name, seat))
-        return out + self._report(hand) + self.asking.resolve(action, done, counted=counted)
+        return out + hand.report(self.name) + self.asking.resolve(action, done, counted=counted)
 
     def _result(self, result: wire.Result, hand: HandTracker) -> list[m.Output]:
         if result.hu_fan and FALSE_WIN in result.hu_fan:
@@ -187,7 +169,7 @@ class Game:
                 *self.asking.withdraw("a false win"),
             ]
         scores = hand.ended(result)
-        out = [m.CancelTimer(ECHO), *self._report(hand)]
+        out = [m.CancelTimer(ECHO), *hand.report(self.name)]
         winner = result.hepai_player_index
         out += self.asking.hand_ended(we_won=winner is not None and hand.seat_of(winner) == hand.seat)
         out.append(m.HandEnded(self.name, hand.name, scores))
@@ -226,14 +208,14 @@ class Game:
         if ask.opening_buhua_complete or (mine and "cut" in ask.action_list):
             hand.begin_play()
         if not mine:
-            return self._report(hand)
+            return hand.report(self.name)
         frame = ""
         if "buhua" in ask.action_list:
             frame = moves.action_frame("buhua", None, self.id, hand.tick)
         elif (flower := next(filter(wire.is_flower, hand.picture.own), None)) is not None:
             frame = moves.cut_frame(hand.picture, flower, self.id, hand.tick)  # no tile is left to replace it
         if frame:
-            return [*self._report(hand), self._session.send_text(frame)]
+            return [*hand.report(self.name), self._session.send_text(frame)]
         if ask.deal_tile_type == "deal_gang_tile" and hand.picture.phase == "turn" and not hand.picture.after_kong:
             hand.picture.after_kong, hand.view = True, None  # a snapshot does not show it
         return self._question(hand, ask.action_list, ask.remaining_time, raw)
@@ -250,7 +232,7 @@ class Game:
     def _question(self, hand: HandTracker, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
         if self.asking.open is not None and self.asking.open.tick == hand.tick:
             return []  # repeated
-        out = self._report(hand)
+        out = hand.report(self.name)
         claim = hand.picture.phase in ("claims", "robbing")
         if hand.view is None or not hand.view.asked:
             if not (claim and "pass" in actions):
@@ -284,7 +266,7 @@ class Game:
         if self._blind:
             return self._contradicted("the host asks for the position")
         hand.view = None
-        return self._report(hand) + self.asking.request(hand)
+        return hand.report(self.name) + self.asking.request(hand)
 
     def _contradicted(self, reason: str) -> list[m.Output]:
         """Nothing more is decided in this hand until the lobby sends a snapshot."""

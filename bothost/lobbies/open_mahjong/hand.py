@@ -7,6 +7,7 @@ cannot follow, the lobby's picture becomes a snapshot.
 
 from __future__ import annotations
 
+from bothost import messages as m
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
 from bothost.lobbies.open_mahjong.picture import SEATS, Json, Mismatch, Picture
@@ -85,6 +86,18 @@ class HandTracker:
         self._lines = []
         self.reported += len(lines)
         return first, lines
+
+    def report(self, table: str) -> list[m.Output]:
+        """New events. If the view was lost, the lobby's picture as soon as a snapshot can show it."""
+        if self.view is not None:
+            first, lines = self.take_lines()
+            return [m.Delta(table, self.name, first, lines)] if lines else []
+        out: list[m.Output] = []
+        if self.trouble:
+            out.append(m.Notice(f"table {table}: {self.trouble}: taking the lobby's picture", "info"))
+            self.trouble = ""
+        view = self.renew()
+        return out if view is None else [*out, m.Snapshot(table, self.name, self.seat, view)]
 
     def renew(self, seq: int | None = None) -> Json | None:
         """Take the lobby's picture for our view; None while that cannot be.

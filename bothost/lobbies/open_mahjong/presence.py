@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from bothost import messages as m
 from bothost.lobbies.open_mahjong import protocol as wire
 
 
@@ -35,6 +36,10 @@ class Attendance:
     def _update(self, offline: frozenset[int]) -> None:
         self.offline = offline
         self._left_room.update(self._users[index] for index in offline if index < len(self._users))
+
+    def events(self, table: str, indices: Iterable[int], seat_of: Callable[[int], int]) -> list[m.Output]:
+        """Who of these seats is online."""
+        return [m.Presence(table, seat_of(index), index not in self.offline) for index in indices]
 
     def left_room(self, user: int) -> bool:
         """Whether the lobby removed this user from the room."""

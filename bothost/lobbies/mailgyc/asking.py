@@ -1,0 +1,78 @@
+"""The open question at a mailgyc table: asked by the rules, answered, acknowledged, refused.
+
+The lobby never asks, and its errors name no request: at most one thing waits for an answer at a time.
+"""
+
+from __future__ import annotations
+
+from bothost import messages as m
+from bothost.lobbies.mailgyc.hand import MailgycHand
+from bothost.lobbies.mailgyc.session import Session
+
+
+class Asking:
+    """At most one question is open."""
+
+    def __init__(self, session: Session, table: str, level: int) -> None:
+        self.grant_ms: float | None = None
+        self._session = session
+        self._table = table
+        self._level = level
+        self._request = ""
+        """The request that waits for an answer, or for the echo of its answer."""
+        self._acted = False
+        self._refused = (0, 0)
+        """(events, answers): how many answers were refused after so many events."""
+
+    def reset(self) -> None:
+        """Nothing is asked: the hand ended, or the connection was lost."""
+        self._request, self._acted = "", False
+
+    def remember(self, hand: MailgycHand) -> m.Remember:
+        return m.Remember({"table": self._table, "level": self._level, **hand.memo()})
+
+    def ask(self, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
+        """Ask the host if it is our turn."""
+        if not hand.asked or self._request:
+            return []
+        seq = hand.view.seq
+        tries = self._refused[1] if self._refused[0] == seq else 0
+        self._request = f"{hand.name}.{seq}.{tries}"
+        request = m.ActionRequest(self._table, hand.name, self._request, self.grant_ms, 0.0, seq, None, raw)
+        return [self.remember(hand), request]
+
+    def act(self, act: m.Act, hand: MailgycHand) -> list[m.Output]:
+        if act.request_id != self._request or self._acted:
+            return []
+        if len(act.actions) != 1:
+            raise ValueError(f"mailgyc takes one action at a time, not {len(act.actions)}")
+        try:
+            frame = hand.frame_of(act.actions[0])
+        except ValueError as error:
+            return self._reject(hand, str(error), resync=False)
+        self._acted = True
+        return [self._session.send_text(frame)]
+
+    def moved(self) -> list[m.Output]:
+        """Our seat moved: by our answer, or without us."""
+        request, acted = self._request, self._acted
+        self.reset()
+        if not request:
+            return []
+        if acted:
+            return [m.MoveAcknowledged(self._table, request)]
+        return [m.RequestWithdrawn(self._table, request, "our seat moved without us")]
+
+    def refused(self, reason: str, hand: MailgycHand) -> list[m.Output] | None:
+        """The lobby refuses something. None: no move waits for its echo."""
+        if not self._acted:
+            return None
+        only_the_move = "comply" in reason or "small" in reason
+        return self._reject(hand, reason, resync=not only_the_move)
+
+    def _reject(self, hand: MailgycHand, reason: str, *, resync: bool) -> list[m.Output]:
+        request, seq = self._request, hand.view.seq
+        self.reset()
+        self._refused = (seq, self._refused[1] + 1 if self._refused[0] == seq else 1)
+        rejected = m.Rejected(self._table, request, reason, resync)
+        return [rejected] if resync else [rejected, *self.ask(hand, None)]
