@@ -30,7 +30,7 @@ from bothost.serving import WebServer
 log = structlog.get_logger("bothost.lobby_server")
 
 
-class _Protocol(WebSocketsSansIOProtocol):
+class AbortableWebSocket(WebSocketsSansIOProtocol):
     """uvicorn's websocket, with two differences that a server for hostile clients needs."""
 
     def handle_connect(self, event: UpgradeRequest) -> None:
@@ -113,7 +113,7 @@ class LobbyServer:
         self._uvicorn = WebServer(
             uvicorn.Config(
                 self.app,
-                ws=_Protocol,
+                ws=AbortableWebSocket,
                 ws_max_size=settings.frame_bytes,
                 ws_per_message_deflate=False,
                 lifespan="off",

@@ -25,7 +25,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bothost.testing.fake_botzone.judges import JUDGES, FlowerJudge, Illegal, Judge, read, written
-from bothost.testing.loopback import Loopback
+from bothost.testing.fake_server import FakeServer
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Match:
         self.abort_after = 0
 
 
-class FakeBotzone(Loopback):
+class FakeBotzone(FakeServer):
     """The platform, for the length of an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, stand_s: float = 30.0, most: int = 8) -> None:
@@ -79,10 +79,10 @@ class FakeBotzone(Loopback):
                 Route("/api/{user}/{secret}/localai", self._localai),
                 Route("/api/{user}/{secret}/runmatch", self._runmatch),
                 Route("/api/{user}/{secret}/abortmatch", self._abortmatch),
-            ]
+            ],
+            seed,
         )
         self.traps = traps or Traps()
-        self.rng = random.Random(seed)
         self.stand_s = stand_s
         self.most = most
         self.secrets: dict[str, str] = {}
@@ -102,8 +102,6 @@ class FakeBotzone(Loopback):
         """Most polls of one user that stood at the same time."""
         self.times: dict[str, list[float]] = collections.defaultdict(list)
         """When each user polled."""
-        self.struck: list[str] = []
-        """Traps that were sprung."""
         self._standing: collections.Counter[str] = collections.Counter()
         self._news: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
         self._finished: dict[str, list[Match]] = collections.defaultdict(list)
@@ -174,25 +172,19 @@ class FakeBotzone(Loopback):
         user = request.path_params["user"]
         return user if self.secrets.get(user) == request.path_params["secret"] else None
 
-    def _every(self, count: int, name: str) -> bool:
-        if count and self.polls % count == 0:
-            self.struck.append(name)
-            return True
-        return False
-
     async def _localai(self, request: Request) -> Response:
         user = self._user(request)
         if user is None:
             return PlainTextResponse("no such user", 404)
         self.polls += 1
         self.times[user].append(time.monotonic())
-        if self._every(self.traps.bad_gateway_every, "bad gateway"):
+        if self.every(self.traps.bad_gateway_every, self.polls, "bad gateway"):
             return PlainTextResponse("<html>502</html>", 502)
         for name, text in request.headers.items():
             match = self.matches.get(name.removeprefix("x-match-"))
             if name.startswith("x-match-") and match is not None and match.user == user:
                 self._heard(match, text)
-        if self._every(self.traps.gateway_timeout_every, "gateway timeout"):
+        if self.every(self.traps.gateway_timeout_every, self.polls, "gateway timeout"):
             return PlainTextResponse("<html>504</html>", 504)
         self._standing[user] += 1
         self.at_once = max(self.at_once, self._standing[user])
@@ -205,9 +197,9 @@ class FakeBotzone(Loopback):
             return PlainTextResponse("<html>504</html>", 504)
         finally:
             self._standing[user] -= 1
-        if self._every(self.traps.break_every, "break"):
+        if self.every(self.traps.break_every, self.polls, "break"):
             return PlainTextResponse("0 0", headers={"Content-Length": "1000"})  # the connection breaks
-        if self._every(self.traps.garble_every, "garble"):
+        if self.every(self.traps.garble_every, self.polls, "garble"):
             return PlainTextResponse("<html>Botzone is being maintained</html>")
         return PlainTextResponse(self._body(user))
 
@@ -227,7 +219,7 @@ class FakeBotzone(Loopback):
         for match in finished:
             scores = () if match.aborted else match.judge.scores
             lines.append(" ".join([match.id, str(match.judge.me), str(len(scores)), *(f"{s:g}" for s in scores)]))
-        noise = self._every(self.traps.noise_every, "noise")
+        noise = self.every(self.traps.noise_every, self.polls, "noise")
         if noise:
             lines.append("feedfacefeedfacefeedface 1 2 2 0")
         return ("\r\n" if noise else "\n").join([f"{len(asking)} {len(finished) + noise}", *lines])

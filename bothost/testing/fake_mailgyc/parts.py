@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
-from websockets.protocol import State as Socket
-from websockets.server import ServerProtocol
 
 from bothost.lobbies.mailgyc import protocol as wire
+from bothost.testing.fake_server import Line as BaseLine
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,30 +32,11 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
 NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":1}', '[1006,{"room":{}}]')
 
 
-class Line:
+class Line(BaseLine):
     """One websocket."""
 
-    def __init__(self, uid: int, protocol: ServerProtocol, writer: asyncio.StreamWriter) -> None:
-        self.uid = uid
-        self.protocol = protocol
-        self.writer = writer
-        self.dumb = False
-        """Its player counts as gone: the lobby says nothing to it, and hears nothing until it names its room."""
-
-    def send(self, text: str) -> None:
-        if self.protocol.state is Socket.OPEN:
-            self.protocol.send_text(text.encode())
-            self.flush()
-
-    def flush(self) -> None:
-        for data in self.protocol.data_to_send():
-            if data:
-                self.writer.write(data)
-            elif self.writer.can_write_eof():
-                self.writer.write_eof()
-
-    def abort(self) -> None:
-        self.writer.transport.abort()
+    dumb = False
+    """Its player counts as gone: the lobby says nothing to it, and hears nothing until it names its room."""
 
 
 class Seat:

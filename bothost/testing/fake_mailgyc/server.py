@@ -12,40 +12,37 @@ Written from the frames of the real lobby (``docs/reference/adapters/mailgyc.md`
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import random
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
-from websockets.frames import Opcode
-from websockets.http11 import Request
-from websockets.protocol import State as Socket
-from websockets.server import ServerProtocol
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from bothost import rules
-from bothost.listening import stop_accepting
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
 from bothost.testing.fake_mailgyc.parts import NOISE, Line, Room, Seat, Traps
+from bothost.testing.fake_server import FakeServer
+from bothost.testing.fake_server import Line as BaseLine
 
 SECRET = "2|1:0|planted-cookie-secret"
 
 
-class MailgycFake:
+class MailgycFake(FakeServer):
     """A lobby on a free port of loopback, for the length of an ``async with``."""
 
     def __init__(self, traps: Traps | None = None, *, robots_after_s: float = 0.05, seed: int = 0) -> None:
+        super().__init__([Route("/login", self._login, methods=["POST"]), WebSocketRoute("/ws", self.websocket)], seed)
         self.traps = traps or Traps()
         self.robots_after_s = robots_after_s
-        self.rng = random.Random(seed)
         self.game = rules.game("doudizhu", preset="mailgyc")
         self.uids: dict[str, int] = {}
         self.rooms: dict[int, Room] = {}
         self.lines: dict[int, Line] = {}
         """The connection that the lobby speaks to, by player."""
-        self.port = 0
         self.hands = 0
         self.moves = 0
         self.frames: list[tuple[int, str, str]] = []
@@ -56,9 +53,6 @@ class MailgycFake:
         self.errors: list[str] = []
         self._numbers = 0
         self._client_moves = 0
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._alarms: set[asyncio.TimerHandle] = set()
 
     @property
     def url(self) -> str:
@@ -69,109 +63,55 @@ class MailgycFake:
         """Refused moves that were made again at the same position."""
         return [move for move, times in self.refusals.items() if times > 1]
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        await stop_accepting(self._server)
-        self._server.close()
-        for alarm in self._alarms:
-            alarm.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def later(self, after_s: float, function: Any, *args: Any) -> None:
-        self._alarms.add(asyncio.get_running_loop().call_later(after_s, function, *args))
-
     # ----------------------------------------------------------------------------------------------------- transport
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-                head = await reader.readuntil(b"\r\n\r\n")
-                await (
-                    self._login(head, reader, writer)
-                    if head.startswith(b"POST /login")
-                    else self._websocket(head, reader, writer)
-                )
-        finally:
-            self._tasks.discard(task)
-            writer.close()
-
-    async def _login(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        length = next(int(x.split(b":")[1]) for x in head.lower().split(b"\r\n") if x.startswith(b"content-length"))
-        name = msgspec.json.decode(await reader.readexactly(length))["name"]
+    async def _login(self, request: Request) -> Response:
+        name = (await request.json())["name"]
         self.logins += 1
         uid = self.uids.setdefault(name, len(self.uids) + 2)
         room = self.room_of(uid)
         answer = {"uid": uid, "name": name, "sex": 1, "avatar": "", "room": room.number if room else -1}
         answer |= {"rooms": self.counts(), "token": "planted-jwt"}
-        body = msgspec.json.encode(answer)
-        cookie = f"Set-Cookie: userinfo={uid}|{SECRET}; expires=Sun, 20 Dec 2099 12:00:00 GMT; Path=/\r\n"
-        status = f"HTTP/1.1 {self.traps.login_status} -\r\nContent-Type: application/json\r\nConnection: close\r\n"
-        writer.write(f"{status}{cookie}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        await writer.drain()
+        cookie = f"userinfo={uid}|{SECRET}; expires=Sun, 20 Dec 2099 12:00:00 GMT; Path=/"
+        return JSONResponse(answer, self.traps.login_status, {"Set-Cookie": cookie})
 
-    async def _websocket(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = ServerProtocol()
-        protocol.receive_data(head)
-        (request,) = protocol.events_received()
-        assert isinstance(request, Request)
-        protocol.send_response(protocol.accept(request))
-        cookie = request.headers.get("Cookie", "")
-        known = cookie.startswith("userinfo=") and cookie.endswith(SECRET) and not self.traps.refuses_cookie
-        line = Line(int(cookie.split("=")[1].split("|")[0]) if known else 0, protocol, writer)
-        line.flush()
-        if not known:
-            await writer.drain()
-            return line.abort()  # without a word
-        line.dumb = self._is_gone(line.uid)
-        self.lines[line.uid] = line
-        try:
-            while data := await reader.read(65536):
-                protocol.receive_data(data)
-                for frame in protocol.events_received():
-                    if getattr(frame, "opcode", None) is Opcode.TEXT:
-                        self._heard(line, frame.data.decode())  # type: ignore[union-attr]
-                line.flush()
-                if protocol.state is Socket.CLOSED or protocol.close_expected():
-                    break
-        finally:
-            if self.traps.notices_after_s:
-                self.later(self.traps.notices_after_s, self._closed, line)
-            else:
-                self._closed(line)
+    def connected(self, socket: WebSocket) -> Line | None:
+        cookie = socket.headers.get("cookie", "")
+        if not (cookie.startswith("userinfo=") and cookie.endswith(SECRET)) or self.traps.refuses_cookie:
+            return None  # without a word
+        line = Line(socket)
+        line.user = int(cookie.split("=")[1].split("|")[0])
+        line.dumb = self._is_gone(line.user)
+        self.lines[line.user] = line
+        return line
+
+    def disconnected(self, line: BaseLine) -> None:
+        if self.traps.notices_after_s:
+            self.later(self.traps.notices_after_s, self._closed, line)
+        else:
+            self._closed(line)
 
     def _is_gone(self, uid: int) -> bool:
         room = self.room_of(uid)
         return room is not None and any(seat.uid == uid and seat.leave for seat in room.taken)
 
-    def _closed(self, line: Line) -> None:
+    def _closed(self, line: BaseLine) -> None:
         """Whichever socket of a player ends, the player counts as gone, on another socket as well."""
-        current = self.lines.get(line.uid)
+        current = self.lines.get(line.user)
         if current is line:
-            del self.lines[line.uid]
+            del self.lines[line.user]
         elif current is not None:
             current.dumb = True
-        room = self.room_of(line.uid)
+        room = self.room_of(line.user)
         if room is None:
             return
         if room.state == wire.WAITING:
-            self.leave(room, line.uid)
+            self.leave(room, line.user)
         else:
-            seat = room.seats[room.seat_of(line.uid) or 0]
+            seat = room.seats[room.seat_of(line.user) or 0]
             assert seat is not None
             seat.leave = 1
-            self.broadcast(room, wire.LEFT, uid=line.uid)
+            self.broadcast(room, wire.LEFT, uid=line.user)
             if self.traps.forgets_rooms:
                 self.later(0.05, self.rooms.pop, room.number, None)
 
@@ -211,8 +151,9 @@ class MailgycFake:
 
     # ------------------------------------------------------------------------------------------------------- hearing
 
-    def _heard(self, line: Line, text: str) -> None:
-        uid = line.uid
+    def received(self, line: BaseLine, text: str) -> None:
+        assert isinstance(line, Line)
+        uid = line.user
         self.frames.append((uid, "in", text))
         if line.dumb:
             return self._returns(line, text)
@@ -242,18 +183,18 @@ class MailgycFake:
 
     def _returns(self, line: Line, text: str) -> None:
         """Every message is ignored until the player names the room."""
-        room = self.room_of(line.uid)
+        room = self.room_of(line.user)
         with contextlib.suppress(msgspec.DecodeError):
             code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
             if code == wire.JOIN and room is not None and body.get("room") == room.number:
                 line.dumb = False
-                seat = room.seats[room.seat_of(line.uid) or 0]
+                seat = room.seats[room.seat_of(line.user) or 0]
                 assert seat is not None
                 seat.leave = 0
                 self.show(room)
             elif code == wire.JOIN and room is None:
                 line.dumb = False
-                self._join(line.uid, body)
+                self._join(line.user, body)
 
     def _join(self, uid: int, body: dict[str, Any]) -> None:
         level = int(body.get("level", 1))

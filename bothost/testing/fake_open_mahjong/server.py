@@ -12,22 +12,19 @@ Written from the frames of the real lobby (``docs/reference/adapters/open_mahjon
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import random
 import uuid
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
 
-from bothost.listening import stop_accepting
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_open_mahjong.seat import Seat
+from bothost.testing.fake_server import FakeServer
+from bothost.testing.fake_server import Line as BaseLine
 
 VERSION = wire.RELEASE_VERSION
 NOISE: tuple[str, ...] = (
@@ -64,31 +61,23 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Chance that an unknown frame comes before a frame."""
 
 
-class Line:
+class Line(BaseLine):
     """One websocket."""
 
-    def __init__(self, socket: ServerConnection) -> None:
-        self.socket = socket
-        self.user = 0
-        self.checked = False
-        self.dead = False
-        """The server's loop ended: the socket stands, answers protocol pings, and hears nothing."""
-        self.out: asyncio.Queue[str] = asyncio.Queue()
-
-    async def pump(self) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                await self.socket.send(await self.out.get())
+    checked = False
+    """Whether the release version was accepted."""
+    dead = False
+    """The server's loop ended: the socket stands, answers protocol pings, and hears nothing."""
 
 
-class FakeOpenMahjong:
+class FakeOpenMahjong(FakeServer):
     """A lobby on a free port of loopback, for the length of an ``async with``."""
 
     def __init__(self, traps: Traps | None = None, *, second: float = 1.0, seed: int = 0) -> None:
+        super().__init__([WebSocketRoute("/game/{name}", self.websocket)], seed)
         self.traps = traps or Traps()
         self.second = second
         """How long a second of the lobby's clocks lasts."""
-        self.rng = random.Random(seed)
         self.accounts: dict[str, tuple[int, str]] = {}
         self.registered = 0
         self.lines: dict[int, Line] = {}
@@ -102,20 +91,15 @@ class FakeOpenMahjong:
         """(user, moment, move) → how often it was met by silence."""
         self.stale: list[tuple[int, str]] = []
         """(user, action) of moves that came too late, as a claim may that a higher one went before."""
-        self.struck: list[str] = []
-        """The traps that went off, oldest first."""
         self.matches = 0
         self.hands = 0
         self.deleted = 0
         """Games that were deleted because everyone was gone."""
         self.logins = 0
-        self.port = 0
         self._moves = 0
         self._rooms = 0
         self._guests = 0
         self._finished: set[str] = set()
-        self._server: Server | None = None
-        self._alarms: set[asyncio.TimerHandle] = set()
 
     @property
     def url(self) -> str:
@@ -132,49 +116,16 @@ class FakeOpenMahjong:
         self.accounts[name] = (user, password)
         return user
 
-    async def __aenter__(self) -> Self:
-        self._server = await serve(self._connected, "127.0.0.1", self.port)
-        self.port = next(iter(self._server.sockets)).getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
+    def stopping(self) -> None:
         for match in list(self.playing.values()):
             match.stop()
-        for alarm in self._alarms:
-            alarm.cancel()
-        await stop_accepting(self._server)
-        self._server.close()
-        await self._server.wait_closed()
-
-    def later(self, after_s: float, function: Any, *args: Any) -> asyncio.TimerHandle:
-        handle = asyncio.get_running_loop().call_later(after_s, function, *args)
-        self._alarms.add(handle)
-        if len(self._alarms) > 1000:
-            now = asyncio.get_running_loop().time()
-            self._alarms = {alarm for alarm in self._alarms if alarm.when() > now and not alarm.cancelled()}
-        return handle
 
     # ------------------------------------------------------------------------------------------------ connections
 
-    async def _connected(self, socket: ServerConnection) -> None:
-        path = socket.request.path if socket.request is not None else ""
-        if not path.startswith("/game/") or len(path) < 30:
-            return await socket.close(1008)
-        line = Line(socket)
-        pump = asyncio.ensure_future(line.pump())
-        try:
-            async for text in socket:
-                self.receive(line, text)
-        except ConnectionClosed:
-            pass
-        finally:
-            pump.cancel()
-            self.closed(line)
+    def connected(self, socket: WebSocket) -> Line | None:
+        return Line(socket) if len(socket.path_params["name"]) >= 24 else None
 
-    def closed(self, line: Line) -> None:
+    def disconnected(self, line: BaseLine) -> None:
         if self.lines.get(line.user) is line:
             del self.lines[line.user]
             self._gone(line.user)
@@ -202,8 +153,8 @@ class FakeOpenMahjong:
         """Break a player's connection without a close frame."""
         line = self.lines.get(user)
         if line is not None:
-            line.socket.transport.abort()
-            self.closed(line)
+            line.abort()
+            self.disconnected(line)
 
     def tell(self, user: int, frame: dict[str, Any]) -> None:
         line = self.lines.get(user)
@@ -211,22 +162,21 @@ class FakeOpenMahjong:
             self._say(line, frame)
 
     def _say(self, line: Line, frame: dict[str, Any]) -> None:
-        if self.rng.random() < self.traps.noise:
-            self.struck.append("noise")
-            line.out.put_nowait(self.rng.choice(NOISE))
+        if self.chance(self.traps.noise, "noise"):
+            line.send(self.rng.choice(NOISE))
         text = json.dumps(frame)
         self.frames.append((line.user, "out", frame))
-        line.out.put_nowait(text)
-        if frame["type"].startswith("gamestate/") and self.rng.random() < self.traps.repeat:
-            self.struck.append("repeat")
-            line.out.put_nowait(text)
+        line.send(text)
+        if frame["type"].startswith("gamestate/") and self.chance(self.traps.repeat, "repeat"):
+            line.send(text)
 
     def _tips(self, line: Line, text: str, kind: str = "tips") -> None:
         self._say(line, {"type": kind, "success": False, "message": text})
 
     # ------------------------------------------------------------------------------------------------------ hearing
 
-    def receive(self, line: Line, text: str | bytes) -> None:
+    def received(self, line: BaseLine, text: str) -> None:
+        assert isinstance(line, Line)
         if line.dead:
             return
         try:
@@ -265,7 +215,7 @@ class FakeOpenMahjong:
         if not line.checked:
             info = {"title": "版本检查失败", "content": "您的客户端版本与服务器版本不匹配"}
             self._say(line, {"type": "message", "success": False, "message": "error_version", "message_info": info})
-            self.later(0.02, lambda: asyncio.ensure_future(line.socket.close(1000)))
+            self.later(0.02, line.close)
 
     def _login(self, line: Line, frame: dict[str, Any]) -> None:
         if not line.checked:
@@ -413,15 +363,11 @@ class FakeOpenMahjong:
         self.silences[user, where, what] = self.silences.get((user, where, what), 0) + 1
 
     def ignores(self) -> bool:
-        struck = self.rng.random() < self.traps.ignore
-        if struck:
-            self.struck.append("ignore")
-        return struck
+        return self.chance(self.traps.ignore, "ignore")
 
     def moved(self, user: int) -> None:
         self._moves += 1
-        if self.traps.drop_every and self._moves % self.traps.drop_every == 0 and not self.last_in_room(user):
-            self.struck.append("drop")
+        if not self.last_in_room(user) and self.every(self.traps.drop_every, self._moves, "drop"):
             self.break_line(user)
 
     def finished(self, match: Match) -> None:

@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket
 
 from bothost import rules
 from bothost.rules.game import State
+from bothost.testing.fake_server import Line as BaseLine
 
 Json = dict[str, Any]
 COLORS = ("BLACK", "WHITE")
@@ -39,17 +40,22 @@ class Traps(msgspec.Struct, frozen=True):
     """The server restarts right after the first forced pass, and restores the game without it."""
 
 
-class Line:
+class Line(BaseLine):
     """One websocket."""
 
     def __init__(self, socket: WebSocket) -> None:
-        self.socket = socket
-        self.user = 0
-        self.out: asyncio.Queue[str | None] = asyncio.Queue()
+        super().__init__(socket)
         self.times: deque[float] = deque()
 
-    def send(self, kind: str, payload: Json) -> None:
-        self.out.put_nowait(json.dumps({"type": kind, "payload": payload, "ts": int(time.time() * 1000)}))
+    def count(self, now: float) -> int:
+        """Count a message. Returns how many there were within a second."""
+        self.times.append(now)
+        while self.times[0] <= now - 1.0:
+            self.times.popleft()
+        return len(self.times)
+
+    def say(self, kind: str, payload: Json) -> None:
+        self.send(json.dumps({"type": kind, "payload": payload, "ts": int(time.time() * 1000)}))
 
 
 class Room(msgspec.Struct):
@@ -63,6 +69,12 @@ class Room(msgspec.Struct):
     game: str | None = None
     status: str = "waiting"
     opened_at: float = 0.0
+
+    def described(self) -> Json:
+        """As a listing shows it."""
+        level = 3 if self.mode == "human_vs_ai" else None
+        described = {"id": self.id, "name": self.name, "mode": self.mode, "aiLevel": level, "status": self.status}
+        return {**described, "hasPassword": bool(self.password)}
 
 
 class Game:

@@ -48,6 +48,20 @@ class Lobby(FakeOpenMahjong):
         return self.clock.later(after_s, function, *args)
 
 
+class MemoryLine(Line):
+    """A connection without a socket."""
+
+    def __init__(self, client, conn):
+        super().__init__(None)
+        self.client, self.conn = client, conn
+
+    def send(self, text):
+        self.client.soon(m.Frame(self.conn, text))
+
+    def abort(self):
+        self.client.soon(m.SocketClosed(self.conn, 1006))
+
+
 class Client:
     """A player's adapter, and a host that decides at random."""
 
@@ -70,15 +84,12 @@ class Client:
         self.events[type(output).__name__] += 1
         match output:
             case m.OpenSocket():
-                conn = output.conn
-                abort = SimpleNamespace(abort=lambda: self.soon(m.SocketClosed(conn, 1006)))
-                line = self.lines[conn] = Line(SimpleNamespace(transport=abort))
-                line.out = SimpleNamespace(put_nowait=lambda text: self.soon(m.Frame(conn, text)))
-                self.soon(m.SocketOpened(conn))
+                self.lines[output.conn] = MemoryLine(self, output.conn)
+                self.soon(m.SocketOpened(output.conn))
             case m.SendFrame():
-                self.lobby.clock.later(0.001, self.lobby.receive, self.lines[output.conn], output.data)
+                self.lobby.clock.later(0.001, self.lobby.received, self.lines[output.conn], output.data)
             case m.CloseSocket():
-                self.lobby.closed(self.lines[output.conn])
+                self.lobby.disconnected(self.lines[output.conn])
             case m.SetTimer():
                 self.perform(m.CancelTimer(output.name))
                 handle = self.lobby.clock.later(output.after_s, self.feed, m.TimerFired(output.name))

@@ -101,9 +101,9 @@ async def test_two_hundred_games_with_every_trap_on(kit):
 async def test_a_fresh_process_comes_back_to_its_game(kit):
     async with FakeOthelloPlatform() as lobby:
         async with kit.running_at(lobby.url):
-            await until(lambda: lobby.moves >= 12, 60)
-            (game,) = lobby.games
-        assert game in lobby.games, "the clock is frozen while we are away"
+            await until(lambda: lobby.play.moves >= 12, 60)
+            (game,) = lobby.play.running
+        assert game in lobby.play.running, "the clock is frozen while we are away"
         async with kit.running_at(lobby.url):
             await until(lambda: lobby.ended)
     assert lobby.ended[0][0] == game
@@ -122,7 +122,7 @@ async def test_rooms_by_rest(kit, password):
     attributes = {"mode": "room", "name": "ours", **({"password": password} if password else {})}
     async with FakeOthelloPlatform() as lobby:
         stranger = lobby.add("stranger")
-        dead = lobby.new_room("ours", stranger, "human_vs_human", password or "")
+        dead = lobby.rooms.open("ours", stranger, "human_vs_human", password or "")
         dead.seats[:] = [stranger, None]
         options = {"start_s": 0.3}
         async with kit.running_at(lobby.url, options=options, **attributes) as host:
@@ -148,10 +148,10 @@ async def test_a_wrong_password_ends_the_account_and_is_not_told(kit, capsys):
 
 async def test_a_draining_host_leaves_the_room_where_it_waits(kit):
     async with FakeOthelloPlatform() as lobby, kit.running_at(lobby.url, names=("ada",), mode="room") as host:
-        await until(lambda: lobby.rooms and any(room.seats[0] for room in lobby.rooms.values()))
+        await until(lambda: lobby.rooms.by_id and any(room.seats[0] for room in lobby.rooms.by_id.values()))
         await until(lambda: host.seated)
         host.drain()
-        await until(lambda: all(room.seats == [None, None] for room in lobby.rooms.values()))
+        await until(lambda: all(room.seats == [None, None] for room in lobby.rooms.by_id.values()))
 
 
 async def test_two_bots_that_open_rooms_at_once_meet_in_one(kit):
@@ -159,7 +159,7 @@ async def test_two_bots_that_open_rooms_at_once_meet_in_one(kit):
     async with FakeOthelloPlatform(list_s=0.3) as lobby:
         async with kit.running_at(lobby.url, options={"look_s": 0.4}, mode="room") as host:
             await until(lambda: lobby.ended and host.runner.counters.hands >= 2)
-        assert len(lobby.rooms) >= 2, "both opened a room"
+        assert len(lobby.rooms.by_id) >= 2, "both opened a room"
     assert lobby.ended[0][2] == "normal"
 
 

@@ -1,0 +1,203 @@
+"""The games of the fake of othello-platform: moves, clocks, and who must come back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room, Traps
+
+PASS = 64
+
+
+class Owner(Protocol):
+    """What games need of the lobby."""
+
+    traps: Traps
+    settings: dict[str, float]
+    struck: list[str]
+
+    def tell(self, user: int | None, kind: str, payload: Json) -> None: ...
+    def error(self, line: Line, code: str) -> None: ...
+    def every(self, period: int, count: int, name: str) -> bool: ...
+    def drop(self, user: int) -> None: ...
+    def restart(self) -> None: ...
+    def name(self, user: int | None) -> str | None: ...
+    def show(self, room: Room) -> None: ...
+    def choose(self, count: int) -> int: ...
+    def new_number(self) -> int: ...
+
+
+class Games:
+    """All running games."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.running: dict[str, Game] = {}
+        self.ended: list[tuple[str, str, str]] = []
+        self.moves = 0
+        self._owner = owner
+
+    def begin(self, room: Room) -> None:
+        game = Game(f"g_{self._owner.new_number()}", room)
+        room.game, room.status = game.id, "playing"
+        self.running[game.id] = game
+        for user in game.seats:
+            self._owner.tell(user, "game_start", self.start_frame(game))
+        room.ready = [False, False]
+        self._owner.show(room)
+        self._start_clock(game, self._owner.settings["move_s"])
+
+    def start_frame(self, game: Game) -> Json:
+        black, white = game.seats
+        names = {"blackName": self._owner.name(black), "whiteName": self._owner.name(white)}
+        ids = {"gameId": game.id, "blackId": black, "whiteId": white}
+        return {**ids, **names, "turn": game.turn(), "board": game.board(), "aiLevel": None, "remainingMs": 30000}
+
+    # ---------------------------------------------------------------------------------------------------------- moves
+
+    def move(self, line: Line, payload: Json) -> None:
+        game = self.running.get(payload["gameId"])
+        if game is None:
+            return self._owner.error(line, "GAME_NOT_FOUND")
+        seat, pos = game.seats.index(line.user), payload["pos"]
+        if payload["color"] != COLORS[seat] or game.turn() != COLORS[seat]:
+            return self._owner.error(line, "NOT_YOUR_TURN")
+        self.moves += 1
+        action, legal = pos["y"] * 8 + pos["x"], game.state.legal(seat)
+        if action not in legal or self._unfair(game, len(legal)):
+            self._owner.error(line, "ILLEGAL_MOVE")
+        elif not self._every("lose"):
+            self._place(game, seat, action)
+            if self._every("drop"):
+                self._owner.drop(line.user)
+
+    def _every(self, name: str) -> bool:
+        return self._owner.every(getattr(self._owner.traps, f"{name}_every"), self.moves, name)
+
+    def _unfair(self, game: Game, legal: int) -> bool:
+        """At most once at a position, and only if another move is left."""
+        if legal < 2 or game.refused_at == len(game.moves) or not self._every("refuse"):
+            return False
+        game.refused_at = len(game.moves)
+        return True
+
+    def _place(self, game: Game, seat: int, action: int) -> None:
+        before = game.board()
+        game.restored_turn = None
+        game.state.apply(seat, action)
+        passed = False
+        while not game.state.terminal and list(game.state.legal(game.state.to_act[0])) == [PASS]:
+            game.state.apply(game.state.to_act[0], PASS)
+            passed = True
+        self._show_move(game, seat, action, before)
+        if game.state.terminal:
+            board = game.board()
+            lead = board.count(1) - board.count(2)
+            return self.end(game, "BLACK" if lead > 0 else "WHITE" if lead else "DRAW", "normal")
+        if not game.windows:
+            self._start_clock(game, self._owner.settings["move_s"])
+        soon = asyncio.get_running_loop().call_soon
+        if passed and self._owner.traps.restart_on_pass and "restart" not in self._owner.struck:
+            self._owner.struck.append("restart")
+            soon(self._owner.restart)
+        if game.room.mode == "human_vs_ai" and game.state.to_act[0] == 1:
+            soon(self._play, game)
+
+    def _show_move(self, game: Game, seat: int, action: int, before: list[int]) -> None:
+        board = game.board()
+        pos = {"x": action % 8, "y": action // 8}
+        flipped = [{"x": i % 8, "y": i // 8} for i in range(64) if before[i] and before[i] != board[i]]
+        move = {"seq": len(game.moves) + 1, "color": COLORS[seat], "pos": pos, "isPass": False, "flipped": flipped}
+        game.moves.append(move)
+        shown = list(board)
+        if self._every("lie"):
+            shown[flipped[0]["y"] * 8 + flipped[0]["x"]] = 2 - seat
+        frame = {
+            **move, "gameId": game.id, "nextTurn": game.turn(), "board": shown, "remainingMs": 30000,
+            "blackCount": board.count(1), "whiteCount": board.count(2),
+        }  # fmt: skip
+        twice, noise = self._every("repeat"), self._every("noise")
+        for user in game.seats:
+            if noise:
+                self._owner.tell(user, "chat", {"from": 0, "text": "你好"})
+                self._owner.tell(user, "game_over", {"gameId": "g_0", "result": "WHITE", "endReason": "disconnect"})
+            for _ in range(1 + twice):
+                self._owner.tell(user, "move", frame)
+
+    def _play(self, game: Game) -> None:
+        """The lobby's own player."""
+        if not game.state.terminal:
+            legal = list(game.state.legal(1))
+            self._place(game, 1, int(legal[self._owner.choose(len(legal))]))
+
+    # ------------------------------------------------------------------------------------------ clocks and their end
+
+    def _start_clock(self, game: Game, seconds: float) -> None:
+        self._freeze(game)
+        loop = asyncio.get_running_loop()
+        game.left_ms, game.since = seconds * 1000.0, loop.time()
+        game.timer = loop.call_later(seconds, self._late, game)
+
+    def _freeze(self, game: Game) -> None:
+        if game.timer is not None:
+            game.timer.cancel()
+            game.timer = None
+            game.left_ms -= (asyncio.get_running_loop().time() - game.since) * 1000.0
+
+    def _late(self, game: Game) -> None:
+        self.end(game, COLORS[1 - COLORS.index(game.turn() or "BLACK")], "timeout")
+
+    def stop(self) -> None:
+        """Stop all clocks."""
+        for game in self.running.values():
+            self._stop(game)
+
+    def _stop(self, game: Game) -> None:
+        self._freeze(game)
+        for timer in game.windows.values():
+            timer.cancel()
+
+    def restore(self) -> None:
+        """The server restarts: games are rebuilt from their moves."""
+        for game in self.running.values():
+            self._stop(game)
+            game.windows.clear()
+            game.restore()
+            self._start_clock(game, self._owner.settings["move_s"])
+
+    def resign(self, line: Line, payload: Json) -> None:
+        game = self.running.get(payload["gameId"])
+        if game is not None:
+            self.end(game, COLORS[1 - game.seats.index(line.user)], "resign")
+
+    def end(self, game: Game, result: str, reason: str) -> None:
+        self._stop(game)
+        self.running.pop(game.id, None)
+        self.ended.append((game.id, result, reason))
+        board = game.board()
+        over = {"gameId": game.id, "result": result, "endReason": reason}
+        for user in game.seats:
+            self._owner.tell(user, "game_over", {**over, "blackCount": board.count(1), "whiteCount": board.count(2)})
+        self._owner.show(game.room)
+
+    def closed(self, user: int) -> None:
+        """Any closing socket of a player, even if another one is open."""
+        for game in self.running.values():
+            if user in game.seats and user not in game.windows:
+                self._freeze(game)
+                winner, wait = COLORS[1 - game.seats.index(user)], self._owner.settings["reconnect_s"]
+                loop = asyncio.get_running_loop()
+                game.windows[user] = loop.call_later(wait, self.end, game, winner, "disconnect")
+
+    def reconnect(self, line: Line, payload: Json) -> None:
+        game = self.running.get(payload["gameId"])
+        if game is None or line.user not in game.seats:
+            return self._owner.error(line, "GAME_NOT_FOUND")
+        window = game.windows.pop(line.user, None)
+        if window is not None:
+            window.cancel()
+            if not game.windows:
+                self._start_clock(game, game.left_ms / 1000.0)
+        moves = [move for move in game.moves if move["seq"] > payload["lastSeq"]]
+        sync = {**self.start_frame(game), "status": "playing", "remainingMs": game.left_ms, "moves": moves}
+        line.say("state_sync", sync)

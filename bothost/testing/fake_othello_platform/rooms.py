@@ -1,0 +1,113 @@
+"""The rooms and the match queue of the fake of othello-platform."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from bothost.testing.fake_othello_platform.games import Games, Owner
+from bothost.testing.fake_othello_platform.parts import Json, Line, Room
+
+
+class Rooms:
+    """All rooms, and the players who wait for any opponent."""
+
+    def __init__(self, owner: Owner, games: Games) -> None:
+        self.by_id: dict[int, Room] = {}
+        self.queue: dict[int, float] = {}
+        self._owner = owner
+        self._games = games
+
+    def open(self, name: str, owner: int, mode: str = "human_vs_human", password: str = "") -> Room:
+        room = Room(self._owner.new_number(), name, owner, mode, password, opened_at=time.monotonic())
+        self.by_id[room.id] = room
+        return room
+
+    def listed(self) -> list[Json]:
+        """The waiting rooms, the newest first."""
+        listed = time.monotonic() - self._owner.settings["list_s"]
+        waiting = [room for room in self.by_id.values() if room.status == "waiting" and room.opened_at <= listed]
+        return [room.described() for room in reversed(waiting)]
+
+    def forget_waiting(self) -> None:
+        """The server restarts."""
+        self.by_id = {number: room for number, room in self.by_id.items() if room.game is not None}
+        self.queue.clear()
+
+    def enter(self, user: int, room: Room) -> None:
+        if user not in room.seats:
+            room.seats[room.seats.index(None)] = user
+        if room.mode == "human_vs_ai" and room.game is None:
+            return self._games.begin(room)
+        self.show(room)
+        if room.game is not None and room.game in self._games.running:
+            self._owner.tell(user, "game_start", self._games.start_frame(self._games.running[room.game]))
+
+    def quit(self, user: int, room: Room) -> None:
+        if user in room.seats and room.game is None:
+            room.seats[room.seats.index(user)] = None
+            room.ready = [False, False]
+            self.show(room)
+            if room.seats == [None, None]:
+                room.status = "finished"
+
+    def show(self, room: Room) -> None:
+        """The room's state, to its players."""
+        black, white = room.seats
+        state: Json = {
+            "roomId": room.id, "gameId": room.game, "blackId": black, "whiteId": white, "status": room.status,
+            "blackReady": room.ready[0], "whiteReady": room.ready[1], "blackName": self._owner.name(black),
+            "whiteName": self._owner.name(white), "ownerId": room.owner, "roomName": room.name, "spectators": [],
+        }  # fmt: skip
+        for user in room.seats:
+            self._owner.tell(user, "room_state", state)
+
+    # ------------------------------------------------------------------------------------------------------- messages
+
+    def join(self, line: Line, payload: Json) -> None:
+        room = self.by_id.get(payload["roomId"])
+        if room is None:
+            self._owner.error(line, "ROOM_NOT_FOUND")
+        elif line.user not in room.seats and None not in room.seats:
+            self._owner.error(line, "ROOM_FULL")
+        else:
+            self.enter(line.user, room)
+
+    def ready(self, line: Line, payload: Json) -> None:
+        room = self.by_id.get(payload["roomId"])
+        if room is None or line.user not in room.seats or room.game is not None:
+            return self._owner.error(line, "VALIDATION_ERROR")
+        room.ready[room.seats.index(line.user)] = bool(payload["ready"])
+        self.show(room)
+
+    def start(self, line: Line, payload: Json) -> None:
+        room = self.by_id.get(payload["roomId"])
+        if room is None or room.owner != line.user or not all(room.ready) or room.game is not None:
+            return self._owner.error(line, "VALIDATION_ERROR")
+        self._games.begin(room)
+
+    def join_queue(self, line: Line, payload: Json) -> None:
+        self.queue[line.user] = time.monotonic()
+        line.say("match_queued", {"size": len(self.queue)})
+
+    def leave_queue(self, line: Line, payload: Json) -> None:
+        self.queue.pop(line.user, None)
+        line.say("match_left", {})
+
+    async def match_players(self) -> None:
+        while True:
+            await asyncio.sleep(self._owner.settings["match_s"])
+            now = time.monotonic()
+            for user, since in list(self.queue.items()):
+                if now - since > self._owner.settings["queue_s"]:
+                    del self.queue[user]
+                    self._owner.tell(user, "match_timeout", {})
+            while len(self.queue) >= 2:
+                black, white = list(self.queue)[:2]
+                del self.queue[black], self.queue[white]
+                room = self.open("匹配对局", black)
+                self.enter(black, room)
+                self.enter(white, room)
+                number = str(room.id) if self._owner.traps.text_ids else room.id
+                for user in (black, white):
+                    self._owner.tell(user, "match_found", {"roomId": number, "opponent": None})

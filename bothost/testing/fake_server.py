@@ -1,0 +1,158 @@
+"""What fakes of lobbies share: a web server on a free port of loopback, its websockets, timers and faults."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from bothost.lobby_server.server import AbortableWebSocket
+from bothost.serving import WebServer
+
+
+class Line:
+    """One websocket of a client."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self.socket = socket
+        self.user = 0
+        """Who logged in; 0: nobody."""
+        self.closing = False
+        self._out: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def send(self, text: str) -> None:
+        self._out.put_nowait(text)
+
+    def close(self) -> None:
+        """Close after what was sent before. Nothing more is received."""
+        self.closing = True
+        self._out.put_nowait(None)
+
+    def abort(self) -> None:
+        """Break the connection without a close frame."""
+        self.closing = True
+        self.socket.scope["state"]["abort"]()
+
+    async def write(self) -> None:
+        """Send until closed."""
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            while (text := await self._out.get()) is not None:
+                await self.socket.send_text(text)
+            await self.socket.close()
+
+
+class FakeServer:
+    """The server, for the length of an ``async with``. Derive from it, give it routes, and override ``received``."""
+
+    def __init__(self, routes: list[BaseRoute], seed: int = 0) -> None:
+        """Route websockets to ``self.websocket``."""
+        self.port = 0
+        self.rng = random.Random(seed)
+        self.struck: list[str] = []
+        """The faults that happened, oldest first."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        config = uvicorn.Config(
+            Starlette(routes=routes),
+            ws=AbortableWebSocket,
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = WebServer(config)
+
+    async def __aenter__(self) -> Self:
+        listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio switches delayed sending off
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        self.port = listening.getsockname()[1]
+        self._serving = asyncio.ensure_future(self._server.serve(sockets=[listening]))
+        while not self._server.started:  # noqa: ASYNC110 (uvicorn reports it so)
+            await asyncio.sleep(0.01)
+        self.started()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stopping()
+        self._server.should_exit = True
+        handles: list[asyncio.TimerHandle | asyncio.Task[Any]] = [*self._timers, *self._tasks]
+        for handle in handles:
+            handle.cancel()
+        await asyncio.gather(self._serving, *self._tasks, return_exceptions=True)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the server."""
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+        """Call something later, unless the server ends first."""
+
+        def fire() -> None:
+            self._timers.discard(timer)
+            call(*args)
+
+        timer = asyncio.get_running_loop().call_later(after_s, fire)
+        self._timers.add(timer)
+        return timer
+
+    def every(self, period: int, count: int, name: str) -> bool:
+        """Whether a fault happens now: at each ``period``-th ``count``. 0: never."""
+        if period and count % period == 0:
+            self.struck.append(name)
+            return True
+        return False
+
+    def chance(self, probability: float, name: str) -> bool:
+        """Whether a fault of this probability happens now."""
+        if self.rng.random() < probability:
+            self.struck.append(name)
+            return True
+        return False
+
+    async def websocket(self, socket: WebSocket) -> None:
+        """One websocket, from its opening to its end."""
+        await socket.accept()
+        line = self.connected(socket)
+        if line is None:
+            socket.scope["state"]["abort"]()
+            return
+        writer = asyncio.ensure_future(line.write())
+        try:
+            while (message := await socket.receive())["type"] == "websocket.receive":
+                if not line.closing:
+                    self.received(line, bytes(message["bytes"]).decode(errors="replace"))
+        finally:
+            writer.cancel()
+            self.disconnected(line)
+
+    # ------------------------------------------------------------------------------------------------ to be overridden
+
+    def started(self) -> None:
+        """The server listens."""
+
+    def stopping(self) -> None:
+        """The server is about to end."""
+
+    def connected(self, socket: WebSocket) -> Line | None:
+        """A websocket is open. None breaks the connection."""
+        return Line(socket)
+
+    def received(self, line: Line, text: str) -> None:
+        """A client sent a frame."""
+
+    def disconnected(self, line: Line) -> None:
+        """A websocket is closed."""
