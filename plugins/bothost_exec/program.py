@@ -43,7 +43,8 @@ class Program:
         self._tasks: set[asyncio.Task[None]] = set()
         self._hello: asyncio.Future[protocol.ProgramHello] | None = None
         self._asked: dict[int, asyncio.Future[protocol.Action]] = {}
-        self._starts: deque[float] = deque()
+        self.starts: deque[float] = deque()
+        """When the process was started lately, monotonic seconds."""
         self._overdue: float | None = None
         """Since when it owes an answer without having said a word."""
         self._stray = 0
@@ -177,12 +178,12 @@ class Program:
     def _admit(self) -> None:
         """Raise when it was started too often lately."""
         now = time.monotonic()
-        while self._starts and now - self._starts[0] > self.options.restart_window_s:
-            self._starts.popleft()
-        if len(self._starts) > self.options.max_restarts:
-            message = f"{self.name} died {len(self._starts)} times in {self.options.restart_window_s:.0f} s"
+        while self.starts and now - self.starts[0] > self.options.restart_window_s:
+            self.starts.popleft()
+        if len(self.starts) > self.options.max_restarts:
+            message = f"{self.name} died {len(self.starts)} times in {self.options.restart_window_s:.0f} s"
             raise PluginError("exec", message, advice="its stderr is in the log; try: bothost plugin check exec:…")
-        self._starts.append(now)
+        self.starts.append(now)
 
     def _greet(self, said: protocol.ProgramHello) -> None:
         self.name = said.name[:64] or self.name

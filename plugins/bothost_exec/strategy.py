@@ -148,7 +148,8 @@ class ExecPlayer(Player):
             seats=table.game.num_seats,
             seed=table.seed,
         )
-        self._opening = strategy.io.submit(program.open(opening))
+        self.opened = strategy.io.submit(program.open(opening))
+        """Done when the program knows the hand."""
 
     def observe(self, events: Sequence[str]) -> None:
         tell = self.program.tell
@@ -194,7 +195,7 @@ class ExecPlayer(Player):
         return decision
 
     def close(self) -> None:
-        self._opening.cancel()
+        self.opened.cancel()
         self.strategy.leave(self)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -23,6 +24,7 @@ from bothost_exec.strategy import Exec
 
 ROOT = Path(__file__).parents[2]
 GAME = rules.game("claims")
+SEEDS = itertools.count(100)
 
 BOT = """
 import json, os, sys, time
@@ -59,12 +61,17 @@ def table(seat: int = 0, seed: int = 1) -> Table:
     return Table(lobby="l", table="t", game=GAME, seat=seat, seed=seed)
 
 
-def request(strategy: Exec, ms: float = 5000.0, player: Any = None) -> Request:
-    state = GAME.new_state(3)
+def request(strategy: Exec, ms: float = 5000.0, player: Any = None, seed: int = 3) -> Request:
+    state = GAME.new_state(seed)
     seat = state.to_act[0]
     view = state.view(seat)
     player = player or strategy.player(table(seat))
     return Request(player, view, view.legal(), Budget(time.monotonic() + ms / 1000.0))
+
+
+def moved_on(one: Request) -> Request:
+    """The same player at another position: an answer to the last one is not given again."""
+    return request(one.player.strategy, player=one.player, seed=next(SEEDS))
 
 
 def decide(one: Request, ms: float = 5000.0) -> Any:
@@ -134,8 +141,9 @@ def test_a_program_that_dies_costs_one_move_and_starts_again(start: Callable[...
     one = request(strategy)
     began = time.monotonic()
     for _ in range(2):
+        one = moved_on(one)
         assert decide(one).action in one.legal
-        one.player._last = None
+        one = moved_on(one)
         with pytest.raises(PluginError, match=error):
             decide(one)
     assert time.monotonic() - began < 10
@@ -161,30 +169,30 @@ def test_a_bad_answer_does_not_end_the_program(start: Callable[..., Exec], act: 
     with pytest.raises(Exception, match=error):
         decide(one)
     assert decide(one).action in one.legal
-    assert len(one.player.program._starts) == 1
+    assert len(one.player.program.starts) == 1
 
 
 def test_a_late_answer_is_dropped_and_the_next_one_counts(start: Callable[..., Exec]) -> None:
     one = request(start("if decisions == 2: time.sleep(0.5)"))
     decide(one)
-    one.player._last = None
+    one = moved_on(one)
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         decide(one, ms=200)
     assert time.monotonic() - began < 0.2, "gives up before the deadline"
     assert decide(one).action in one.legal
-    assert len(one.player.program._starts) == 1
+    assert len(one.player.program.starts) == 1
 
 
 def test_a_program_that_hangs_is_killed_and_started_again(start: Callable[..., Exec]) -> None:
     one = request(start("if decisions == 2: time.sleep(60)", hang_ms=100))
     decide(one)
-    one.player._last = None
+    one = moved_on(one)
     with pytest.raises(TimeoutError):
         decide(one, ms=100)
     time.sleep(0.2)
     assert decide(one).action in one.legal
-    assert len(one.player.program._starts) == 2
+    assert len(one.player.program.starts) == 2
 
 
 def test_a_program_that_never_says_hello(tmp_path: Path) -> None:
@@ -214,7 +222,7 @@ def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> No
         one.player.observe(["x" * 1000] * 4)
     with pytest.raises((PluginError, TimeoutError)):
         decide(one, ms=300)
-    assert len(one.player.program._starts) == 2
+    assert len(one.player.program.starts) == 2
 
 
 def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[..., Exec]) -> None:
@@ -225,7 +233,7 @@ def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[...
     own = start("time.sleep(0.4)")
     apart = [request(own) for _ in range(4)]
     for one in apart:
-        one.player._opening.result(10)
+        one.player.opened.result(10)
     began = time.monotonic()
     own.decide_many(apart)
     assert time.monotonic() - began < 1.2
@@ -240,14 +248,21 @@ def test_one_bad_table_in_a_batch_keeps_no_other_from_its_answer(start: Callable
     assert decide(requests[2]).action in requests[2].legal
 
 
-def test_a_restarted_program_is_told_its_tables_again(start: Callable[..., Exec]) -> None:
+def test_a_restarted_program_is_told_its_tables_again(
+    start: Callable[..., Exec], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bothost.exec")
     seen = "print(line, file=sys.stderr, flush=True)"
     strategy = start(f"{seen}\n        if decisions == 1 and m['id'] == 1: sys.exit(1)", pool=1)
     one = request(strategy)
     with pytest.raises(PluginError):
         decide(one)
-    assert one.player.program._interrupted == {one.player.name}
     assert decide(one).action in one.legal
+    deadline = time.monotonic() + 5
+    while '"resumed":true' not in caplog.text.replace(" ", "") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    opened = [line for line in caplog.text.splitlines() if '"type":"open"' in line]
+    assert len(opened) == 2 and '"resumed":true' in opened[1] and '"resumed":true' not in opened[0]
 
 
 def test_stderr_is_logged_and_bounded(start: Callable[..., Exec], caplog: pytest.LogCaptureFixture) -> None:
