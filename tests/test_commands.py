@@ -3,7 +3,7 @@
 A fenced block without a language holds commands, a line each. A comment in front of it says what differs in the test:
 
     <!-- test
-    make run: stop after 60 s
+    make run: stop when 5 hands
     bothost train: as bothost train phase-ppo --minutes 0.1
     -->
 
@@ -13,7 +13,7 @@ Each line (or each part between ``|``) is the beginning of a command and what to
 - ``as COMMAND``: run this command instead, a quicker one for instance;
 - ``first COMMAND``: run this command before it;
 - ``beside COMMAND``: start this command before it, and let it run until the page ends;
-- ``stop after N s``: press Ctrl-C then; it must end with exit code 0;
+- ``stop when PATTERN``: press Ctrl-C when it has printed that; it must end soon, and without a traceback;
 - ``in the background``: let it run until the page ends;
 - ``may exit N``: the exit code N is fine, too.
 
@@ -26,12 +26,14 @@ number stands for any number, a word for any word. ``vary: numbers`` lets all nu
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,13 +47,13 @@ PAGES = [
     "README.md",
     *(f"docs/guide/{name}" for name in re.findall(r"\]\((\S+\.md)\)", (GUIDE / "index.md").read_text())),
 ]
-VERBS = "skip|as|first|beside|stop after|in the background|may exit"
+VERBS = "skip|as|first|beside|stop when|in the background|may exit"
 RULE = re.compile(rf"(?P<command>.+?): (?P<verb>{VERBS})\b ?(?P<rest>.*)")
 BLOCK = re.compile(
     r"(?:<!-- (?P<note>(?:test|output|file)\b.*?)-->\n+)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.M | re.S
 )
 NUMBER, WORD = r"[-+]?\d[\d,.]*", r"[^\s,;]+"
-MOST_S = 600
+MOST_S = 1800.0
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -124,6 +126,17 @@ def expected(shown: str, vary: str) -> re.Pattern[str]:
     return re.compile("".join(lines), re.M)
 
 
+@contextlib.contextmanager
+def killed_after(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
+    """Kills a process and its children if the block takes longer."""
+    timer = threading.Timer(seconds, lambda: os.killpg(process.pid, signal.SIGKILL))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Shell:
     """Runs commands in a clone as a person would, after `. .venv/bin/activate`."""
 
@@ -155,8 +168,7 @@ class Shell:
             self.background.append(self._start(line))
             return
         exits = command.rule("may exit")
-        stop = command.rule("stop after")
-        printed = self._run(line, (0, int(exits)) if exits else (0,), None if stop is None else float(stop.split()[0]))
+        printed = self._run(line, (0, int(exits)) if exits else (0,), command.rule("stop when"))
         if command.output is not None:
             pattern = expected(command.output, command.vary)
             assert pattern.search(printed + "\n"), f"{line}\nprints\n{printed}\nthe page shows\n{command.output}"
@@ -172,23 +184,22 @@ class Shell:
             start_new_session=True,
         )
 
-    def _run(self, line: str, exits: tuple[int, ...], stop_s: float | None = None) -> str:
-        began = time.monotonic()
-        with self._start(line) as process:
-            try:
-                try:
-                    out, _ = process.communicate(timeout=stop_s or MOST_S)
-                except subprocess.TimeoutExpired:
-                    if stop_s is None:
-                        raise
+    def _run(self, line: str, exits: tuple[int, ...], stop: str | None = None) -> str:
+        began, printed = time.monotonic(), ""
+        with self._start(line) as process, killed_after(process, MOST_S):
+            assert process.stdout is not None
+            for text in process.stdout:
+                printed += text.decode()
+                if stop is not None and re.search(stop, printed):
                     os.killpg(process.pid, signal.SIGINT)
-                    out, _ = process.communicate(timeout=60)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-        printed = out.decode()
+                    with killed_after(process, 60.0):
+                        printed += process.stdout.read().decode()
         print(f"$ {line}\n{printed}({time.monotonic() - began:.1f} s)", file=sys.stderr)
-        assert process.returncode in exits, f"{line}\nends with {process.returncode}:\n{printed[-3000:]}"
+        if stop is None:
+            assert process.returncode in exits, f"{line}\nends with {process.returncode}:\n{printed[-3000:]}"
+        else:
+            assert process.returncode != -signal.SIGKILL and "Traceback" not in printed, printed[-3000:]
+            assert re.search(stop, printed), f"{line}\nended before it printed {stop}:\n{printed[-3000:]}"
         return printed
 
     def _id(self, name: str) -> str:
@@ -200,12 +211,13 @@ class Shell:
         return str(next(one["id"] for one in shown["decisions"] if one["role"] == "live"))
 
     def end_of_page(self) -> None:
-        """What runs in the background must have lived until now, and ends cleanly."""
-        for process in self.background:
-            assert process.poll() is None, process.communicate()[0].decode()[-3000:]
-            os.killpg(process.pid, signal.SIGTERM)
-            process.communicate(timeout=60)
-        self.background.clear()
+        """Ends what runs in the background, which must not have failed."""
+        processes, self.background = self.background, []
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+            printed = process.communicate(timeout=60)[0].decode()
+            assert process.returncode in (0, -signal.SIGTERM), f"{process.args}\n{printed[-3000:]}"
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +227,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     shell = Shell(folder)
     yield shell
     for process in shell.background:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.long

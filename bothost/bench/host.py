@@ -15,15 +15,17 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 HOST_CORE, LOAD_CORE = 0, 1
 STOLEN = 7
 """Index of the stolen time among a core's ticks."""
-Durability = Literal["before_send", "async"]
+Process = subprocess.Popen[bytes]
 
 
 def command(
@@ -69,26 +71,12 @@ def command(
 def measure(common: list[str], accounts: int, durability: str, seconds: float, rate: float) -> dict[str, Any]:
     """One run of the host against the generator; ``rate`` 0 is closed loop."""
     with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
-        load = start("load_generator", LOAD_CORE, *common, f"--rate={rate}", f"--seconds={seconds}")
-        try:
-            port = read(load)["port"]
-            subject = start(
-                "host_subject",
-                HOST_CORE,
-                *common,
-                f"--port={port}",
-                f"--folder={folder}",
-                f"--accounts={accounts}",
-                f"--durability={durability}",
-            )
-            try:
-                figures = read(load)
-                subject.send_signal(signal.SIGTERM)
-                figures |= read(subject)
-            finally:
-                end(subject)
-        finally:
-            end(load)
+        timing = [*common, f"--rate={rate}", f"--seconds={seconds}"]
+        who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
+        with pair(timing, who) as (load, subject):
+            figures = read(load)
+            subject.send_signal(signal.SIGTERM)
+            figures |= read(subject)
         with sqlite3.connect(Path(folder) / "bench.db") as connection:
             (figures["rows"],) = connection.execute("SELECT count(*) FROM decisions").fetchone()
         connection.close()
@@ -97,15 +85,28 @@ def measure(common: list[str], accounts: int, durability: str, seconds: float, r
 
 def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, rate: float = 0.0) -> dict[str, Any]:
     """The bare echo of such frames; ``rate`` 0: closed loop, a frame for each table in flight."""
-    common = [f"--tables={tables}", f"--rate={rate}", f"--seconds={seconds}"]
-    load = start("load_generator", LOAD_CORE, *common, f"--echo={accounts}")
+    timing = [f"--tables={tables}", f"--rate={rate}", f"--seconds={seconds}", f"--echo={accounts}"]
+    with pair(timing, ["--echo", f"--accounts={accounts}"], frames=frames) as (load, _):
+        return read(load)
+
+
+@contextmanager
+def pair(
+    load_options: list[str],
+    host_options: list[str],
+    cores: tuple[int, int] = (LOAD_CORE, HOST_CORE),
+    frames: Any = None,
+) -> Iterator[tuple[Process, Process]]:
+    """The load generator, which gets ``frames`` on stdin if there are any, and the host that plays there."""
+    load = start("load_generator", cores[0], *load_options)
     try:
-        assert load.stdin is not None
-        load.stdin.write(json.dumps(frames).encode())
-        load.stdin.close()
-        subject = start("host_subject", HOST_CORE, "--echo", f"--port={read(load)['port']}", f"--accounts={accounts}")
+        if frames is not None:
+            assert load.stdin is not None
+            load.stdin.write(json.dumps(frames).encode())
+            load.stdin.close()
+        subject = start("host_subject", cores[1], f"--port={read(load)['port']}", *host_options)
         try:
-            return read(load)
+            yield load, subject
         finally:
             end(subject)
     finally:
@@ -127,13 +128,13 @@ def stolen_share(before: list[int], after: list[int]) -> float | None:
     return spent[STOLEN] / sum(spent[: STOLEN + 1]) if len(spent) > STOLEN and any(spent) else None
 
 
-def start(module: str, core: int, *args: str) -> subprocess.Popen[bytes]:
+def start(module: str, core: int, *args: str) -> Process:
     core = core if len(os.sched_getaffinity(0)) > 1 else -1
     line = [sys.executable, "-m", f"bothost.bench.{module}", f"--core={core}", *args]
     return subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def read(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def read(process: Process) -> dict[str, Any]:
     """The next line of its output."""
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -143,7 +144,7 @@ def read(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return result
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end(process: Process) -> None:
     """Wait for its end, or terminate it."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bothost.bench.host import end, read, start
+from bothost.bench.host import pair, read
 
 BLOCKS = 12
 STUDENT_T = 2.228
@@ -72,24 +72,16 @@ def play(
     durability: str,
 ) -> tuple[list[Sample], dict[str, Any]]:
     """One run: the samples, and the counts at its end. Each sample is written to ``lines`` at once."""
-    common = [f"--tables={tables}"]
-    timing = [f"--rate={rate}", f"--seconds={seconds}", f"--report={every}", f"--hands={hands}"]
-    load = start("load_generator", ANY_CORE, *common, *timing)
-    try:
-        where = [f"--port={read(load)['port']}", f"--folder={folder}"]
-        who = [f"--accounts={accounts}", f"--durability={durability}"]
-        subject = start("host_subject", ANY_CORE, *common, *where, *who)
-        try:
-            samples: list[Sample] = []
-            while "at_s" in (window := read(load)):
-                samples.append({**window, **observed(subject)})
-                print(json.dumps(samples[-1]), file=lines, flush=True)
-            subject.send_signal(signal.SIGTERM)
-            ended = read(subject)
-        finally:
-            end(subject)
-    finally:
-        end(load)
+    size = f"--tables={tables}"
+    timing = [size, f"--rate={rate}", f"--seconds={seconds}", f"--report={every}", f"--hands={hands}"]
+    who = [size, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
+    with pair(timing, who, cores=(ANY_CORE, ANY_CORE)) as (load, subject):
+        samples: list[Sample] = []
+        while "at_s" in (window := read(load)):
+            samples.append({**window, **observed(subject)})
+            print(json.dumps(samples[-1]), file=lines, flush=True)
+        subject.send_signal(signal.SIGTERM)
+        ended = read(subject)
     first, last = samples[0], samples[-1]
     figures = {
         "answers": window["answers"],

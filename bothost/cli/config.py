@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +12,9 @@ from bothost.cli import options, output
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
+
+_UNSET = "\0"
+"""Stands for None, which TOML does not know."""
 
 app = typer.Typer(help="Check, find and show the configuration.", no_args_is_help=True)
 
@@ -60,47 +64,16 @@ def missing_secrets(settings: config.Settings, plugins: Plugins) -> list[str]:
     return missing
 
 
-def to_toml(data: dict[str, Any], prefix: str = "") -> str:
-    """TOML of nested plain data, tables after values; None is left out, as a comment where the key is known."""
-    lines: list[str] = []
-    for key, value in data.items():
-        if value is None:
-            lines.append(f"# {_key(key)} is not set")
-        elif not _is_table(value) and not _is_array_of_tables(value):
-            lines.append(f"{_key(key)} = {_value(value)}")
-    for key, value in data.items():
-        name = f"{prefix}{_key(key)}"
-        if _is_table(value):
-            lines += ["", f"[{name}]", to_toml(value, f"{name}.").rstrip()]
-        elif _is_array_of_tables(value):
-            for item in value:
-                lines += ["", f"[[{name}]]", to_toml(item, f"{name}.").rstrip()]
-    return "\n".join(lines).lstrip("\n") + "\n"
+def to_toml(data: dict[str, Any]) -> str:
+    """TOML of nested plain data. None is left out, as a comment where the key is known."""
+    import tomli_w
+
+    return re.sub(r'^(.+) = "\\u0000"$', r"# \1 is not set", tomli_w.dumps(_without_none(data)), flags=re.M)
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value)
-
-
-def _is_array_of_tables(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _text(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
+def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
+        return {key: _without_none(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    return repr(value) if isinstance(value, (int, float)) else _text(str(value))
-
-
-def _text(value: str) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return [_without_none(item) for item in value]
+    return _UNSET if value is None else value

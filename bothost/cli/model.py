@@ -250,27 +250,18 @@ def _listed(registry: Registry, plugins: Plugins, only: str | None) -> list[dict
             if owner == name and pointer.version is not None:
                 note = alias if pointer.share is None else f"{alias}={pointer.share:g}"
                 stands.setdefault(pointer.version, set()).add(note)
-        for version, entry in (packaged.versions if packaged is not None else {}).items():
-            sha256 = weights.model_sha256(entry.files)
-            listed.append(_item(name, version, stands, sha256, entry.encoder_version, None))
-        for made in registry.versions(name):
-            listed.append(_item(name, made.version, stands, made.sha256, made.encoder_version, made.created_us))
+        found: list[tuple[str, str, int | None, str | None]] = [
+            (version, weights.model_sha256(entry.files), entry.encoder_version, None)
+            for version, entry in (packaged.versions if packaged is not None else {}).items()
+        ]
+        found += [(v.version, v.sha256, v.encoder_version, _time(v.created_us)) for v in registry.versions(name)]
+        for version, sha256, encoder, created in found:
+            aliases = sorted(stands.get(version, ()))
+            item = {"strategy": name, "version": version, "aliases": aliases, "sha256": sha256}
+            listed.append({**item, "encoder_version": encoder, "created": created})
     if only is not None and only not in plugins.strategies:
         _named(plugins, only)
     return listed
-
-
-def _item(
-    strategy: str, version: str, stands: dict[str, set[str]], sha256: str, encoder: int | None, at_us: int | None
-) -> dict[str, Any]:
-    return {
-        "strategy": strategy,
-        "version": version,
-        "aliases": sorted(stands.get(version, ())),
-        "sha256": sha256,
-        "encoder_version": encoder,
-        "created": None if at_us is None else _time(at_us),
-    }
 
 
 def _named(plugins: Plugins, address: str, default: str = "champion") -> tuple[type[Strategy], str]:

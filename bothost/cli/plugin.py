@@ -15,6 +15,8 @@ from bothost.errors import PluginError, StrategyNotFound, UsageError
 if TYPE_CHECKING:
     from bothost.plugins import Failure, Plugins
     from bothost.strategy import Strategy
+    from bothost.testing.check_lobby import LobbyReport
+    from bothost.testing.check_strategy import Report as StrategyReport
 
 app = typer.Typer(help="List, scaffold and check plugins.", no_args_is_help=True)
 
@@ -178,11 +180,7 @@ def check(
     if broken and name not in plugins.strategies:
         raise PluginError(name, broken[0].cause, advice=broken[0].advice)
     report = check_strategy(name, games=game or (), hands=games, budget_ms=budget_ms, seed=seed, plugins=plugins)
-    lines = [str(finding) for finding in report.findings]
-    lines.append(f"{report.address}: {'conforms' if report.ok else 'does not conform'} ({report.decisions} decisions)")
-    output.emit({"ok": report.ok, **_plain(report)}, json, "\n".join(lines))
-    if not report.ok:
-        raise typer.Exit(1)
+    _conclude(report, report.address, f"{report.decisions} decisions", json)
 
 
 def _check_lobby(plugins: Plugins, name: str, kit: str | None, seed: int, json: bool) -> None:
@@ -197,18 +195,18 @@ def _check_lobby(plugins: Plugins, name: str, kit: str | None, seed: int, json: 
     found = find_kit(adapter, kit)
     logs.configure(level="critical")
     report = asyncio.run(check_lobby(found, seed=seed))
-    lines = [str(finding) for finding in report.findings]
-    verdict = "conforms" if report.ok else "does not conform"
-    lines.append(f"{name}: {verdict} ({report.requests} requests, {report.hostile} hostile inputs)")
-    output.emit({"ok": report.ok, **_plain(report)}, json, "\n".join(lines))
-    if not report.ok:
-        raise typer.Exit(1)
+    _conclude(report, name, f"{report.requests} requests, {report.hostile} hostile inputs", json)
 
 
-def _plain(report: Any) -> dict[str, Any]:
+def _conclude(report: StrategyReport | LobbyReport, name: str, counts: str, json: bool) -> None:
+    """Print what a kit found. Raises Exit where something does not conform."""
     import msgspec
 
-    return dict(msgspec.to_builtins(report))
+    verdict = "conforms" if report.ok else "does not conform"
+    lines = [*map(str, report.findings), f"{name}: {verdict} ({counts})"]
+    output.emit({"ok": report.ok, **msgspec.to_builtins(report)}, json, "\n".join(lines))
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 @app.command()
