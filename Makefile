@@ -15,6 +15,8 @@ UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-byt
 EXTRAS := train ray postgres dev
 NATIVE := $(shell find bothost/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
+# Three on two cores, four at most: many tests wait for a clock or for another process.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) * 3 // 2))')
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
@@ -51,8 +53,8 @@ $(STAMP): $(VENV)/.dependencies $(NATIVE)
 run: $(PLAYABLE)  ## embedded lobby, host and bots on this machine; Ctrl-C stops it
 	@$(BIN)/bothost demo --config config.toml
 
-test: install lint  ## everything that fits in 20 minutes on 2 cores
-	$(BIN)/pytest -m 'not long' -n logical --maxprocesses 4
+test: install lint  ## what must pass; 8 minutes on 2 cores after the install
+	$(BIN)/pytest -m 'not long' -n $(TEST_PROCESSES)
 
 lint: install  ## style, types, layers
 	$(BIN)/ruff check .

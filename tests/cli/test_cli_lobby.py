@@ -7,10 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from bothost import cli
 from bothost.config import StoreSettings
 from bothost.store import Store
 from bothost.store.leases import Leases
@@ -19,24 +19,46 @@ from bothost.testing.fake_othello_platform import FakeOthelloPlatform
 TOKENS = "ada:planted-secret-1,bob:planted-secret-2"
 
 
-def bothost(*args, env=None, cwd=None):
+def bothost_apart(*args, env=None, cwd=None):
+    """The command in a process of its own."""
     command = [sys.executable, "-m", "bothost", *args]
     return subprocess.run(command, env=environment(env), cwd=cwd, capture_output=True, text=True, timeout=60)
 
 
 def environment(env=None):
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("BOTHOST")}
-    root = Path(__file__).parents[2]
-    return kept | {"PYTHONPATH": f"{root}{os.pathsep}{root / 'plugins'}"} | (env or {})
+    return {key: value for key, value in os.environ.items() if not key.startswith("BOTHOST")} | (env or {})
 
 
 @pytest.fixture
-def lobby(tmp_path):
+def bothost(monkeypatch, capsys):
+    """The command in this process, which is much sooner done."""
+
+    def run(*args, env=None, cwd):
+        with monkeypatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("BOTHOST")]:
+                patch.delenv(name)
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            patch.chdir(cwd)
+            code = cli.main(args)
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(args, code, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def lobby(tmp_path_factory):
     """A lobby that `bothost lobby serve` runs: its announcement."""
     command = [sys.executable, "-m", "bothost", "lobby", "serve", "--port", "0", "--json"]
     env = environment({"BOTHOST_LOBBY_TOKENS": TOKENS, "PYTHONUNBUFFERED": "1"})
     running = subprocess.Popen(
-        command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=env,
+        cwd=tmp_path_factory.mktemp("lobby"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     lines = []
     while (line := running.stdout.readline()) and line.rstrip() != "}":
@@ -50,7 +72,7 @@ def lobby(tmp_path):
     assert "Traceback" not in errors
 
 
-def test_serve_then_check(lobby, tmp_path):
+def test_serve_then_check(lobby, tmp_path, bothost):
     assert lobby["accounts"] == ["ada", "bob"]
     assert "doudizhu" in lobby["games"]
     env = {"BOTHOST_EMBEDDED_TOKEN": "planted-secret-1"}
@@ -66,7 +88,7 @@ def test_serve_then_check(lobby, tmp_path):
     assert "planted-secret" not in refused.stderr
 
 
-def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path):
+def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path, bothost):
     (tmp_path / "config.toml").write_text(
         f'[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{lobby["url"]}"\n[[lobby.account]]\nname = "bob"\n'
     )
@@ -75,7 +97,7 @@ def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path):
     assert "player: bob" in checked.stdout
 
 
-def test_list_tells_every_adapter(tmp_path):
+def test_list_tells_every_adapter(tmp_path, bothost):
     listed = bothost("lobby", "list", "--json", cwd=tmp_path)
     (embedded,) = [a for a in json.loads(listed.stdout) if a["name"] == "embedded"]
     assert embedded["acks_moves"] is True
@@ -96,8 +118,9 @@ def test_list_tells_every_adapter(tmp_path):
         (("check", "embedded", "--url", "gopher://x"), {"BOTHOST_EMBEDDED_TOKEN": "x"}, 75, "gopher"),
     ],
 )
-def test_errors_are_one_message_with_a_fix(args, env, code, said, tmp_path):
-    failed = bothost("lobby", *args, env=env, cwd=tmp_path)
+def test_errors_are_one_message_with_a_fix(args, env, code, said, tmp_path, bothost):
+    run = bothost_apart if args[0] == "serve" else bothost
+    failed = run("lobby", *args, env=env, cwd=tmp_path)
     assert failed.returncode == code, failed.stderr
     assert said in failed.stderr
     assert "fix:" in failed.stderr
@@ -110,12 +133,12 @@ def test_a_taken_port_is_named(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        failed = bothost("lobby", "serve", "--port", port, env={"BOTHOST_LOBBY_TOKENS": TOKENS}, cwd=tmp_path)
+        failed = bothost_apart("lobby", "serve", "--port", port, env={"BOTHOST_LOBBY_TOKENS": TOKENS}, cwd=tmp_path)
     assert failed.returncode == 78
     assert f"127.0.0.1:{port}" in failed.stderr
 
 
-def test_check_takes_the_account_s_own_variable(lobby, tmp_path):
+def test_check_takes_the_account_s_own_variable(lobby, tmp_path, bothost):
     env = {"BOTHOST_EMBEDDED_BOB_TOKEN": "planted-secret-2", "BOTHOST_EMBEDDED_TOKEN": "planted-secret-9"}
     args = ("lobby", "check", "embedded", "--url", lobby["url"], "--account", "bob", "--json")
     checked = bothost(*args, env=env, cwd=tmp_path)
@@ -124,7 +147,7 @@ def test_check_takes_the_account_s_own_variable(lobby, tmp_path):
     assert "is disconnected" in checked.stderr, "one connection per account: say so"
 
 
-async def test_check_uses_the_password_and_registers_nobody(tmp_path):
+async def test_check_uses_the_password_and_registers_nobody(tmp_path, bothost):
     async with FakeOthelloPlatform() as lobby:
         lobby.add("ada", "planted-secret-1")
         (tmp_path / "config.toml").write_text(
@@ -142,7 +165,7 @@ async def test_check_uses_the_password_and_registers_nobody(tmp_path):
     assert "planted-secret" not in checked.stdout + checked.stderr + refused.stderr
 
 
-def test_check_does_not_disconnect_a_running_host(lobby, tmp_path):
+def test_check_does_not_disconnect_a_running_host(lobby, tmp_path, bothost):
     (tmp_path / "config.toml").write_text(
         f'[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{lobby["url"]}"\n[[lobby.account]]\nname = "bob"\n'
         f'[store]\nurl = "sqlite:///{tmp_path}/bothost.db"\n'
