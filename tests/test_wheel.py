@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+def run(installed: Path, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    line, env = [str(installed / "bothost"), *args], environment(installed.parent)
+    return subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+
+
 def environment(folder: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key.startswith("PIP_") or key in ("LANG", "TMPDIR")}
     return kept | {"PATH": str(folder / "bin"), "HOME": str(folder)}
@@ -42,14 +48,17 @@ def test_the_wheel_is_for_every_linux_of_its_kind(wheel: Path) -> None:
     assert list((ROOT / "dist").glob("bothost-*.tar.gz"))
 
 
-def test_it_plays_exports_and_says_what_training_needs(installed: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder where it plays."""
+    return tmp_path_factory.mktemp("played")
+
+
+def test_it_plays_exports_and_says_what_training_needs(installed: Path, played: Path) -> None:
     env = environment(installed.parent)
     assert shutil.which("cc", path=env["PATH"]) is None and shutil.which("g++", path=env["PATH"]) is None
 
-    def bothost(*args: str) -> subprocess.CompletedProcess[str]:
-        line = [str(installed / "bothost"), *args]
-        return subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-
+    bothost = partial(run, installed, played)
     demo = bothost("demo", "--hands", "2", "--no-web", "--json")
     assert demo.returncode == 0, demo.stderr
     status = json.loads(demo.stdout)
@@ -61,3 +70,15 @@ def test_it_plays_exports_and_says_what_training_needs(installed: Path, tmp_path
     retrain = bothost("retrain", "phase-ppo")
     assert retrain.returncode == 2
     assert "needs torch" in retrain.stderr and 'pip install "bothost[train]"' in retrain.stderr
+
+
+def test_it_retrains_with_the_extra(wheel: Path, installed: Path, played: Path) -> None:
+    pip = [installed / "pip", "install", "--quiet", "--only-binary", ":all:", "-c", ROOT / "constraints.txt"]
+    subprocess.run([*pip, f"{wheel}[train]"], check=True, env=environment(installed.parent))
+    bothost = partial(run, installed, played)
+    retrain = bothost("retrain", "phase-ppo", "--minutes", "0.1", "--json")
+    assert retrain.returncode == 0, retrain.stderr
+    version = json.loads(retrain.stdout)["version"]
+    promoted = bothost("model", "promote", f"phase-ppo:{version}", "--force")
+    assert promoted.returncode == 0, promoted.stderr
+    assert bothost("arena", "pairing", f"phase-ppo:{version}", "random", "--deals", "2").returncode == 0
