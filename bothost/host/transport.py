@@ -206,16 +206,19 @@ class HttpCalls:
         if self._client is None:
             self._client = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
         body = bytearray()
+        headers = [("Accept-Encoding", "identity"), *effect.headers]
         try:
             async with self._client.stream(
-                effect.method, effect.url, headers=list(effect.headers), content=effect.body, timeout=effect.timeout_s
+                effect.method, effect.url, headers=headers, content=effect.body, timeout=effect.timeout_s
             ) as response:
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise httpx.DecodingError("the answer is compressed: a few bytes could become gigabytes")
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > HTTP_BYTES:
                         raise httpx.DecodingError(f"the answer is longer than {HTTP_BYTES} bytes")
-                headers = tuple(response.headers.multi_items())
-                result = HttpResult(effect.request, response.status_code, headers, bytes(body))
+                received = tuple(response.headers.multi_items())
+                result = HttpResult(effect.request, response.status_code, received, bytes(body))
                 self.answers += 1
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             result = HttpResult(effect.request, 0, (), type(error).__name__.encode())

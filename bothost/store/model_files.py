@@ -21,6 +21,8 @@ MAX_BYTES = 2 << 30
 """Of one file."""
 MAX_HEADER = 100 << 20
 """Of a safetensors file: the format's own limit."""
+LOOPS = frozenset({"Loop", "Scan"})
+"""ONNX nodes that may run for any time."""
 SUFFIXES = (".safetensors", ".onnx", ".json")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _SAFE = "models are .safetensors, .onnx and .json files"
@@ -92,36 +94,55 @@ def safetensors(path: Path) -> None:
 
 
 def onnx(path: Path, files: Mapping[str, str]) -> None:
-    """Raise ModelError unless it is an ONNX graph whose external data lie in files of this very model."""
+    """Raise ModelError unless it is an ONNX graph that takes a limited time, and whose external data lie in files of
+    this very model."""
     import onnx as library  # slow to import, and few processes check models
 
     try:
         model = library.load(str(path), load_external_data=False)
-        stored = [*_tensors(model.graph), *(t for function in model.functions for t in _of_nodes(function.node))]
+        trained = [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
+        graphs = [inner for graph in (model.graph, *trained) for inner in _graphs(graph)]
+        nodes = [node for graph in graphs for node in graph.node]
+        for function in model.functions:
+            inner = [graph for node in function.node for graph in _inside(node)]
+            nodes += [*function.node, *(node for graph in inner for node in graph.node)]
+            graphs += inner
     except Exception as error:  # protobuf raises what it likes on bytes that are no message
         raise _broken(path, "it is no ONNX model") from error
     if not model.graph.node or not model.graph.output:
         raise _broken(path, "it computes nothing")
-    for tensor in stored:
+    if loops := LOOPS & {node.op_type for node in nodes}:
+        raise _broken(path, f"it has a {min(loops)} node, so that its running time has no limit")
+    for tensor in _tensors(graphs, nodes):
         for entry in tensor.external_data:
             if entry.key == "location" and entry.value not in files:
                 raise _broken(path, f"it refers to {entry.value!r}, which is no file of the model")
 
 
-def _tensors(graph: Any) -> Iterator[Any]:
-    """All tensors of a graph: of its nodes and of the graphs inside them too."""
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    yield from _of_nodes(graph.node)
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph and the graphs inside its nodes."""
+    yield graph
+    for node in graph.node:
+        yield from _inside(node)
 
 
-def _of_nodes(nodes: Iterable[Any]) -> Iterator[Any]:
+def _inside(node: Any) -> Iterator[Any]:
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from _graphs(graph)
+
+
+def _tensors(graphs: Iterable[Any], nodes: Iterable[Any]) -> Iterator[Any]:
+    """All tensors, the parts of sparse ones too."""
+    sparse = [each for graph in graphs for each in graph.sparse_initializer]
+    for graph in graphs:
+        yield from graph.initializer
     for node in nodes:
         for attribute in node.attribute:
             yield from (attribute.t, *attribute.tensors)
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _tensors(graph)
+            sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+    for each in sparse:
+        yield from (each.values, each.indices)
 
 
 def _json(path: Path) -> None:

@@ -105,6 +105,11 @@ class PostgresSink:
             except psycopg.errors.UniqueViolation:
                 self._careful = True
                 return self._write(connection, chunks)
+            except (psycopg.DataError, UnicodeError):
+                storable: list[Chunk] = [
+                    (table, columns, [_storable(row) for row in rows]) for table, columns, rows in chunks
+                ]
+                return self._write(connection, storable)
         except (psycopg.Error, OverflowError, UnicodeError, TypeError, ValueError) as error:
             raise self._told(error) from error
 
@@ -143,6 +148,14 @@ class PostgresSink:
         insert = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
         cursor.execute(insert.format(sql.Identifier(table), names, sql.Identifier(staged)))
         return cursor.rowcount
+
+
+def _storable(row: Sequence[Any]) -> list[Any]:
+    """The row with U+FFFD for what PostgreSQL cannot hold: NUL and lone surrogates, as a lobby may send in names."""
+    return [
+        value.replace("\0", "\ufffd").encode(errors="replace").decode() if isinstance(value, str) else value
+        for value in row
+    ]
 
 
 def _copy(

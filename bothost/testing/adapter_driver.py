@@ -19,12 +19,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from bothost import messages as m
 from bothost.errors import AuthError, LobbyUnreachable
+from bothost.host.transport import HttpCalls
 from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
@@ -61,6 +61,7 @@ class AdapterDriver:
         self._sends: dict[int, asyncio.Queue[str | bytes | m.CloseSocket]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._http: HttpCalls | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,6 +107,8 @@ class AdapterDriver:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._http is not None:
+            await self._http.aclose()
 
     def drop(self) -> None:
         """Break the sockets without a close frame."""
@@ -125,7 +128,8 @@ class AdapterDriver:
                 if output.conn in self._sends:
                     self._sends[output.conn].put_nowait(output)
             case m.HttpRequest():
-                self._spawn(self._http(output))
+                self._http = self._http or HttpCalls(self.do)
+                self._http.request(output)
             case m.SetTimer():
                 self._cancel_timer(output.name)
                 loop = asyncio.get_running_loop()
@@ -189,18 +193,6 @@ class AdapterDriver:
                     await socket.close(item.code, item.reason)
                 else:
                     await socket.send(item)
-
-    async def _http(self, effect: m.HttpRequest) -> None:
-        try:
-            async with httpx.AsyncClient(timeout=effect.timeout_s) as client:
-                answer = await client.request(
-                    effect.method, effect.url, headers=list(effect.headers), content=effect.body
-                )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            self.do(m.HttpResult(effect.request, 0, (), str(error).encode()))
-            return
-        headers = tuple(answer.headers.multi_items())
-        self.do(m.HttpResult(effect.request, answer.status_code, headers, answer.content))
 
 
 def _raise_for_end(event: m.Event) -> None:

@@ -1,6 +1,10 @@
 """Secrets stay out of what is printed, and files out of the reach of other users."""
 
+import asyncio
+import contextlib
+import gzip
 import os
+import resource
 import stat
 import tempfile
 from pathlib import Path
@@ -11,7 +15,10 @@ from bothost import cli
 from bothost.config import load
 from bothost.errors import BothostError, ConfigError, UsageError
 from bothost.host.control import socket_path
+from bothost.lobbies.base import Account, LobbyAdapter, NoOptions
 from bothost.logs import Redactor
+from bothost.messages import Authenticate, HttpRequest, HttpResult
+from bothost.testing.adapter_driver import AdapterDriver
 
 LOBBY = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{url}"\n[[lobby.account]]\nname = "ada"\n'
 
@@ -100,3 +107,37 @@ def test_a_folder_that_another_user_could_have_made_is_refused(tmp_path, monkeyp
         folder.write_text("")
     with pytest.raises(UsageError, match="not a private folder"):
         socket_path(tmp_path / ("x" * 200))
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+async def test_a_check_of_a_lobby_stops_reading_an_endless_answer(encoding):
+    """64 MB of zeros are 64 kB of gzip."""
+    part = gzip.compress(bytes(64 << 20), 9) if encoding == "gzip" else bytes(64 << 10)
+    answered: asyncio.Future[HttpResult] = asyncio.get_running_loop().create_future()
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n".encode())
+        with contextlib.suppress(ConnectionError):
+            while not answered.done():
+                writer.write(part)
+                await writer.drain()
+        writer.close()
+
+    class Asks(LobbyAdapter):
+        name = "asks"
+
+        def feed(self, item):
+            if isinstance(item, HttpResult):
+                answered.set_result(item)
+                return []
+            return [HttpRequest(1, "GET", self.account.url)]
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with server, AdapterDriver(Asks(Account(name="ada", url=url), NoOptions())) as driver:
+        driver.do(Authenticate())
+        answer = await asyncio.wait_for(answered, 20)
+    assert (answer.status, answer.body) == (0, b"DecodingError")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10, "kilobytes"

@@ -7,6 +7,7 @@ import random
 import signal
 from collections import Counter
 
+import msgspec
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -45,6 +46,16 @@ async def until(condition, seconds: float = 15.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - the writer thread has no event for it
             await asyncio.sleep(0.02)
+
+
+async def test_names_that_postgresql_cannot_hold_lose_no_row(log, postgres_settings):
+    """A lobby chooses the ids of tables and hands."""
+    game = sample_game(RNG)
+    game = msgspec.structs.replace(game, table="t\0one", hand="h\ud800")
+    await log.submit([game, *(made := [sample_decision(RNG, game, seq) for seq in range(3)])])
+    assert len(logged(postgres_settings)) == len(made)
+    with Store.open(postgres_settings) as store, store.begin() as connection:
+        assert connection.execute(sa.text('SELECT "table", hand FROM games')).one() == ("t\ufffdone", "h?")
 
 
 def test_models_equal_migrations(postgres_settings):
