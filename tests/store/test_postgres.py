@@ -98,7 +98,7 @@ async def test_equal_rows_are_kept_once(postgres_settings, log):
 
 async def test_a_row_that_the_database_does_not_take_costs_only_itself(postgres_settings, log):
     records = some_decisions(7)
-    records[2].seat = 2**20
+    records[2].seed = -(2**70)
     records[5].seed = 2**70
     await log.submit(records)
     assert logged(postgres_settings) == [r for i, r in enumerate(records) if i not in (2, 5)]
