@@ -28,10 +28,28 @@ def of(host: Callable[[], Host | None]) -> dict[str, Callable[..., Json]]:
 
     return {
         "status": lambda: status_of(started()),
+        "tables": lambda: tables(started()),
         "drain": lambda: drain(started()),
         "pause": lambda account: pause(started(), account),
         "resume": lambda account: resume(started(), account),
         "release": lambda strategy: release(started(), strategy),
+    }
+
+
+def tables(host: Host) -> Json:
+    """The tables at which a decision of ours is open, and the milliseconds that are left for it."""
+    now = time.monotonic()
+    open_jobs = (
+        (account, table, session.hand.job)
+        for account in host.accounts
+        for table, session in account.tables.sessions.items()
+        if session.hand is not None and session.hand.job is not None
+    )
+    return {
+        "tables": [
+            [account.lobby.name, account.name, table, max(0, round(1000 * (job.window.answer - now)))]
+            for account, table, job in open_jobs
+        ]
     }
 
 

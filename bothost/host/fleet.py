@@ -7,6 +7,7 @@ socket for all of them. A worker that loses its parent drains.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import signal
@@ -118,7 +119,9 @@ class Fleet:
         loop = asyncio.get_running_loop()
         data_dir = self.settings.host.data_dir
         forwarded = {name: functools.partial(self.forward, name) for name in ("pause", "resume", "release")}
-        control = Control(socket_path(data_dir), {"status": self.status, "drain": self._drain, **forwarded})
+        control = Control(
+            socket_path(data_dir), {"status": self.status, "tables": self.tables, "drain": self._drain, **forwarded}
+        )
         await control.start()
         signals = {signal.SIGINT: self.interrupt, signal.SIGTERM: self.interrupt, signal.SIGHUP: self.reload}
         for number, handler in signals.items():
@@ -175,6 +178,14 @@ class Fleet:
         if not answers:
             raise refusals[0]
         return answers[0]
+
+    def tables(self) -> Json:
+        """The tables of all workers that answer."""
+        found: list[Json] = []
+        for worker in self.workers:
+            with contextlib.suppress(UsageError):
+                found += ask(folder(self.settings.host.data_dir, worker.number), "tables", ASK_S)["tables"]
+        return {"tables": found}
 
     def status(self) -> Json:
         """What every worker says of itself."""

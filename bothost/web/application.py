@@ -23,9 +23,10 @@ from bothost.errors import BothostError, StoreUnavailable, UsageError
 from bothost.store.query import HandQuery
 from bothost.store.reader import Timeline
 from bothost.web import brought, hands
+from bothost.web.cloning import Cloning
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.jobs import Jobs
-from bothost.web.live import Live, line, seen
+from bothost.web.live import Live, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
 from bothost.web.play import Play
@@ -50,6 +51,7 @@ class Web:
         self.reviews = Reviews(site)
         self.play = Play(site, self.viewer)
         self.jobs = Jobs(site)
+        self.cloning = Cloning(site, self.viewer, self.jobs)
         self.operation = Operation(site, self.viewer, self.jobs)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
@@ -62,6 +64,7 @@ class Web:
             Route("/api/hands/{name}/review", self.stream_review),
             *self.play.routes(),
             *self.operation.routes(),
+            *self.cloning.routes(),
             Route("/api/jobs/{id}", self.follow_job),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
@@ -193,7 +196,7 @@ class Web:
 
         async def lists() -> AsyncIterator[Json]:
             async for _ in self.live.watch():
-                yield {"tables": [line(live) for live in self.live.hands.values()], "at": time.time()}
+                yield {"tables": self.live.lines, "at": time.time()}
 
         return stream(lists())
 

@@ -14,14 +14,16 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from bothost.errors import UsageError
 from bothost.hookspecs import Board
+from bothost.host.control import ask
 from bothost.rules.game import View
 from bothost.store.models import events
 from bothost.store.query import HandQuery
-from bothost.store.reader import Key, LoggedHand, latest_hands
+from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.hands import name_of, seat_names
 from bothost.web.site import Site
-from bothost.web.viewers import Viewer, public_view
+from bothost.web.viewers import Viewer, last_move, public_view
 
 Json = dict[str, Any]
 PERIOD_S = 0.5
@@ -31,6 +33,12 @@ WINDOW_S = 24 * 3600
 STALE_S = 600
 """A live hand without a move for so long is shown as silent."""
 MAX_TABLES = 500
+SCAN_S = 30.0
+"""How often all hands of the window are looked at. In between only new hands are looked for, and ends of known ones."""
+OVERLAP_US = 60_000_000
+"""Hands may appear in the log so much later than their ids say."""
+HOST_S = 1.0
+"""How long the host may take to tell its clocks."""
 
 
 class LiveHand(msgspec.Struct):
@@ -43,6 +51,11 @@ class LiveHand(msgspec.Struct):
     """When a new event came, by ``time.time()``."""
     version: int = 0
     """Raised by every change."""
+    last: Json | None = None
+    """The last move that everybody saw: its seat, where that is known, and its notation."""
+    left_ms: int | None = None
+    """What is left of our open decision at ``clock_at`` (``time.time()``); None: none is open, or unknown."""
+    clock_at: float = 0.0
 
 
 class Live:
@@ -51,6 +64,10 @@ class Live:
     def __init__(self, site: Site) -> None:
         self._site = site
         self.hands: dict[str, LiveHand] = {}
+        self.lines: list[Json] = []
+        """The list of tables at the present version."""
+        self._scanned_at = -SCAN_S
+        self._newest_us = 0
         self._changed = asyncio.Condition()
         self._watchers = 0
         self._version = 0
@@ -80,10 +97,9 @@ class Live:
 
     def _read(self) -> bool:
         """Take what is new in the log; whether anything was."""
-        query = HandQuery(since_us=int((time.time() - WINDOW_S) * 1e6), live=True)
-        found = {name_of(hand): hand for hand in latest_hands(self._site.store, query, MAX_TABLES)}
+        found = self._present()
         gone = self.hands.keys() - found.keys()
-        fresh = [name for name in found if name not in self.hands]
+        fresh = found.keys() - self.hands.keys()
         for name in gone:
             del self.hands[name]
         for name in fresh:
@@ -91,25 +107,68 @@ class Live:
             game = self._site.game(record.game, record.rules)
             self.hands[name] = LiveHand(found[name], None if game is None else game.new_view(record.seat))
         moved = self._fold()
-        return bool(gone or fresh or moved)
+        asked = self._read_clocks()
+        changed = bool(gone or fresh or moved or asked)
+        if changed:
+            self.lines = [line(self.hands[name]) for name in sorted(self.hands, reverse=True)]
+        return changed
+
+    def _present(self) -> dict[str, LoggedHand]:
+        """The hands that have not ended, by name."""
+        now = time.time()
+        store, scan = self._site.store, now - self._scanned_at >= SCAN_S
+        since_us = int((now - WINDOW_S) * 1e6)
+        known = {} if scan else {name: live.hand for name, live in self.hands.items()}
+        if scan:
+            self._scanned_at = now
+        else:
+            since_us = max(since_us, self._newest_us - OVERLAP_US)
+            ended = [
+                hand.key for hand in read_hands(store, [hand.key for hand in known.values()]) if hand.end is not None
+            ]
+            known = {name: hand for name, hand in known.items() if hand.key not in set(ended)}
+        query = HandQuery(since_us=since_us, live=True)
+        found = {name_of(hand): hand for hand in latest_hands(store, query, MAX_TABLES - len(known))}
+        self._newest_us = max((hand.game.started_us for hand in found.values()), default=self._newest_us)
+        return known | found
 
     def _fold(self) -> bool:
         """Fold the events that came since."""
-        by_key: dict[Key, LiveHand] = {live.hand.key: live for live in self.hands.values()}
+        by_key: dict[Key, LiveHand] = {live.hand.key: live for live in self.hands.values() if live.view is not None}
         if not by_key:
             return False
         e = events.c
-        statement = sa.select(e.game_id, e.seat, e.seq, e.events).where(e.game_id.in_({key[0] for key in by_key}))
+        later = [
+            sa.and_(e.game_id == game_id, e.seat == seat, e.seq >= live.seq) for (game_id, seat), live in by_key.items()
+        ]
+        statement = sa.select(e.game_id, e.seat, e.seq, e.events).where(sa.or_(*later))
         moved = False
         with self._site.store.begin() as connection:
             for game_id, seat, seq, text in connection.execute(statement.order_by(e.game_id, e.seat, e.seq)):
-                live = by_key.get((game_id, seat))
-                if live is not None and live.view is not None and seq >= live.seq:
-                    moved |= _observe(live, seq, text.split("\n"))
+                live = by_key[game_id, seat]
+                if live.view is not None:
+                    moved |= _observe(live, seq, text.split("\n"), self._site)
         return moved
 
+    def _read_clocks(self) -> bool:
+        """Ask the running host for its open decisions; whether other tables have one than before."""
+        try:
+            told = ask(self._site.settings.host.data_dir, "tables", HOST_S)["tables"]
+        except UsageError:  # no host runs here: others may write the log
+            told = []
+        clocks = {(lobby, account, table): left_ms for lobby, account, table, left_ms in told}
+        now, changed = time.time(), False
+        for live in self.hands.values():
+            record = live.hand.game
+            left_ms = clocks.get((record.lobby, record.account, record.table))
+            if (left_ms is None) != (live.left_ms is None):
+                live.version += 1
+                changed = True
+            live.left_ms, live.clock_at = left_ms, now
+        return changed
 
-def _observe(live: LiveHand, seq: int, lines: list[str]) -> bool:
+
+def _observe(live: LiveHand, seq: int, lines: list[str], site: Site) -> bool:
     """Fold one stretch of events. A gap, or an event that does not fit, ends the hand's live view."""
     if seq != live.seq:
         live.view = None
@@ -123,6 +182,8 @@ def _observe(live: LiveHand, seq: int, lines: list[str]) -> bool:
     live.seq += len(lines)
     live.moved_at = time.time()
     live.version += 1
+    game = live.hand.game.game
+    live.last = last_move(game, public_view(game, live.view.to_json(), site.plugins.boards))
     return True
 
 
@@ -139,6 +200,8 @@ def line(live: LiveHand) -> Json:
         "players": seat_names(live.hand, None),
         "started_us": record.started_us,
         "moved_us": int(live.moved_at * 1e6) or None,
+        "last": live.last,
+        "ends_us": None if live.left_ms is None else int(live.clock_at * 1e6) + 1000 * live.left_ms,
         "silent": 0 < live.moved_at < time.time() - STALE_S,
     }
 
@@ -153,4 +216,5 @@ def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
         game, whole = live.view.game, live.view.to_json()
         knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
         view = whole if knows_seat else public_view(record.game, whole, boards)
-    return {**line(live), "seat": record.seat, "names": seat_names(live.hand, game), "view": view}
+    names = seat_names(live.hand, game)
+    return {**line(live), "seat": record.seat, "names": names, "view": view, "left_ms": live.left_ms}

@@ -7,7 +7,7 @@ import contextlib
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,6 +37,8 @@ HINT_S = 3.0
 """Most time of a hint."""
 KEPT_S = 600.0
 """How long a finished game can still be looked at."""
+REST_S = 180.0
+"""How long the rest of a hand may take after its player left."""
 LOG_S = 10.0
 """How long the log may take to show a finished hand."""
 
@@ -69,6 +71,8 @@ class Match:
         self.review: str | None = None
         """Name of the logged hand, once there is one."""
         self.ended_at: float | None = None
+        self.left = False
+        """Whether its player left the table: the lobby plays the rest of the hand for them."""
         self._site = site
         self._changed = asyncio.Condition()
         self._socket: Any = None
@@ -85,8 +89,15 @@ class Match:
                 while self.version == seen:
                     await self._changed.wait()
             seen = self.version
-            yield {**self.seat.shown(time.monotonic()), "id": self.id, "review": self.review}
-            if self.ended_at is not None:
+            ended = self.ended_at is not None
+            yield {
+                **self.seat.shown(time.monotonic()),
+                "id": self.id,
+                "review": self.review,
+                "left": self.left,
+                "ended": ended,
+            }
+            if ended:
                 return
 
     async def act(self, ask: str, notation: str) -> None:
@@ -99,7 +110,8 @@ class Match:
         await self._note()
 
     async def leave(self) -> None:
-        """Give up: the lobby plays the rest of the hand."""
+        """Give up the seat: the lobby plays the rest of the hand. Raises UsageError where the game is over."""
+        self.left = bool(self.seat.table)
         await self._send(self.seat.leave())
 
     async def hint(self, address: str) -> Json:
@@ -122,8 +134,10 @@ class Match:
 
     # -------------------------------------------------------------------------------------------------- for Matches
 
-    async def play(self, url: str, opponents: contextlib.AbstractAsyncContextManager[Any]) -> None:
-        """Sit down, let the bots come, play until the table is over."""
+    async def play(
+        self, url: str, opponents: contextlib.AbstractAsyncContextManager[Any], stood_up: Callable[[], None]
+    ) -> None:
+        """Sit down, let the bots come, play until the table is over. ``stood_up``: called when the seat is free."""
         try:
             async with websockets.connect(url, compression=None, proxy=None) as socket:
                 self._socket = socket
@@ -134,6 +148,7 @@ class Match:
                     await self._until_seated(process)
                     while self.seat.state == "playing":
                         await self._receive(None)
+                    stood_up()
                     await self._find_hand()
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
             log.warning("a game in the browser ended early", error=str(error), table=self.seat.table)
@@ -165,7 +180,7 @@ class Match:
     async def _find_hand(self) -> None:
         """The hand in the log of the bots, as the review shows it."""
         query = HandQuery(lobbies=(LOBBY,), closed=True)
-        ends = time.monotonic() + LOG_S
+        ends = time.monotonic() + (REST_S if self.left else LOG_S)
         while self.review is None and time.monotonic() < ends:
             found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
             self.review = next((name_of(hand) for hand in found if hand.game.table == self.seat.table), None)
@@ -209,7 +224,7 @@ class Matches:
 
     def running(self, viewer: Viewer) -> list[str]:
         """The unfinished games of a viewer."""
-        return [m.id for m in self._matches.values() if m.viewer is viewer and m.ended_at is None]
+        return [m.id for m in self._matches.values() if m.viewer is viewer and m.id in self._names]
 
     async def begin(self, viewer: Viewer, wanted: Wanted) -> Match:
         """Start a game. Raises UsageError where something about it is wrong, or too many are played."""
@@ -234,7 +249,7 @@ class Matches:
                 viewer.kind = "player"
             viewer.player = wanted.name
             opponents = running(self._site.settings, match.id, lobby.url, game, bots, attributes)
-            names = (wanted.name, *(bot.name for bot in bots))
+            names = [bot.name for bot in bots]
             self._tasks[match.id] = asyncio.create_task(self._play(match, lobby, opponents, names), name="match")
         if wanted.consents:
             await asyncio.to_thread(self._record_consent, wanted.name)
@@ -265,15 +280,20 @@ class Matches:
             self._lobby = await self._open.enter_async_context(serve(settings, make_game=self._site.make_game))
         return self._lobby
 
-    async def _play(self, match: Match, lobby: LobbyServer, opponents: Any, names: tuple[str, ...]) -> None:
+    async def _play(self, match: Match, lobby: LobbyServer, opponents: Any, bots: Sequence[str]) -> None:
+        def stood_up() -> None:
+            if (name := self._names.pop(match.id, None)) is not None:
+                lobby.lobby.dismiss(name)
+
         try:
-            await match.play(lobby.url, opponents)
+            await match.play(lobby.url, opponents, stood_up)
         except Exception:
             log.exception("a game in the browser failed", table=match.seat.table)
         finally:
             match.viewer.plays_at -= {match.seat.table}
-            del self._tasks[match.id], self._names[match.id]
-            for name in names:
+            del self._tasks[match.id]
+            stood_up()
+            for name in bots:
                 lobby.lobby.dismiss(name)
 
     def _forget_old(self) -> None:

@@ -25,7 +25,7 @@ from bothost.store.registry import Registry
 from bothost.strategy import Strategy
 from bothost.training import metrics
 from bothost.web.jobs import Jobs
-from bothost.web.play import body
+from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
 

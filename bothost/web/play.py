@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -12,12 +12,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bothost import rules
+from bothost.web.cloning import clones_of
 from bothost.web.matches import Match, Matches, Wanted, offers
+from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.stream import stream
 from bothost.web.viewers import Viewer
-
-T = TypeVar("T")
 
 
 class Move(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,14 +27,6 @@ class Move(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Hint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str
-
-
-async def body(request: Request, kind: type[T]) -> T:
-    """The request's JSON. Raises HTTPException 400, which says what is wrong with it."""
-    try:
-        return msgspec.json.decode(await request.body(), type=kind)
-    except msgspec.DecodeError as error:
-        raise HTTPException(400, f"the request cannot be read: {error}") from None
 
 
 class Play:
@@ -59,6 +51,10 @@ class Play:
         viewer: Viewer = self._viewer(request)
         games = {name: game for name in rules.games() if (game := self._site.game(name, "{}")) is not None}
         found = await asyncio.to_thread(offers, self._site, games)
+        clones = await asyncio.to_thread(clones_of, self._site, viewer.player) if viewer.player else []
+        for offer in found:
+            own = [clone["address"] for clone in clones if clone["game"] == offer["game"]]
+            offer["strategies"] = [{"name": name, "levels": [], "search": False} for name in own] + offer["strategies"]
         return JSONResponse({"games": found, "running": self.matches.running(viewer), "name": viewer.player})
 
     async def begin(self, request: Request) -> Response:

@@ -118,6 +118,20 @@ _PUBLIC: dict[str, Callable[[Json], Json]] = {
 }
 
 
+def last_move(game: str, public: Json | None) -> Json | None:
+    """The last move in what is public of a position: ``seat`` (None: not known) and ``notation``."""
+    if public is None:
+        return None
+    if game == "doudizhu" and public["history"]:
+        seat, notation = public["history"][-1]
+        return {"seat": seat, "notation": notation}
+    if game == "othello" and public["moves"]:
+        return {"seat": None, "notation": public["moves"][-1]}
+    if game == "mahjong" and public["last_tile"]:
+        return {"seat": public["actor"], "notation": f"play:{public['last_tile']}"}
+    return None
+
+
 def public_view(game: str, view: Json, boards: Mapping[str, Board]) -> Json | None:
     """What everybody at the table knows of a seat's view; None where the game does not say what is public.
 

@@ -28,6 +28,8 @@ from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
 from bothost_fm_clone.model import Clone, file_of, load
 from bothost_fm_clone.samples import Decisions, decisions
 
+CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
+"""Numbers of hands of the learning curve."""
 PACKAGE = Path(__file__).parent / "weights" / "v2"
 """The model of the crowd in the package."""
 
@@ -41,6 +43,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     here of everybody else in the log who agreed. None: the package's for a player, the log's without one."""
     hands: int | None = None
     """Learn from the first ``hands`` hands of the player. None: all."""
+    curve: bool = False
+    """Whether to also fit the player on the first 5, 10, 20, 50 … hands, and measure each on the held-out hands."""
     most: int = 60_000
     """Most decisions of the crowd for growing features. The last layer is fitted to all decisions."""
     afterstates: bool = True
@@ -184,16 +188,27 @@ class FmCloneTrainer(Trainer):
         learnt = player.where(~player.held_out)
         if self.options.hands is not None:
             learnt = learnt.first_hands(self.options.hands)
-        report(len(crowd.combinations), "fitting the player", self.options.grow.limit)
+        held_out, hands = player.where(player.held_out), learnt.number_of_hands
+        sizes = [size for size in CURVE if size < hands] if self.options.curve else []
+        curve = [{"hands": 0, **measured(crowd, held_out)}]
+        for done, size in enumerate(sizes):
+            report(done, f"learning from {size} hands", len(sizes) + 1)
+            made, _ = self._fitted(crowd, learnt.first_hands(size))
+            curve.append({"hands": size, **measured(made, held_out)})
+        report(len(sizes), f"learning from {hands} hands", len(sizes) + 1)
+        clone, chosen = self._fitted(crowd, learnt)
+        figures["player"] = {"hands": hands, "decisions": len(learnt), **chosen, **measured(clone, held_out)}
+        figures["crowd_on_player"] = measured(crowd, held_out)
+        if self.options.curve:
+            figures["curve"] = [*curve, {"hands": hands, **measured(clone, held_out)}]
+        return clone
+
+    def _fitted(self, crowd: Clone, learnt: Decisions) -> tuple[Clone, dict[str, float]]:
+        """The crowd's model with its last layer fitted to these decisions, and the penalty that was chosen."""
         more = extended(learnt, crowd.combinations)
         start = crowd.linear.widened(len(crowd.combinations), self._leaves(crowd.encoding))
         linear, chosen = adapt(more, start, crowd.encoding.groups, PLAYER_PENALTIES)
-        clone = Clone(crowd.encoding, crowd.combinations, linear).rounded
-        held_out = player.where(player.held_out)
-        figures["player"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
-        figures["player"] |= measured(clone, held_out)
-        figures["crowd_on_player"] = measured(crowd, held_out)
-        return clone
+        return Clone(crowd.encoding, crowd.combinations, linear).rounded, chosen
 
     def _leaves(self, own: Encoding) -> int:
         return len(own.leaves) if self.options.afterstates else 0

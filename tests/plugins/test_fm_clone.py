@@ -16,7 +16,7 @@ from bothost_fm_clone.encode import VERSION, encoding
 from bothost_fm_clone.fit import adapt
 from bothost_fm_clone.grow import GrowOptions
 from bothost_fm_clone.samples import decisions
-from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
+from bothost_fm_clone.train import CURVE, FmCloneTrainer, TrainOptions
 
 DOUDIZHU, OTHELLO = rules.game("doudizhu"), rules.game("othello")
 FOREVER = Budget(deadline=float("inf"))
@@ -81,7 +81,7 @@ def trained(tmp_path_factory):
     monkey.setattr(bothost_fm_clone.train, "CROWD_PENALTIES", (10.0,))  # choosing takes most of the time
     monkey.setattr(bothost_fm_clone.train, "PLAYER_PENALTIES", (100.0,))
     for name, players in (("crowd", ()), ("ada", ("ada",))):
-        options = TrainOptions(grow=SMALL, crowd="log" if name == "crowd" else "package")
+        options = TrainOptions(grow=SMALL, crowd="log" if name == "crowd" else "package", curve=name == "ada")
         run = TrainingRun(out=out / name, seed=1, log=Log(), players=players, command=f"bothost train {name}")
         figures[name] = FmCloneTrainer(options).train(run, lambda *told: None)
         monkey.setattr(bothost_fm_clone.train, "PACKAGE", out / "crowd" / "weights" / "v1")
@@ -95,6 +95,15 @@ def test_a_clone_foretells_its_player_better_than_the_crowd_does(trained):
     assert ada["held_out_decisions"] == crowd["held_out_decisions"] > 50
     assert ada["held_out_log_loss"] < crowd["held_out_log_loss"]
     assert figures["crowd"]["features"] == 1092
+
+
+def test_a_curve_says_how_much_more_hands_help(trained):
+    _, figures = trained
+    curve, ada = figures["ada"]["curve"], figures["ada"]["player"]
+    assert [point["hands"] for point in curve] == [0, *[n for n in CURVE if n < ada["hands"]], ada["hands"]]
+    assert len({point["held_out_decisions"] for point in curve}) == 1
+    assert curve[-1]["held_out_log_loss"] == ada["held_out_log_loss"] < curve[0]["held_out_log_loss"]
+    assert "curve" not in figures["crowd"]
 
 
 def test_a_training_leaves_manifest_lineage_and_models_that_load(trained):

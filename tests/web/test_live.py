@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from bothost.web.hands import name_of
 from bothost.web.live import Live, line, seen
-from bothost.web.viewers import Viewer
+from bothost.web.viewers import Viewer, public_view
 
 
 def now_us():
@@ -41,6 +42,86 @@ def test_no_frame_holds_a_card_that_its_viewer_may_not_see(site, logged, played,
     for own, frame in frames:
         assert (f'"hand": "{own}"' in frame) is knows
         assert knows or len(own) < 3 or own not in frame
+
+
+class Ticking:
+    """A host's control socket as ``Live`` asks it: the tables with an open decision."""
+
+    def __init__(self):
+        self.tables = []
+
+    def __call__(self, data_dir, command, timeout_s):
+        assert command == "tables"
+        return {"tables": self.tables}
+
+
+def test_a_table_shows_what_is_left_of_the_open_decision(site, logged, played, monkeypatch):
+    rows = played("othello", lambda number, legal: legal[0], started_us=now_us())
+    logged(rows[:2])
+    host, live = Ticking(), Live(site)
+    monkeypatch.setattr("bothost.web.live.ask", host)
+    assert live._read() and live.lines[0]["ends_us"] is None
+    record = rows[0]
+    host.tables = [[record.lobby, record.account, record.table, 4000], [record.lobby, "other", record.table, 9]]
+    assert live._read()
+    (hand,) = live.hands.values()
+    assert seen(hand, Viewer(kind="spectator"), {})["left_ms"] == 4000
+    assert time.time() + 3 < live.lines[0]["ends_us"] / 1e6 < time.time() + 5
+    host.tables = [[record.lobby, record.account, record.table, 3500]]
+    assert not live._read(), "the browser counts down by itself"
+    host.tables = []
+    assert live._read() and live.lines[0]["ends_us"] is None
+
+
+@pytest.mark.parametrize("game", ["doudizhu", "othello", "mahjong", "pairing"])
+def test_the_last_move_in_the_list_is_public(site, logged, played, game):
+    rows = played(game, lambda number, legal: legal[number % len(legal)], started_us=now_us(), seed=5)
+    logged(rows[:-1])
+    live = Live(site)
+    assert live._read()
+    (hand,) = live.hands.values()
+    public = public_view(game, hand.view.to_json(), {})
+    last = live.lines[0]["last"]
+    assert (
+        last is None if game == "pairing" else json.dumps(last["notation"].removeprefix("play:")) in json.dumps(public)
+    )
+
+
+def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played):
+    """Most readings look at new hands and known ones only."""
+    live, hands = (
+        Live(site),
+        [played("othello", lambda n, legal: legal[0], seed=k, started_us=now_us()) for k in range(3)],
+    )
+    logged(hands[0][:-1])
+    assert live._read() and len(live.hands) == 1
+    logged(hands[1][:-1], hands[2][:3])
+    assert live._read() and len(live.hands) == 3
+    logged(hands[0][-1:], hands[2][3:])
+    assert live._read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
+    live._scanned_at = -1000.0
+    assert not live._read() and len(live.hands) == 1
+
+
+def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):
+    """While the tables move, the page draws: no task of its own takes longer than a moment, and a click is answered."""
+    hands = [played("othello", lambda n, legal: legal[n % len(legal)], seed=k, started_us=now_us()) for k in range(200)]
+    logged([row for rows in hands for row in rows[:3]])
+    page.goto(f"{served}/")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 200", timeout=60_000)
+    page.evaluate("""() => {
+        window.blocked = [];
+        new PerformanceObserver((list) => window.blocked.push(...list.getEntries().map((entry) => entry.duration)))
+            .observe({ entryTypes: ["longtask"] });
+    }""")
+    for move in range(3, 9):
+        before = page.locator("tbody").inner_text()
+        logged([rows[move] for rows in hands])
+        page.wait_for_function("old => document.querySelector('tbody').innerText !== old", arg=before)
+    blocked = page.evaluate("window.blocked")
+    assert sorted(blocked)[len(blocked) // 2 :][:1] <= [200], blocked
+    page.locator("tbody a").nth(150).click()
+    page.wait_for_selector(".othello", timeout=5000)
 
 
 def test_a_table_says_when_its_last_move_was(site, logged, played):

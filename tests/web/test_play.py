@@ -128,6 +128,26 @@ def play_out(page, game):
         page.wait_for_function("old => document.querySelector('.board').innerHTML !== old", arg=ask)
 
 
+def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, served, site, monkeypatch):
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/play")
+    page.locator("select[name=game]").select_option("othello")
+    page.locator("select[name='opponent.0']").select_option("rule-othello")
+    page.get_by_label("your name").fill("eve")
+    page.get_by_role("button", name="start").click()
+    page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
+    page.get_by_role("button", name="leave").click()
+    page.wait_for_selector("text=You left the table.")
+    assert page.evaluate("() => fetch('/api/play').then((answer) => answer.json())")["running"] == []
+    page.get_by_role("link", name="review this hand").wait_for(timeout=120_000)
+    page.get_by_role("link", name="play again").click()
+    page.get_by_role("button", name="start").click()
+    page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
+    (hand,) = [hand for hand in iter_hands(site.store) if hand.end is not None]
+    assert hand.end.reason == "normal" and sum(hand.scores) == 0
+
+
 @pytest.mark.parametrize("game", PLAYED)
 def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)

@@ -12,6 +12,7 @@ const PAGES = [
   { path: "/health", module: "./pages/health.js", title: "health" },
 ];
 const HIDDEN = [
+  { path: "/clone", module: "./pages/clone.js", title: "clone me" },
   { path: "/hand/", module: "./pages/hand.js", title: "hand" },
   { path: "/play/", module: "./pages/play.js", title: "play a game" },
   { path: "/table/", module: "./pages/table.js", title: "live" },

@@ -28,7 +28,7 @@ export function Curve({ lines, last, at, onMove, title = "value over the hand", 
   const given = lines.filter((line) => line.points.size > 1);
   const key = JSON.stringify(given.map((line) => [line.label, line.points.size, [...line.points.values()].at(-1)]));
   useEffect(() => {
-    if (!given.length) return undefined;
+    if (!given.length || !place.current) return undefined; // the page may have gone before it was drawn
     const xs = Array.from({ length: last + 1 }, (_, i) => i);
     const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red"];
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
@@ -41,7 +41,7 @@ export function Curve({ lines, last, at, onMove, title = "value over the hand", 
     };
     const made = new uPlot(options, [xs, ...given.map((line) => xs.map((x) => line.points.get(x) ?? null))], place.current);
     made.over.addEventListener("click", () => made.cursor.idx !== null && onMove(made.cursor.idx));
-    const resize = new ResizeObserver(() => made.setSize({ width: place.current.clientWidth, height: 150 }));
+    const resize = new ResizeObserver(([entry]) => made.setSize({ width: entry.contentRect.width, height: 150 }));
     resize.observe(place.current);
     plot.current = made;
     return () => { resize.disconnect(); made.destroy(); plot.current = null; };

@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { get, post, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
+import { Clock } from "../clock.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
@@ -31,13 +32,15 @@ function rulesOf(form, defaults) {
 
 function Setup({ t, go }) {
   const [offer, setOffer] = useState(null);
-  const [chosen, setChosen] = useState("doudizhu");
+  const query = new URLSearchParams(location.search);
+  const [chosen, setChosen] = useState(query.get("game") ?? "doudizhu");
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(error.message)); }, []);
   if (!offer) return html`<p class="dim">${problem || "…"}</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
   const known = addresses(game.strategies);
+  const preferred = (seat) => [seat ? null : query.get("opponent"), PREFERRED[game.game]].find((address) => known.includes(address)) ?? known[0];
   const start = (event) => {
     event.preventDefault();
     const form = event.target;
@@ -58,23 +61,14 @@ function Setup({ t, go }) {
       <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => setChosen(event.target.value)}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
-        ${known.map((address) => html`<option value=${address} selected=${address === (known.includes(PREFERRED[game.game]) ? PREFERRED[game.game] : known[0])}>${address}</option>`)}</select></label>`)}
+        ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${address}</option>`)}</select></label>`)}
       <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === 60_000}>${t(label)}</option>`)}</select></label>
       <details key=${game.game}><summary>${t("rules")}</summary><div class="rules">${Object.entries(game.rules).map(([name, value]) => html`<${Rule} key=${name} name=${name} value=${value} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "one moment" : "start")}</button></div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    </form>`;
-}
-
-function Clock({ leftMs, t }) {
-  const [ends, setEnds] = useState(null);
-  const [, tick] = useState(0);
-  useEffect(() => { setEnds(leftMs === null ? null : performance.now() + leftMs); }, [leftMs]);
-  useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 500); return () => clearInterval(timer); }, []);
-  if (ends === null) return null;
-  const seconds = Math.max(0, Math.round((ends - performance.now()) / 1000));
-  return html`<span class=${`badge${seconds < 10 ? " bad" : ""}`} role="timer" aria-label=${t("clock")}>${seconds} s</span>`;
+    </form>
+    ${offer.name && html`<p><a href="/clone">${t("clone me")}</a>: ${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
 }
 
 function Hint({ id, game, ask, describe, t }) {
@@ -95,10 +89,11 @@ function Hint({ id, game, ask, describe, t }) {
 }
 
 function Over({ shown, t }) {
-  return html`<section class="panel" role="status"><h2>${t("The hand is over.")}</h2>
+  return html`<section class="panel" role="status"><h2>${t(shown.left ? "You left the table." : "The hand is over.")}</h2>
+    ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
     ${shown.scores && html`<table class="list"><tbody>${shown.names.map((name, i) => html`<tr><td>${name}</td><td class="number">${shown.scores[i]}</td></tr>`)}</tbody></table>`}
     <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
-      <a class="act" href="/play">${t("play again")}</a></div></section>`;
+      <a class="act" href="/play">${t("play again")}</a> <a class="act" href="/clone">${t("clone me")}</a></div></section>`;
 }
 
 function Game({ id, t }) {
@@ -109,7 +104,7 @@ function Game({ id, t }) {
   useEffect(() => {
     const stop = stream(`/api/play/${id}`, (message) => {
       setShown(message);
-      if (message.state === "over" && (message.review || message.notice)) stop();
+      if (message.ended) stop();
     }, (connected) => setProblem(connected ? "" : t("The connection is lost. Trying again.")));
     return stop;
   }, [id]);
@@ -119,6 +114,9 @@ function Game({ id, t }) {
     if (sent === shown.ask) return; // a second click on the way
     setSent(shown.ask);
     post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).then(() => setProblem(""), (error) => { setProblem(error.message); setSent(""); });
+  };
+  const leave = () => {
+    if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(error.message));
   };
   const Board = board.Board;
   const legal = shown.ask && sent !== shown.ask ? shown.legal : [];
@@ -130,7 +128,8 @@ function Game({ id, t }) {
       <p class="turn-note" role="status">${legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : ""}</p>
       ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: shown.names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
       <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} t=${t} />`
-        : shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}</aside></div>`;
+        : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
+          <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}</aside></div>`;
 }
 
 export function Page({ here, t, go }) {

@@ -2,17 +2,26 @@
 import { html, useEffect, useState } from "../html.js";
 import { stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
+import { Clock } from "../clock.js";
 
 export function Page({ here, t }) {
   const name = here.split("?")[0].slice("/table/".length);
   const [table, setTable] = useState(null);
   const [board, setBoard] = useState(null);
-  useEffect(() => stream(`/api/tables/${name}`, (message) => setTable((old) => (message.over ? { ...old, over: true } : message))), [name]);
+  useEffect(() => {
+    const stop = stream(`/api/tables/${name}`, (message) => {
+      if (message.over) stop();
+      setTable((old) => (message.over ? { ...old, over: true } : message));
+    });
+    return stop;
+  }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
   if (!table) return html`<p class="dim">…</p>`;
+  const over = html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
+  if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
   const Board = board?.Board;
-  return html`<h1>${table.game} <span class="count">${table.lobby}/${table.table}</span></h1>
-    ${table.over && html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`}
+  return html`<h1>${t(table.game)} <span class="count">${table.lobby}/${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
+    ${table.over && over}
     ${table.view && Board
       ? html`<${Board} position=${{ ...table, players: table.names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}`;

@@ -1,0 +1,19 @@
+"""The JSON that a page sends, as a typed message."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+T = TypeVar("T")
+
+
+async def body(request: Request, kind: type[T]) -> T:
+    """The request's JSON. Raises HTTPException 400, which says what is wrong with it."""
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except msgspec.DecodeError as error:
+        raise HTTPException(400, f"the request cannot be read: {error}") from None
