@@ -1,4 +1,4 @@
-"""Lobby adapters: what comes with bothost is registered here, through the same hook as anybody's."""
+"""Lobby adapters: what comes with bothost is registered here, through the same hook as those of others."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Lobby:
         return self.playing.hands_played
 
     def dismiss(self, name: str) -> None:
-        """Remove an account: its token opens no connection any more. Tables where it sits go on."""
+        """Remove an account: its token opens no connection any more. Its tables continue."""
         self.accounts.remove(name)
         self._players.forget(name)
 
@@ -85,7 +85,7 @@ class Lobby:
         self._connections.opened(conn, now, address)
 
     def closed(self, conn: int, now: float) -> None:
-        """A socket is gone, whoever closed it."""
+        """A socket is gone, closed by either side."""
         connection = self._connections.closed(conn)
         player = self.players.get(connection.player or "") if connection is not None else None
         if player is None or player.conn is not connection:

@@ -105,7 +105,7 @@ class ServerHand:
                 self._seating.send(member.player, frame)
 
     def end(self, *, void: bool = False) -> None:
-        """The hand is over: count the scores, and tell everybody. ``void``: the table is aborted, nobody scores."""
+        """The hand is over: count the scores, and tell everybody. ``void``: the table is aborted, no one scores."""
         if self.over:
             return
         self.over = True

@@ -43,12 +43,12 @@ class WaitingList:
         self._invitations: dict[str, WaitingTable] = {}
 
     def public(self) -> Iterator[WaitingTable]:
-        """Waiting tables that anybody may see."""
+        """Waiting tables that are public."""
         return (table for table in self.tables.values() if not table.private)
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits here."""
+        """Whether no table waits."""
         return not (self.tables or self._by_key or self._seeks or self._invitations)
 
     # ------------------------------------------------------------------------------------------------------- asking
@@ -226,7 +226,7 @@ class WaitingList:
         if table.invitation and now >= table.expires:
             self._part(table, [s for s in table.seekers if not s.accepted], "the invitation expired", now)
         elif now >= table.opened + self.settings.wait_s:
-            self._part(table, list(table.seekers), "nobody came", now)
+            self._part(table, list(table.seekers), "no other player came", now)
         elif robots_at is not None and now >= robots_at and table.free:
             self._start(table, now)
         else:

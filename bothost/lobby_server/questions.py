@@ -41,7 +41,7 @@ class Questions:
             self.open[seat] = Ask(self._new_id(), now, float(self._rules.grant_ms), self._banks[seat])
 
     def ask_again(self, seat: int) -> Ask | None:
-        """Ask the same under another id, while the clock goes on. None: the seat had enough attempts."""
+        """Ask the same under another id, while the clock runs on. None: the seat had enough attempts."""
         ask = self.open[seat]
         if ask.rejects + 1 >= self._rules.max_rejects:
             return None

@@ -98,7 +98,7 @@ class Seating:
         )
 
     def seated(self, member: Member, seats: Sequence[Member]) -> wire.Seated:
-        """What a member is told about its seat."""
+        """The frame that shows a member its seat."""
         return wire.Seated(
             table=self.name,
             game=self.rules.game_name,

@@ -157,7 +157,7 @@ class LobbyServer:
             self._perform()
 
     async def _write(self, outlet: _Outlet) -> None:
-        # A peer that vanished while we wrote is told to the reader, which ends the connection.
+        # The reader notices a peer that vanished while we wrote, and ends the connection.
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await outlet.run()
 
@@ -214,7 +214,7 @@ class LobbyServer:
     # -------------------------------------------------------------------------------------------------------- running
 
     async def run(self, listening: socket.socket) -> None:
-        """Serve on this socket until told to ``stop``."""
+        """Serve on this socket until ``stop`` is called."""
         await self._uvicorn.serve(sockets=[listening])
 
     @property

@@ -39,7 +39,7 @@ def check_accounts(tokens: Mapping[str, str]) -> None:
             advice = "a name has 1 to 64 printable characters without space and colon, and is no `robot-…`"
             raise ConfigError(f"{name!r} cannot be an account's name", key="lobby_server.tokens", advice=advice)
     if len(set(tokens.values())) < len(tokens):
-        advice = "a token says who somebody is: every account needs its own"
+        advice = "a token identifies an account: every account needs its own"
         raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
 
 
@@ -47,7 +47,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one lobby server. The defaults suit a machine of one's own and a small public server alike."""
 
     tokens: Mapping[str, str]
-    """Account name → token. Nobody gets in without one."""
+    """Account name → token. Every login needs one."""
     host: str = "127.0.0.1"
     port: int = 8765
     """0: any free port (``LobbyServer.port`` tells which)."""
@@ -57,7 +57,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     bank_ms: int = 30_000
     """Reserve of each seat and hand."""
     lag_ms: int = 100
-    """How much later than its deadline an answer may arrive: nobody can answer before the question has come."""
+    """How much later than its deadline an answer may arrive: a client cannot answer before the question arrives."""
     hands: int = 1
     """Hands of a table, unless its attributes say otherwise."""
     max_hands: int = 100_000

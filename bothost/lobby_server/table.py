@@ -187,11 +187,11 @@ class ServerTable:
         return min(times + (list(self.hand.questions.deadlines().values()) if self.hand is not None else []))
 
     def tick(self, now: float) -> None:
-        """Move for those who are late, deal the next hand, abort a table where nobody says anything."""
+        """Move for those who are late, deal the next hand, abort a silent table."""
         if self.ended is not None:
             return
         if now >= self._active + self.rules.idle_s:
-            self.abort("nobody played")
+            self.abort("no player said anything")
             return
         if self._next_hand_at is not None and now >= self._next_hand_at:
             self._start_hand(now)

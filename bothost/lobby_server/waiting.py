@@ -78,7 +78,7 @@ class IdSource:
         self._count = 0
 
     def new(self, *, secret: bool = False) -> str:
-        """``secret``: nobody can guess it."""
+        """``secret``: it cannot be guessed."""
         self._count += 1
         return f"{self._boot}-{self._count}" + (f"-{self.rng.getrandbits(96):024x}" if secret else "")
 
@@ -123,7 +123,7 @@ class GameShelf:
         if game is None:
             try:
                 game = self._make(name, **rules)
-            except Exception as error:  # whatever a game's factory makes of hostile rules, the client is told
+            except Exception as error:  # hostile rules must not cost more than an error frame
                 raise BadWish("bad_rules", f"{name}: {error}"[:300], "$.rules") from None
             if len(self._games) >= self._size:
                 del self._games[next(iter(self._games))]

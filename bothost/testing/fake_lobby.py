@@ -97,7 +97,7 @@ class Line:
 
 
 class FakeLobby:
-    """A lobby on a free port of loopback, for the length of an ``async with``."""
+    """A lobby on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class FakeLobby:
         return self._of(player, kind, "in", wire.decode_client)
 
     def told_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
-        """What it was told."""
+        """What it received."""
         return self._of(player, kind, "out", wire.decode_server)
 
     def _of(self, player: str, kind: type[FrameType], direction: str, decode: Callable[[str], Any]) -> list[FrameType]:

@@ -25,7 +25,7 @@ class Line:
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
         self.user = 0
-        """Who logged in; 0: nobody."""
+        """Who logged in; 0: no one yet."""
         self.closing = False
         self._out: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -51,7 +51,7 @@ class Line:
 
 
 class FakeServer:
-    """The server, for the length of an ``async with``. Derive from it, give it routes, and override ``received``."""
+    """The server. Use it in an ``async with``. Derive from it, give it routes, and override ``received``."""
 
     def __init__(self, routes: list[BaseRoute], seed: int = 0) -> None:
         """Route websockets to ``self.websocket``."""

@@ -54,7 +54,7 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     zombies: bool = False
     """A second connection of an account takes over, and the first is neither told nor closed."""
     stale_game_over: bool = False
-    """Whoever comes back is first told the end of a table that it never heard of."""
+    """A client that comes back first gets the end of an unknown table."""
     zero_clock: bool = False
     """Questions in a snapshot say that no time is left."""
 
@@ -117,7 +117,7 @@ class FaultLobby(FakeLobby):
         return line.number not in self._silent
 
     async def close(self) -> None:
-        """As the fake lobby does, and end what the faults began."""
+        """As the fake lobby does, and end what the faults started."""
         current = asyncio.current_task()
         for task in self._tasks:
             if task is not current:

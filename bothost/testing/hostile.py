@@ -1,4 +1,4 @@
-"""Inputs that no honest lobby sends: mutations of real frames, for the conformance kit of adapters."""
+"""Inputs that no honest lobby sends: mutations of real frames. Used by the conformance kit of adapters."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class MemoryLobby:
         return shell
 
     def run(self, most: int = 1_000_000) -> None:
-        """Deliver until nobody has anything to say. Raises AssertionError after ``most`` deliveries."""
+        """Deliver until no message is left. Raises AssertionError after ``most`` deliveries."""
         for _ in range(most):
             self._deliver()
             busy = next((shell for shell in self._shells if shell.inbox), None)
@@ -190,7 +190,7 @@ class AdapterShell:
 
 
 class RandomClient:
-    """Plays random legal moves through an adapter, folding what it is told into views as a host does.
+    """Plays random legal moves through an adapter, folding events into views as a host does.
 
     Checks on the way what an adapter promises: no question before its position is known, positions that fit the
     question's ``seq``, no gap between deltas.

@@ -6,7 +6,7 @@
     python -m bothost.testing.playthrough doudizhu         # print one
     python -m bothost.testing.playthrough doudizhu:botzone --write
 
-A file shows the deal, then step by step who is asked, what is legal, what is done, what each seat is told, and a hash
+A file shows the deal, then step by step who is asked, what is legal, what is done, what each seat receives, and a hash
 of every seat's view bytes: any change of rules, events or formats shows up as a readable difference. The files lie in
 ``tests/rules/playthroughs``, as ``GAME.txt`` for the default preset and ``GAME-PRESET.txt`` for others.
 """

@@ -26,7 +26,7 @@ def clients(lobby: MemoryLobby, count: int, **options: Any) -> list[RandomClient
 
 
 def told(client: RandomClient, kind: type[Kind]) -> list[Kind]:
-    """The events of a kind that a player was told."""
+    """The events of a kind that a player received."""
     return [event for event in client.shell.events if isinstance(event, kind)]
 
 

@@ -57,7 +57,7 @@ class Run:
         self.late = 0
         self.quick_ms: list[float] = []
         self.call_started: float | None = None
-        """Monotonic time at which the call in progress began; what a watchdog looks at."""
+        """Monotonic time at which the call in progress started. A watchdog reads it."""
         self.calling = ""
         self.given_up = False
         """Set by the watchdog: a call that comes back after all is the last."""
@@ -313,7 +313,7 @@ def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
 
 
 def evaluates(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
-    """An evaluator values every legal action, within [-1, 1], whatever it is asked about besides."""
+    """An evaluator values every legal action, within [-1, 1], whatever other actions it is asked about."""
     strategy = make(run, resolved)
     if not isinstance(strategy, Evaluator):
         return "no evaluator"

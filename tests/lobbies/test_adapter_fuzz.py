@@ -1,5 +1,5 @@
 """Hostile lobbies: recorded sessions, with frames that are missing, doubled, early, torn or forged. No adapter raises,
-asks for what nobody offered, or grows."""
+asks for what was not offered, or grows."""
 
 import json
 import random
@@ -262,7 +262,7 @@ def size_of(thing, seen):
 
 
 def fuzz(adapter_class, count, seed):
-    """Feed so many frames; returns how often somebody was asked to move."""
+    """Feed so many frames; returns how many questions came."""
     rng, name = random.Random(seed), adapter_class.name
     account = BOTZONE if name == "botzone" else ACCOUNT
     sessions, asked, heard = sessions_of(name), 0, 0

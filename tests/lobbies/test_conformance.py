@@ -1,4 +1,4 @@
-"""Every adapter of ours passes the conformance kit; an adapter that does not is told why."""
+"""Every adapter of ours passes the conformance kit; the kit says why an adapter does not."""
 
 import dataclasses
 from pathlib import Path

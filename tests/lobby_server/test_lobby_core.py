@@ -91,7 +91,7 @@ def test_an_illegal_answer_is_told_and_the_question_comes_again_under_a_new_id()
     assert rejected.reason.startswith("illegal")
     assert again.request_id != request.request_id
     assert again.seq == request.seq
-    assert again.grant_ms == request.grant_ms - 2000, "the clock went on"
+    assert again.grant_ms == request.grant_ms - 2000, "the clock ran on"
     player.answer(table.name)
     lobby.run()
     assert told(player, m.MoveAcknowledged)[-1].request_id == again.request_id
@@ -235,7 +235,7 @@ def test_resuming_at_random_moments_loses_nothing(seed):
             assert view.terminal and ended.reason == "normal"
         for number in ("1", "2"):
             events = player.events[table.name, number]
-            assert events[-1].startswith("reveal"), "the whole stream was told, in spite of the losses"
+            assert events[-1].startswith("reveal"), "the whole stream arrived, in spite of the losses"
 
 
 def test_a_resume_brings_seat_snapshot_and_the_pending_question_with_its_clock():

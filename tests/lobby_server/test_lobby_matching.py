@@ -11,7 +11,7 @@ NAMES = ("ada", "bob", "cyd", "dan")
 
 
 class House:
-    """The core of a lobby with raw frames: what each player says and is told."""
+    """The core of a lobby with raw frames: what each player sends and receives."""
 
     def __init__(self, **settings):
         self.lobby = MemoryLobby({name: f"token-of-{name}" for name in NAMES}, **settings)
@@ -25,7 +25,7 @@ class House:
             self.say(name, wire.Hello(1, f"token-of-{name}"))
 
     def say(self, name, *frames):
-        """Say these; what this player is told, but for welcome."""
+        """Send these. Returns what this player receives, without the welcome."""
         before = len(self.told[name])
         for frame in frames:
             data = frame if isinstance(frame, str | bytes) else wire.encode(frame)
@@ -209,7 +209,7 @@ def test_nobody_comes():
     house = House(wait_s=60.0)
     house.say("ada", seek())
     house.sleep(61.0)
-    assert house.told["ada"][-1] == wire.SeekEnded("s", "nobody came")
+    assert house.told["ada"][-1] == wire.SeekEnded("s", "no other player came")
     assert len(house.core.timers) == 0
 
 

@@ -1,4 +1,4 @@
-"""Whose moves these are: the others are told where the server plays in a player's place, and never too much."""
+"""Whose moves these are: the others learn where the server plays for a player, and no more."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_the_others_are_told_before_the_server_moves_for_who_leaves_or_resigns(c
 
 
 def test_whoever_is_late_is_told_at_the_end_of_the_hand_and_not_before():
-    """That somebody was asked at all, beside others, is a secret of the hand."""
+    """That a player was asked at all is a secret of the hand."""
     lobby, players, table = started(grant_ms=1000, bank_ms=0)
     late = asked(players)
     seat, hand = table.hand.seat_of(name_of(late)), table.hand

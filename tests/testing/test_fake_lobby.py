@@ -131,7 +131,7 @@ async def test_games_are_finished_in_spite_of(faults):
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_missing_and_swapped_frames_are_noticed(seed):
-    """What is lost without a trace costs the server's clock; a gap that shows is mended at once."""
+    """What is lost without a trace costs the server's clock; a visible gap is closed at once."""
     faults = Faults(lose=0.1, reorder=0.1)
     settings = {"grant_ms": 100, "bank_ms": 0, "hands": 3}
     async with FaultLobby(TOKENS, faults=faults, robots=True, seed=seed, **settings) as lobby, driver(lobby) as ada:

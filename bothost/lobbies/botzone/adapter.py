@@ -204,7 +204,7 @@ class Botzone(LobbyAdapter):
             return [] if over.match in self._left else [m.Notice(f"the end of match {over.match}, which is not ours")]
         out: list[m.Output] = [m.CancelTimer(STALL + match.id), *match.ended(over.slot, over.scores)]
         if match.seek is not None and not match.seated:
-            out.append(m.SeekEnded(match.seek, "the match ended before it began"))
+            out.append(m.SeekEnded(match.seek, "the match ended before it started"))
         return out
 
     def _quit(self, match: Match, ended: m.TableEnded) -> list[m.Output]:

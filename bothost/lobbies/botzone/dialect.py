@@ -36,7 +36,7 @@ class OtherRules(Mismatch):
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """What a request told."""
+    """What a request says."""
 
     events: list[str]
     anew: bool = False
@@ -52,7 +52,7 @@ class Dialect(ABC):
     """Ours."""
     players: ClassVar[int]
     always_asked: ClassVar[bool] = True
-    """Whether every request wants a move of us; otherwise most only want to be heard."""
+    """Whether every request wants a move of us; otherwise most only want an acknowledgement."""
 
     def __init__(self, rules: Json) -> None:
         self.rules = rules
@@ -115,7 +115,7 @@ class Dialect(ABC):
     def _observe(self, *lines: str) -> list[str]:
         """Fold events. Raises Mismatch."""
         if self.view is None:
-            raise Mismatch("the match began before we heard of it")
+            raise Mismatch("we missed the beginning of the match")
         for line in lines:
             try:
                 self.view.observe(line)

@@ -3,7 +3,7 @@
 Cards are 0 … 53: four suits of each rank from 3 to 2, then the jokers. A request tells the two plays before ours
 (``history``), the first one also our cards (``own``) and the three that all see (``publiccard``); a response is a list
 of cards, empty for a pass. Bidding asks ``{"own", "bid": [bids so far]}`` for 0 … 3. Afterwards the landlord is named,
-and the landlord's ``own`` lacks the public cards. Of the bids after ours only the highest is told.
+and the landlord's ``own`` lacks the public cards. Of the bids after ours only the highest is shown.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ class FightTheLandlord(Dialect):
         """What we hold."""
 
     def take(self, request: Any, answered: Any) -> Folded:
-        told = _request(request)
+        parsed = _request(request)
         if self.view is not None:
-            return Folded(self._own(answered) + self._others(told.history))
-        if len(told.own) not in (17, 20):
-            raise Mismatch("the match began before we heard of it")
-        bottom, own = _three(told), frozenset(told.own)
-        seat = 0 if len(own) == 20 else 2 if told.history and told.history[0] else 1
+            return Folded(self._own(answered) + self._others(parsed.history))
+        if len(parsed.own) not in (17, 20):
+            raise Mismatch("we missed the beginning of the match")
+        bottom, own = _three(parsed), frozenset(parsed.own)
+        seat = 0 if len(own) == 20 else 2 if parsed.history and parsed.history[0] else 1
         self._begin(seat)
         self._cards = own
         dealt = own - frozenset(bottom) if seat == 0 else own
         events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0", f"landlord 0 {NUMBERING.text(bottom)}")
-        return Folded(events + self._others(told.history[-seat:] if seat else ()))
+        return Folded(events + self._others(parsed.history[-seat:] if seat else ()))
 
     def respond(self, actions: Sequence[str]) -> Any:
         (action,) = actions
@@ -81,12 +81,12 @@ class FightTheLandlord(Dialect):
         if isinstance(answered, list):
             self._cards -= frozenset(answered)
         try:
-            told = _request(request)
+            parsed = _request(request)
         except Mismatch:
             return []
-        if told.bid is not None:
+        if parsed.bid is not None:
             return 0
-        return [] if any(told.history) else sorted(self._cards or told.own)[:1]
+        return [] if any(parsed.history) else sorted(self._cards or parsed.own)[:1]
 
     # --------------------------------------------------------------------------------------------------------- plays
 
@@ -113,7 +113,7 @@ class FightTheLandlord(Dialect):
 
 
 class FightTheLandlord2(FightTheLandlord):
-    """With bidding: each seat once, from seat 0 on, until somebody says 3."""
+    """With bidding: each seat once, from seat 0 on, until a seat bids 3."""
 
     name: ClassVar[str] = "FightTheLandlord2"
     preset: ClassVar[str] = "botzone-bid"
@@ -124,49 +124,49 @@ class FightTheLandlord2(FightTheLandlord):
         """Those before ours."""
 
     def take(self, request: Any, answered: Any) -> Folded:
-        told = _request(request)
-        if told.bid is not None:
-            return self._bidding(told)
+        parsed = _request(request)
+        if parsed.bid is not None:
+            return self._bidding(parsed)
         if self.view is not None and self.view.phase == "play":
-            return Folded(self._own(answered) + self._others(told.history))
-        if told.landlord is None or told.pos is None:
-            raise Mismatch("the landlord is not told")
-        return self._settled(told, told.landlord, told.pos, answered)
+            return Folded(self._own(answered) + self._others(parsed.history))
+        if parsed.landlord is None or parsed.pos is None:
+            raise Mismatch("the request names no landlord")
+        return self._settled(parsed, parsed.landlord, parsed.pos, answered)
 
-    def _bidding(self, told: Request) -> Folded:
+    def _bidding(self, parsed: Request) -> Folded:
         if self.view is not None:
             raise Mismatch("asked for a bid twice")
-        assert told.bid is not None
-        seat = len(told.bid) if told.pos is None else told.pos
-        if seat >= SEATS or len(told.own) != 17:
+        assert parsed.bid is not None
+        seat = len(parsed.bid) if parsed.pos is None else parsed.pos
+        if seat >= SEATS or len(parsed.own) != 17:
             raise Mismatch("a bid is asked of three seats with 17 cards")
         self._begin(seat)
-        self._cards, self._bids = frozenset(told.own), told.bid
-        events = self._observe(f"deal {seat} {NUMBERING.text(told.own)} 0")
-        return Folded(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(told.bid))))
+        self._cards, self._bids = frozenset(parsed.own), parsed.bid
+        events = self._observe(f"deal {seat} {NUMBERING.text(parsed.own)} 0")
+        return Folded(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(parsed.bid))))
 
-    def _settled(self, told: Request, landlord: int, seat: int, answered: Any) -> Folded:
-        """The landlord is known. Where the bids that we did not hear cannot be told, the view begins here."""
-        bottom = _three(told)
-        dealt = frozenset(told.own) - frozenset(bottom)
+    def _settled(self, parsed: Request, landlord: int, seat: int, answered: Any) -> Folded:
+        """The landlord is known. If the bids that we missed cannot be inferred, the view begins here."""
+        bottom = _three(parsed)
+        dealt = frozenset(parsed.own) - frozenset(bottom)
         if len(dealt) != 17:
             raise Mismatch("a hand is 17 cards")
         known = dict(enumerate(self._bids))
         if self.view is not None:
             known[self.view.seat] = answered
-        bids = bids_that_fit(known, landlord, told.finalbid, None if self.view is not None else seat)
+        bids = bids_that_fit(known, landlord, parsed.finalbid, None if self.view is not None else seat)
         since = (seat - landlord) % SEATS
-        plays = told.history[len(told.history) - since :]
+        plays = parsed.history[len(parsed.history) - since :]
         self._cards = dealt | frozenset(bottom) if seat == landlord else dealt
         events: list[str] = []
         if bids is None or (self.view is not None and self.view.seat != seat):
-            self._from_here(seat, landlord, bottom, told.finalbid)
+            self._from_here(seat, landlord, bottom, parsed.finalbid)
             return Folded(self._others(plays), anew=True)
         if self.view is None:
             self._begin(seat)
             events = self._observe(f"deal {seat} {NUMBERING.text(dealt)} 0")
-        heard = len(self._bids)
-        events += self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(bids) if i >= heard))
+        bids_known = len(self._bids)
+        events += self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(bids) if i >= bids_known))
         events += self._observe(f"landlord {landlord} {NUMBERING.text(bottom)}")
         return Folded(events + self._others(plays))
 
@@ -188,10 +188,10 @@ def _request(value: Any) -> Request:
         raise Mismatch(str(error)) from None
 
 
-def _three(told: Request) -> tuple[int, ...]:
-    if len(told.publiccard) != 3:
+def _three(parsed: Request) -> tuple[int, ...]:
+    if len(parsed.publiccard) != 3:
         raise Mismatch("the public cards are three")
-    return told.publiccard
+    return parsed.publiccard
 
 
 # ----------------------------------------------------------------------------------------------------------- bidding
@@ -217,7 +217,7 @@ def bids_that_fit(
 ) -> tuple[int, ...] | None:
     """The one bidding with these bids, landlord and highest bid; None where there is not exactly one.
 
-    ``unasked``: a seat that was never asked for a bid. Where nobody bids, seat 0 is the landlord.
+    ``unasked``: a seat that was never asked for a bid. If all pass, seat 0 is the landlord.
     """
     fitting = [
         bids

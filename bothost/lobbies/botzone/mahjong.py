@@ -2,8 +2,8 @@
 
 Requests: ``0 id wind`` · ``1 h0 h1 h2 h3 tile×13 flower×(h0+…)`` · ``2 tile`` (we drew it) · ``3 p DRAW``,
 ``3 p PLAY t``, ``3 p PENG discard``, ``3 p CHI middle discard``, ``3 p GANG``, ``3 p BUGANG t``, ``3 p BUHUA flower``.
-A claim and the discard that follows it are one message, and our claim is one response; it counts only when it is told
-to all. ``GANG`` is a concealed kong after the seat's draw, and a claim after another's discard.
+A claim and the discard that follows it are one message, and our claim is one response; it counts only when a
+request shows it to all. ``GANG`` is a concealed kong after the seat's draw, and a claim after another's discard.
 
 Whether a match is played with flowers shows in the deal, or when the first of them is laid down.
 """
@@ -41,8 +41,8 @@ class Mahjong(Dialect):
             case ["0", seat, wind]:
                 self._place = (_number(seat, 4), WINDS[_number(wind, 4)])
                 return Folded([])
-            case ["1", *told]:
-                return Folded(self._deal(told))
+            case ["1", *words_dealt]:
+                return Folded(self._deal(words_dealt))
             case ["2", tile] if self.view is not None:
                 return Folded([*self._own(answered), *self._observe(f"draw {self.seat} {tile}")])
             case ["3", seat, what, *tiles] if self.view is not None:
@@ -50,12 +50,12 @@ class Mahjong(Dialect):
                 return Folded(own + self._happened(_number(seat, 4), what, tiles, answered))
         raise Mismatch(f"not understood: {str(request)[:100]}")
 
-    def _deal(self, told: list[str]) -> list[str]:
+    def _deal(self, words: list[str]) -> list[str]:
         """The deal with its flowers, as if all of them had lain in the first 13 tiles of their seats."""
         if self._place is None:
-            raise Mismatch("dealt before the seats were told")
-        counts = [_number(word, 9) for word in told[:4]]
-        tiles, flowers = told[4 : 4 + DEALT], told[4 + DEALT :]
+            raise Mismatch("the deal came before the seats")
+        counts = [_number(word, 9) for word in words[:4]]
+        tiles, flowers = words[4 : 4 + DEALT], words[4 + DEALT :]
         if len(counts) != 4 or len(tiles) != DEALT or len(flowers) != sum(counts):
             raise Mismatch("a deal has 13 tiles, and the flowers that it counts")
         if flowers:
@@ -112,13 +112,13 @@ class Mahjong(Dialect):
         assert self.view is not None
         if not self.view.game.rules["flowers"]:
             raise OtherRules("this match is played with flowers", {**self.rules, "flowers": True})
-        if self.view.phase == "turn":  # its draw was told already
+        if self.view.phase == "turn":  # its draw came before
             return self._observe(f"flower {seat} {flower}")
         drawn = f" {flower}" if seat == self.seat else ""
         return self._observe(f"draw {seat}{drawn}", f"flower {seat} {flower}")
 
     def _own(self, answered: Any) -> list[str]:
-        """Our answer to a discard or an added kong. What we do on our turn is told to all."""
+        """Our answer to a discard or an added kong. What we do on our turn comes as a request."""
         if self.view is None or not self.view.asked or self.view.phase not in ("claims", "robbing"):
             return []
         return self._observe(f"answer {self.seat} {self._claim(str(answered))}")
@@ -167,12 +167,12 @@ class Mahjong(Dialect):
         view = self.view
         if view is None or view.terminal or len(scores) != 4:
             return events
-        told = view.to_json()
+        shown = view.to_json()
         winner = max(range(4), key=lambda seat: scores[seat])
-        actor = told["actor"]
+        actor = shown["actor"]
         line = "exhausted -"
         if scores[winner] > 0:
-            tile = told["drawn"] if view.phase == "turn" else self._last
+            tile = shown["drawn"] if view.phase == "turn" else self._last
             line = f"hu {winner} {tile} {actor}"
         try:
             return events + self._observe(line)

@@ -44,7 +44,7 @@ class Orders:
         return self._order_next()
 
     def cancel(self, seek: str) -> list[m.Output]:
-        """An ordered match comes all the same. It is then a table that nobody asked for."""
+        """An ordered match comes all the same. Its table is then unasked for."""
         for match in [*self._matches.values(), *(match for _, match in self._calls.values())]:
             if match.seek == seek and not match.seated:
                 match.seek = None

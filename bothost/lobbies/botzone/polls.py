@@ -114,7 +114,7 @@ class Polls:
             match.delivery.arrived()
 
     def failed(self, item: m.HttpResult) -> Failure:
-        """Nobody knows whether the answers arrived. A poll that stood until its end did not fail."""
+        """It is unknown whether the answers arrived. A poll that stood until its end did not fail."""
         stood = item.status == 504 or (item.status == 0 and b"ReadTimeout" in item.body)
         arrived = stood or item.status == GARBLED or (item.status == 0 and b"Connect" not in item.body)
         for match in self._matches.values():

@@ -1,6 +1,6 @@
 """A Botzone program's side of the conversation: what its platform writes to stdin, and what it reads from stdout.
 
-Two kinds of input, told apart by the first line:
+Two kinds of input, distinguished by the first line:
 
 - JSON, one line: ``{"requests": [...], "responses": [...]}``, the whole match so far; answered with
   ``{"response": …}``;
@@ -75,20 +75,20 @@ class Program:
 
     def _whole(self, line: str) -> tuple[list[Any], list[Any]]:
         try:
-            told = msgspec.json.decode(line)
+            message = msgspec.json.decode(line)
         except msgspec.DecodeError as error:
             raise Mismatch(f"neither a number nor JSON: {error}") from None
-        if not isinstance(told, dict) or not isinstance(told.get("requests"), list):
+        if not isinstance(message, dict) or not isinstance(message.get("requests"), list):
             raise Mismatch('the input is {"requests": […], "responses": […]}')
-        requests = [_inner(request) for request in told["requests"]]
-        return requests, list(told.get("responses") or [])[: len(requests) - 1]
+        requests = [_inner(request) for request in message["requests"]]
+        return requests, list(message.get("responses") or [])[: len(requests) - 1]
 
     def _next(self, line: str) -> None:
         """A turn of a program that stayed: the request alone; some platforms tell the whole match again."""
         value, _ = dialects.decode(line)
         if not self._simple and isinstance(value, dict) and ("requests" in value or "request" in value):
-            told = value.get("requests", value.get("request"))
-            value = _inner(told[-1] if isinstance(told, list) and told else told)
+            message = value.get("requests", value.get("request"))
+            value = _inner(message[-1] if isinstance(message, list) and message else message)
         elif self._simple:
             value = self._decoded(line)
         self._take([value], [])
@@ -137,8 +137,8 @@ class Program:
         self._responses.append(response)
         if self._simple:
             return dialects.encode(response, self._form)
-        told = {"response": response, **({"debug": debug} if debug else {})}
-        return msgspec.json.encode(told).decode()
+        message = {"response": response, **({"debug": debug} if debug else {})}
+        return msgspec.json.encode(message).decode()
 
 
 def _inner(request: Any) -> Any:

@@ -79,7 +79,7 @@ def _finished(words: list[str]) -> Finished | None:
 
 
 def fits_header(text: str) -> bool:
-    """Whether a text can be an answer: a line of ASCII, for it goes into a header."""
+    """Whether a text can be an answer: a line of ASCII, because it goes into a header."""
     return text.isascii() and text.isprintable()
 
 

@@ -30,7 +30,7 @@ CLOSE_TIMEOUT = 4408
 CLOSE_SUPERSEDED = 4409
 """Another connection of the same account took over."""
 CLOSE_RATE = 4429
-"""The client went on sending although it was told to slow down."""
+"""The client kept sending after it was asked to slow down."""
 CLOSE_FULL = 4503
 """The server has no room for another connection."""
 
@@ -122,7 +122,7 @@ class Hello(ClientFrame, frozen=True):
     v: int
     token: str
     agent: str = ""
-    """Name and version of the client, for the server's log."""
+    """Name and version of the client; the server logs it."""
     session: str = ""
     """The session that an earlier ``welcome`` named."""
     known: dict[str, Known] = {}
@@ -351,8 +351,8 @@ class HandEnded(ServerFrame, frozen=True):
     """Per seat of this hand; null when the hand was void."""
     reason: HandEndReason = "normal"
     played_for: tuple[int, ...] = ()
-    """Seats at which the server made moves in a player's place. Told at the end only: that somebody let a question pass
-    who was asked beside others is not known before."""
+    """Seats at which the server made moves in a player's place. Sent only at the end: until then the other
+    players must not know who did not answer."""
 
 
 class TableEnded(ServerFrame, frozen=True):
@@ -396,7 +396,7 @@ encode = _encoder.encode
 
 
 class Subject(msgspec.Struct):
-    """What a frame that cannot be read as a whole is about, as far as that can be told."""
+    """The seek and table of a frame that cannot be decoded, as far as they can be found."""
 
     seek: str = ""
     table: str = ""

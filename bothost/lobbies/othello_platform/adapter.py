@@ -67,7 +67,7 @@ class OthelloPlatform(LobbyAdapter):
             wire.Moved: self._of_game(Game.moved),
             wire.StateSync: self._of_game(Game.state_sync),
             wire.GameOver: self._game_over,
-            wire.MatchTimeout: lambda frame, raw: self._seeker.queue_ended("nobody to play with was found"),
+            wire.MatchTimeout: lambda frame, raw: self._seeker.queue_ended("no opponent was found"),
             wire.ServerShutdown: lambda frame, raw: [m.Notice("the lobby is shutting down", "warning")],
             wire.Error: self._error,
         }
@@ -124,7 +124,7 @@ class OthelloPlatform(LobbyAdapter):
         elif isinstance(table, Game):
             return table.timer(name)
         elif name == ROOM and table is not None:
-            return table.leave("left", "no game began")
+            return table.leave("left", "no game started")
         elif name == LOOK and table is not None:
             return table.look()
         return []
@@ -226,7 +226,7 @@ class OthelloPlatform(LobbyAdapter):
         if frame.status != "waiting" or frame.game_id is not None:
             return []  # a game begins and ends by messages of its own
         if table is not None:
-            return table.told(frame) if table.id == frame.room_id else []
+            return table.shown(frame) if table.id == frame.room_id else []
         self._table, out = self._seeker.entered(frame)
         return out
 
@@ -238,7 +238,7 @@ class OthelloPlatform(LobbyAdapter):
         if isinstance(before, Game):
             if before.id == frame.game_id:
                 return []  # sent twice
-            out += before.end(m.TableEnded(before.name, "aborted", detail="another game began"))
+            out += before.end(m.TableEnded(before.name, "aborted", detail="another game started"))
         room = before if isinstance(before, WaitingRoom) else None
         seek = self._seeker.take()
         number = room.id if room is not None else (seek.room if seek is not None else "")

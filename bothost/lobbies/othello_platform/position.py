@@ -78,7 +78,7 @@ class Position:
     def replace(self, board: str, turn: Color, seq: int) -> Json:
         """Take the lobby's position instead of ours; its history is unknown. Returns the snapshot that says so.
 
-        Raises ValueError if nobody can play on from it.
+        Raises ValueError if no side can play on from it.
         """
         self.view = self._at(board, turn, seq)
         _settle(self.view)

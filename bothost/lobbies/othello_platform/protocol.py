@@ -121,7 +121,7 @@ class MatchTimeout(_Part, frozen=True, gc=False):
 
 
 class Chatter(_Part, frozen=True, gc=False):
-    """Known, and of no use to a player: a pass is told by the next turn already, the rest is for people."""
+    """Known, but of no use to a player: the next turn shows a pass, and the rest is for people."""
 
 
 class ServerShutdown(_Part, frozen=True, gc=False):

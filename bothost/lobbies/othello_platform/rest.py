@@ -86,7 +86,7 @@ class RestClient:
         self._old = True
 
     def reset(self) -> None:
-        """The session is lost: nobody waits for the calls in flight."""
+        """The session is lost: the calls in flight have no use."""
         self._calls.clear()
         self._waiting.clear()
 

@@ -11,7 +11,7 @@ from bothost.lobbies.othello_platform.session import Session
 
 
 class WaitingRoom:
-    """Does our part to begin a game: ready, start, and another room if nobody comes to this one."""
+    """Does our part to begin a game: ready, start, and another room if no one comes to this one."""
 
     def __init__(self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json) -> None:
         self.id = room
@@ -41,7 +41,7 @@ class WaitingRoom:
         out: list[m.Output] = [m.SetTimer(ROOM, self._options.wait_s), seated]
         if self._options.look_s > 0 and self.wish.get("mode") == "room":
             out.append(m.SetTimer(LOOK, self._options.look_s))
-        return out + self.told(frame)
+        return out + self.shown(frame)
 
     def enter_again(self) -> list[m.Output]:
         """After a reconnect. The answer says whether the lobby kept our seat."""
@@ -53,7 +53,7 @@ class WaitingRoom:
         """Ask for the room's state."""
         return self._session.send("room_join", roomId=self.number)
 
-    def told(self, frame: wire.RoomState) -> list[m.Output]:
+    def shown(self, frame: wire.RoomState) -> list[m.Output]:
         """The lobby shows the room."""
         out: list[m.Output] = []
         opponent = frame.white_id if frame.black_id == self._session.me else frame.black_id
@@ -95,7 +95,7 @@ class WaitingRoom:
         others = [room for room in rooms if fits(room, self.wish) and room.id not in self._session.rest.left]
         if not any(_age(room.id) > _age(self.id) for room in others):
             return []
-        return self.leave("aborted", "somebody waits in a newer room")
+        return self.leave("aborted", "another player waits in a newer room")
 
     def leave(self, reason: Literal["left", "aborted"], detail: str = "") -> list[m.Output]:
         """Give the seat up."""

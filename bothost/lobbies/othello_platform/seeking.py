@@ -95,7 +95,7 @@ class Seeker:
         return room, [m.CancelTimer(QUEUE), *room.enter(frame, seek.id if seek is not None else None)]
 
     def take(self) -> Seek | None:
-        """A game began: the seek that it answers."""
+        """A game started: the seek that it answers."""
         seek, self.seek = self.seek, None
         return seek
 

@@ -24,7 +24,7 @@ class Session:
     def __init__(
         self, account: Account, options: OthelloPlatformOptions, on_trouble: Callable[[str], list[m.Output]]
     ) -> None:
-        """``on_trouble(reason)`` ends what cannot go on: without a token the seek, without a connection more."""
+        """``on_trouble(reason)`` ends what cannot continue: the seek, and more if the connection is lost."""
         self.rest = RestClient(account, options)
         self.me = ""
         """Our user id."""

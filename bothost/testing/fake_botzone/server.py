@@ -38,13 +38,13 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     break_every: int = 0
     """The answers are heard, and what the poll brings is lost on the way."""
     noise_every: int = 0
-    """The end of a match that nobody knows comes along, and line ends are those of Windows."""
+    """The end of an unknown match is sent too, and lines end as on Windows."""
     abort_every: int = 0
     """Every so many matches one is aborted in its middle."""
     garble_every: int = 0
     """A page of HTML instead of an answer."""
     told_once: bool = False
-    """A request is told once, and not again while it is not answered."""
+    """A request is sent once, and not repeated while it has no answer."""
     think_s: float = 0.0
     """How long the opponents take."""
     flowers: bool = False
@@ -70,7 +70,7 @@ class Match:
 
 
 class FakeBotzone(FakeServer):
-    """The platform, for the length of an ``async with``."""
+    """The platform. Use it in an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, stand_s: float = 30.0, most: int = 8) -> None:
         """``stand_s``: how long a poll stands before the gateway gives it up (504); ``most``: matches of one user."""
@@ -92,7 +92,7 @@ class FakeBotzone(FakeServer):
         self.illegal: list[tuple[str, str, str]] = []
         """(game, answer, why) of every answer that lost its match."""
         self.unasked: list[tuple[str, str]] = []
-        """(match, answer) of every answer that nobody waited for."""
+        """(match, answer) of every answer without a request."""
         self.answers: list[tuple[str, str]] = []
         self.orders: list[dict[str, str]] = []
         self.ordered_at: list[float] = []

@@ -32,7 +32,7 @@ SECRET = "2|1:0|planted-cookie-secret"
 
 
 class MailgycFake(FakeServer):
-    """A lobby on a free port of loopback, for the length of an ``async with``."""
+    """A lobby on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(self, traps: Traps | None = None, *, robots_after_s: float = 0.05, seed: int = 0) -> None:
         super().__init__([Route("/login", self._login, methods=["POST"]), WebSocketRoute("/ws", self.websocket)], seed)

@@ -47,7 +47,7 @@ class Seat:
         """Whether the last tile was just drawn."""
 
     def picture(self, index: int, *, shown: bool) -> dict[str, Any]:
-        """As the lobby tells of it; ``shown``: to itself."""
+        """As the lobby shows it; ``shown``: to the seat itself."""
         info = {
             "user_id": self.user,
             "username": self.name,

@@ -71,7 +71,7 @@ class Line(BaseLine):
 
 
 class FakeOpenMahjong(FakeServer):
-    """A lobby on a free port of loopback, for the length of an ``async with``."""
+    """A lobby on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(self, traps: Traps | None = None, *, second: float = 1.0, seed: int = 0) -> None:
         super().__init__([WebSocketRoute("/game/{name}", self.websocket)], seed)

@@ -27,13 +27,13 @@ class Traps(msgspec.Struct, frozen=True):
     refuse_every: int = 0
     """A legal move is called illegal, where there is another."""
     lose_every: int = 0
-    """A move is taken by nobody, without a word."""
+    """A move is lost, without an error."""
     repeat_every: int = 0
     """The news of a move comes twice."""
     noise_every: int = 0
     """Messages of no known type, and the end of a game of another evening."""
     lie_every: int = 0
-    """One disc of the board that is told is wrong; the next board is right again."""
+    """One disc of the board that is sent is wrong; the next board is right again."""
     text_ids: bool = False
     """Some ids are texts."""
     restart_on_pass: bool = False

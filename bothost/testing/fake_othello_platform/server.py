@@ -32,7 +32,7 @@ from bothost.testing.fake_server import Line as BaseLine
 
 
 class FakeOthelloPlatform(FakeServer):
-    """The server, for the length of an ``async with``."""
+    """The server. Use it in an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, **settings: float) -> None:
         """``settings``: seconds of ``reconnect_s``, ``move_s``, ``match_s``, ``queue_s``, ``auth_s``, ``token_s``,

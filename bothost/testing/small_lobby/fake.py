@@ -56,7 +56,7 @@ class FakeTable:
 
 
 class FakeSmallLobby:
-    """The lobby, on a free port of loopback, for the length of an ``async with``."""
+    """The lobby, on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -117,7 +117,7 @@ def test_an_answer_that_was_heard_is_not_said_again():
 
 
 def test_an_answer_that_nobody_asks_for_again_is_said_again_once():
-    """Where a request is told once, the lobby would wait for ever."""
+    """If the lobby sends a request only once, it would wait for ever."""
     line = begun()
     line.play("d3")
     line.failed(502)

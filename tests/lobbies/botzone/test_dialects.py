@@ -169,7 +169,7 @@ def test_the_landlords_own_lacks_the_public_cards():
 
 
 def test_bids_that_nobody_tells():
-    """Seat 0 bids; of the others only who won, and with what, is told."""
+    """Seat 0 bids; of the others only the winner and its bid are known."""
     assert bids_that_fit({0: 1}, 1, 2) == (1, 2, 0)
     assert bids_that_fit({0: 0}, 2, 3) is None
     assert bids_that_fit({0: 0, 1: 0, 2: 0}, 0, 0) == (0, 0, 0)

@@ -142,7 +142,7 @@ async def test_a_fresh_process_goes_on_with_its_matches(kit):
         async with kit.running(settings, drain=False) as host:
             await until(lambda: len(lobby.ended) >= 6, 60)
     assert lobby.illegal == [] and lobby.unasked == [] and host.runner.counters.fallbacks == {}
-    assert len(lobby.aborts) <= 3, "only an order that nobody was there to hear of may come when no slot is free"
+    assert len(lobby.aborts) <= 3, "only an order whose answer was lost may come when no slot is free"
     assert sum(match.aborted for match in lobby.ended) == len(lobby.aborts)
     twice = "SELECT count(*) FROM decisions GROUP BY game_id, seat, seq, substep, attempt HAVING count(*) > 1"
     assert kit.rows(twice) == []

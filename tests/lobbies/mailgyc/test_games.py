@@ -117,7 +117,7 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
 
 
 async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
-    """Until it notices, it answers a reconnect with an error; the hand goes on afterwards."""
+    """Until it notices, it answers a reconnect with an error; the hand continues afterwards."""
     traps = Traps(drop_every=25, notices_after_s=1.5)
     lobby, host = await play(kit, 4, traps=traps, seed=7)
     assert set(lobby.errors) & {"TURN ERROR", "STATE[1]", "STATE[2]", "STATE[3]"}

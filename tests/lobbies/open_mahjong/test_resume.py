@@ -145,11 +145,11 @@ def test_trap_all_people_offline_deletes_the_game_so_the_connection_is_kept(othe
     out = contradict(bench)
     assert not told(out, m.Disconnected) and not told(out, m.CloseSocket)
     bench.hear("gamestate/guobiao/game_start", game_info=game_info(2, HAND, users=None, current_round=2))
-    assert told(bench.out, m.HandStarted)[-1].seat == 2, "the next hand is told whole"
+    assert told(bench.out, m.HandStarted)[-1].seat == 2, "the next hand is reported whole"
 
 
 def test_trap_the_last_one_in_the_room_must_not_disconnect():
-    """Whoever disconnects leaves the room for good. When the room is empty the game is deleted, although all play."""
+    """A player who disconnects leaves the room for good. An empty room deletes the game, although all play."""
     bench = Bench().turn()
     for offline in (0, 2, 3, None):
         tags = {str(i): ["offline"] if i == offline else [] for i in range(4)}

@@ -7,12 +7,12 @@ import pytest
 import bothost.rules as rules
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
-from bothost.lobbies.base import Account, Capabilities
-from bothost.lobbies.othello_platform import OthelloPlatform, OthelloPlatformOptions
+from bothost.lobbies.base import Capabilities
+from bothost.lobbies.othello_platform import OthelloPlatform
 from bothost.lobbies.othello_platform.position import START, text
 
+from . import test_login, test_resume
 from .bench import (
-    ACCOUNT,
     PROVEN,
     START_BOARD,
     Server,
@@ -22,85 +22,11 @@ from .bench import (
     playing,
     proves,
     ready,
-    refusal,
     reply,
     room,
     said,
     seek,
 )
-
-# ----------------------------------------------------------------------------------------------------------- log in
-
-
-def test_logging_in_step_by_step():
-    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
-    (login,) = calls(adapter.feed(m.Authenticate()))
-    assert login.url == "http://lobby.example:1/api/v1/auth/login"
-    assert json.loads(login.body) == {"username": "ada", "password": "planted-secret", "remember": True}
-    outputs = adapter.feed(reply(login, 200, token="jwt-1"))
-    assert only(outputs, m.OpenSocket) == m.OpenSocket(1, ACCOUNT.url, (("User-Agent", "bot/1"),))
-    assert said(adapter.feed(m.SocketOpened(1))) == [{"type": "auth", "payload": {"token": "jwt-1"}}]
-    outputs = adapter.feed(frame("auth_ok", userId=1, username="ada"))
-    assert only(outputs, m.Connected) == m.Connected("1", False, "ada")
-
-
-@proves("needs_secret")
-def test_an_account_without_a_password_is_refused():
-    adapter = OthelloPlatform(Account(name="ada", url="ws://h:1"), OthelloPlatformOptions())
-    assert isinstance(only(adapter.feed(m.Authenticate()), m.AuthFailed), m.AuthFailed)
-    assert adapter.capabilities.needs_secret
-
-
-def test_an_unknown_account_is_registered_only_where_the_operator_allows_it():
-    for allowed in (False, True):
-        adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(register=allowed))
-        (login,) = calls(adapter.feed(m.Authenticate()))
-        outputs = adapter.feed(refusal(login, 401, "AUTH_REQUIRED"))
-        if not allowed:
-            assert only(outputs, m.AuthFailed).reason.startswith("AUTH_REQUIRED")
-            continue
-        (register,) = calls(outputs)
-        assert register.url.endswith("/auth/register")
-        assert calls(adapter.feed(reply(register, 201, userId=1, token="jwt"))) == []
-
-
-def test_trap_tokens_live_a_quarter_of_an_hour():
-    adapter, _ = ready()
-    adapter.feed(m.SocketClosed(1, 1006))
-    assert only(adapter.feed(m.Resume(())), m.OpenSocket).conn == 2, "a young token is used again"
-    adapter.feed(m.SocketClosed(2, 1006))
-    adapter.feed(m.TimerFired("token"))
-    (refresh,) = calls(adapter.feed(m.Resume(())))
-    assert refresh.url.endswith("/auth/refresh")
-    (login,) = calls(adapter.feed(refusal(refresh, 401, "AUTH_REQUIRED")))
-    assert login.url.endswith("/auth/login")
-
-
-def test_trap_ten_logins_a_minute():
-    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions())
-    (login,) = calls(adapter.feed(m.Authenticate()))
-    assert only(adapter.feed(refusal(login, 429, "RATE_LIMITED")), m.Disconnected).retry_after_s == 60.0
-
-
-def test_a_call_refused_for_its_token_is_made_again_once():
-    adapter, _ = ready()
-    (made,) = calls(seek(adapter, "create"))
-    (refresh,) = calls(adapter.feed(refusal(made, 401, "AUTH_REQUIRED")))
-    (again,) = calls(adapter.feed(reply(refresh, 200, token="jwt-2", refreshToken="r-2")))
-    assert dict(again.headers)["Authorization"] == "Bearer jwt-2"
-    assert only(adapter.feed(refusal(again, 401, "AUTH_REQUIRED")), m.SeekEnded).seek == "s"
-
-
-def test_trap_invalid_token_closes():
-    adapter, _ = ready()
-    for conn in (1, 2, 3):
-        outputs = adapter.feed(frame("error", conn, code="INVALID_TOKEN", msg="old"))
-        only(outputs, m.Disconnected)
-        (login,) = calls(adapter.feed(m.Resume(())))
-        adapter.feed(reply(login, 200, token="jwt", refreshToken="r"))
-        adapter.feed(m.SocketOpened(conn + 1))
-    assert only(adapter.feed(frame("error", 4, code="INVALID_TOKEN", msg="old")), m.AuthFailed)
-
 
 # ------------------------------------------------------------------------------------------------------------ seats
 
@@ -212,7 +138,7 @@ def test_trap_a_pass_has_no_message(seat):
         outputs = adapter.feed(server.move(square))
     assert only(outputs, m.Delta).events == ("move 1 c1", "pass 0")
     asked = [o for o in outputs if isinstance(o, m.ActionRequest)]
-    assert said(outputs) == [], "nobody says a pass"
+    assert said(outputs) == [], "no pass is sent"
     assert len(asked) == seat, "who must pass is not asked; who plays again is"
 
 
@@ -296,7 +222,7 @@ def test_a_board_that_is_not_ours_is_logged_and_the_lobbys_counts():
     assert view.asked and only(outputs, m.ActionRequest).seq == view.seq
 
 
-@pytest.mark.parametrize("white", [59, 1], ids=["white must pass", "nobody can play"])
+@pytest.mark.parametrize("white", [59, 1], ids=["white must pass", "no side can play"])
 def test_a_board_on_which_the_lobbys_turn_is_impossible_is_asked_for_again(white):
     adapter, _ = playing(1)
     board = [1] * 60 + [0] * 4
@@ -354,163 +280,6 @@ def test_leaving_resigns():
     assert only(outputs, m.TableEnded).reason == "left"
 
 
-# ------------------------------------------------------------------------------------------------------ coming back
-
-
-def back(adapter, conn=2):
-    """A connection lost, and another one."""
-    adapter.feed(m.SocketClosed(conn - 1, 1006))
-    adapter.feed(m.Resume(("room-7",)))
-    adapter.feed(m.SocketOpened(conn))
-    return adapter.feed(frame("auth_ok", conn, userId=1, username="ada"))
-
-
-@proves("resume", "resume_delivers")
-def test_trap_thirty_seconds_to_return_with_the_games_id():
-    adapter, _ = playing()
-    server = Server()
-    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
-    server.move("d3")
-    server.move("c3")
-    outputs = back(adapter)
-    assert only(outputs, m.Connected).resumed
-    assert only(outputs, m.Seated).table == "room-7"
-    assert said(outputs) == [{"type": "reconnect", "payload": {"gameId": "g_1", "lastSeq": 0}}]
-    outputs = adapter.feed(server.sync(2))
-    snapshot = only(outputs, m.Snapshot)
-    assert snapshot.view["moves"] == ["d3", "c3"] and snapshot.view["complete"]
-    asked = only(outputs, m.ActionRequest)
-    assert (asked.request_id, asked.grant_ms) == ("g_1.3.0", 21000)
-
-
-def test_the_same_question_keeps_its_id_over_a_loss():
-    adapter, _ = playing()
-    server = Server()
-    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
-    back(adapter)
-    assert only(adapter.feed(server.sync(2)), m.ActionRequest).request_id == "g_1.1.0"
-
-
-def test_trap_nothing_tells_a_fresh_process_its_game():
-    _, outputs = playing()
-    memo = only(outputs, m.Remember).memo
-    server = Server()
-    fresh, outputs = ready(memo)
-    assert only(outputs, m.Seated).seat == 0
-    assert said(outputs)[0]["type"] == "reconnect"
-    assert only(fresh.feed(server.sync()), m.ActionRequest).request_id == "g_1.1.0"
-
-
-def test_a_game_that_is_gone_is_aborted_not_lost():
-    adapter, _ = ready({"game": "g_1", "table": "room-7", "seat": 1})
-    outputs = adapter.feed(frame("error", code="GAME_NOT_FOUND", msg="gone"))
-    assert only(outputs, m.TableEnded).reason == "aborted"
-    assert only(outputs, m.Remember).memo["game"] == ""
-
-
-def test_a_game_that_ended_while_we_were_away():
-    adapter, _ = ready({"game": "g_1", "table": "room-7", "seat": 0})
-    server = Server()
-    outputs = adapter.feed(server.sync(status="finished"))
-    assert only(outputs, m.TableEnded).reason == "aborted"
-
-
-def test_trap_any_closing_socket_starts_the_thirty_seconds():
-    """An old connection may be noticed late: coming back is said again until that is over."""
-    adapter, _ = playing()
-    server = Server()
-    back(adapter)
-    times = 0
-    outputs = adapter.feed(server.sync(2))
-    while any(isinstance(o, m.SetTimer) and o.name == "window" and o.after_s < 30 for o in outputs):
-        outputs = adapter.feed(m.TimerFired("window"))
-        assert said(outputs) == [{"type": "reconnect", "payload": {"gameId": "g_1", "lastSeq": 0}}]
-        assert adapter.feed(server.sync(2)) == [], "a decision that is being made is not disturbed"
-        times += 1
-    assert times * 12 >= 90
-
-
-def test_trap_a_stale_game_over_on_a_connection_that_is_queueing():
-    adapter, _ = ready()
-    seek(adapter)
-    outputs = adapter.feed(frame("game_over", gameId="g_0", result="WHITE", endReason="disconnect"))
-    assert [type(o) for o in outputs] == [m.Notice]
-    assert only(adapter.feed(room()), m.Seated).seek == "s", "the seek is still out"
-
-
-def test_the_end_of_another_game_does_not_end_ours():
-    adapter, _ = playing()
-    adapter.feed(frame("game_over", gameId="g_0", result="WHITE", endReason="disconnect"))
-    assert said(adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",))))[0]["type"] == "move"
-
-
-def test_a_move_without_an_echo_is_said_again():
-    adapter, _ = playing()
-    server = Server()
-    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
-    for _ in range(2):
-        adapter.feed(m.Resync("room-7"))
-        assert said(adapter.feed(server.sync()))[0]["type"] == "move"
-    adapter.feed(m.Resync("room-7"))
-    outputs = adapter.feed(server.sync())
-    assert not only(outputs, m.Rejected).resync
-    assert only(outputs, m.ActionRequest).request_id == "g_1.1.1"
-
-
-def test_an_answer_that_comes_while_the_position_is_asked_for_is_kept():
-    """The host answers a question once: told again, it would get no answer."""
-    adapter, _ = playing()
-    server = Server()
-    adapter.feed(m.Resync("room-7"))
-    assert adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",))) == []
-    outputs = adapter.feed(server.sync())
-    assert only(outputs, m.ActionRequest).request_id == "g_1.1.0"
-    assert said(outputs)[-1]["type"] == "move"
-
-
-def test_a_waiting_room_is_entered_again_after_a_loss():
-    adapter, _ = ready()
-    seek(adapter)
-    adapter.feed(room(whiteId=None))
-    outputs = back(adapter)
-    assert only(outputs, m.Seated).table == "room-7"
-    assert said(outputs) == [{"type": "room_join", "payload": {"roomId": 7}}]
-    outputs = adapter.feed(frame("error", 2, code="ROOM_NOT_FOUND", msg="gone"))
-    assert only(outputs, m.TableEnded).reason == "aborted"
-
-
-def alone(adapter, number):
-    """In a room of our own, because the list was empty."""
-    (listing,) = calls(seek(adapter, "room"))
-    (create,) = calls(adapter.feed(reply(listing, 200, items=[])))
-    adapter.feed(reply(create, 201, id=number))
-    return adapter.feed(room(roomId=number, whiteId=None))
-
-
-@pytest.mark.parametrize(("mine", "other", "leaves"), [(7, 9, True), (9, 7, False)])
-def test_who_waits_alone_in_the_older_of_two_rooms_leaves_it(mine, other, leaves):
-    adapter, _ = ready()
-    assert only(alone(adapter, mine), m.Seated).table == f"room-{mine}"
-    (look,) = calls(adapter.feed(m.TimerFired("look")))
-    items = [{"id": n, "name": "x", "mode": "human_vs_human", "status": "waiting"} for n in (mine, other)]
-    outputs = adapter.feed(reply(look, 200, items=items))
-    assert [o.reason for o in outputs if isinstance(o, m.TableEnded)] == (["aborted"] if leaves else [])
-    if leaves:
-        assert calls(outputs)[0].url.endswith(f"/rooms/{mine}/quit")
-        (listing,) = calls(seek(adapter, "room"))
-        assert said(adapter.feed(reply(listing, 200, items=items)))[0]["payload"] == {"roomId": other}
-
-
-def test_who_is_not_alone_does_not_look_for_another_room():
-    adapter, _ = ready()
-    alone(adapter, 7)
-    (look,) = calls(adapter.feed(m.TimerFired("look")))
-    adapter.feed(room())
-    assert calls(adapter.feed(m.TimerFired("look"))) == []
-    items = [{"id": 9, "name": "x", "mode": "human_vs_human", "status": "waiting"}]
-    assert adapter.feed(reply(look, 200, items=items)) == []
-
-
 @proves("messages_per_second", "on_rate_limit")
 def test_trap_the_21st_message_within_a_second_closes_the_socket():
     """The host keeps to half of what is declared (the count is taken in the games against the fake lobby)."""
@@ -529,5 +298,6 @@ def test_heartbeat():
 
 @proves("transport")
 def test_every_capability_is_proven():
+    assert test_login and test_resume  # they prove some
     assert set(Capabilities.__struct_fields__) == set(PROVEN)
     assert OthelloPlatform in bothost_lobbies()

@@ -18,7 +18,7 @@ TIMEOUTS = Timeouts(seek_s=5.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
 
 class PlacingPlayer(RandomPlayer):
     def decide(self, view, legal, budget):
-        assert 64 not in legal, "a pass that nobody can say reached the strategy"
+        assert 64 not in legal, "a pass that cannot be sent reached the strategy"
         return super().decide(view, legal, budget)
 
 
