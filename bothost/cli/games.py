@@ -152,31 +152,44 @@ def forget(
 ) -> None:
     """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets.
 
-    What was recorded of their consent goes too.
+    Their consent records and memos go too, and log files lose the name. Backups and trained models stay.
     """
+    from bothost import logs
     from bothost.export.forget import forget as forget_in
     from bothost.retrain.forget import forget as forget_in_job
-    from bothost.store import Store, consent
+    from bothost.store import Store, consent, erase
     from bothost.store.forget import check_ended, delete_hands, hands_of
 
+    logs.configure(level="error")
     settings = options.settings(config)
+    spool = settings.host.data_dir / "spool"
+    rows: dict[str, int] = {}
+    masked: dict[str, int] = {}
     with Store.open(settings.store) as store:
+        if yes:
+            erase.replay_spool(settings.store, spool)
         found = list(hands_of(store, player))
         ids = {hand.game.game_id for hand in found}
-        jobs = sorted(path.parent for path in (settings.host.data_dir / "retrain").glob("*/dataset"))
-        rows: dict[str, int] = {}
         if yes:
             check_ended(found)
-            # Exports first: as long as the log knows the hands, an interrupted command can be given again.
+            games = [hand.game for hand in found]
+            names, shown = consent.names_of(player, games), consent.names_of(player, games, shown=True)
+            # The log goes last: as long as it knows the hands, an interrupted command can be repeated.
             for folder in exports or ():
-                rows[str(folder)] = forget_in(folder, ids)
-            for folder in jobs:
-                rows[str(folder / "dataset")] = forget_in_job(folder, ids)
+                rows[str(folder)] = forget_in(folder, ids, shown)
+            for folder in sorted(path.parent for path in (settings.host.data_dir / "retrain").glob("*/dataset")):
+                rows[str(folder / "dataset")] = forget_in_job(folder, ids, shown)
+            for path, count in erase.mask_files(shown, erase.files_with_names(spool, settings.log.file)).items():
+                masked[str(path)] = count
+            erase.delete_memos(store, shown)
+            consent.forget(store, names)
             delete_hands(store, ids)
-            consent.forget(store, consent.names_of(player, (hand.game for hand in found)))
-    done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows}
+    if yes:
+        erase.rewrite_database(settings.store)
+    done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows, "masked": masked}
     lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: --yes does it")]
     lines += [f"  {folder}: {count:,} rows taken out" for folder, count in rows.items()]
+    lines += [f"  {path}: {count:,} mentions masked" for path, count in masked.items()]
     output.emit(done, json, "\n".join(lines))
 
 

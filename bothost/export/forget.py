@@ -1,4 +1,4 @@
-"""Take hands out of finished exports: files are written anew without them, and the manifest with new checksums."""
+"""Remove hands from finished exports: write the files again without them, and the manifest with new checksums."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from bothost.export.folder import sha256_of
 Json = dict[str, Any]
 
 
-def forget(folder: Path, game_ids: Collection[bytes]) -> int:
-    """Take the hands with these ids out of the export in ``folder``; returns how many rows went.
+def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:
+    """Remove the hands with these ids from the export in ``folder``, and ``names`` from its query.
 
-    Each file is replaced in one step, and the manifest last: interrupted, it is done again, to the same end. Raises
-    UsageError for what is no finished export in Parquet or JSONL.
+    Returns the number of removed rows. Each file is replaced in one step, the manifest last, so that an interrupted
+    call can be repeated. Raises UsageError unless the folder holds a finished export in Parquet or JSONL.
     """
     info_path = folder / "meta" / "info.json"
     try:
@@ -41,20 +41,28 @@ def forget(folder: Path, game_ids: Collection[bytes]) -> int:
         path = folder / "data" / Path(str(entry["file"])).name
         if path.is_symlink() or not path.is_file():
             raise UsageError(f"{path} is missing, or no plain file")
-        rewrite = _parquet if info["format"] == "parquet" else _jsonl
-        rows, hands, gone, kept = rewrite(path, unwanted)
+        parquet = info["format"] == "parquet"
+        rows, hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
         splits.update(kept)
         forgotten |= gone
         entry |= {"rows": rows, "hands": hands, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
     left = sum(int(entry["rows"]) for entry in entries)
     info |= {"files": entries, "rows": left, "hands": sum(entry["hands"] for entry in entries)}
     info |= {"splits": dict(sorted(splits.items())), "forgotten_hands": info.get("forgotten_hands", 0) + len(forgotten)}
-    if left != before:
+    query = info.get("query", {})
+    info["query"] = _without(query, names)
+    if left != before or info["query"] != query:
         _replace(info_path, json.dumps(info, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n")
     return before - left
 
 
-def _parquet(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[str]]:
+def _without(query: Json, names: Collection[str]) -> Json:
+    """A query that does not tell the names of forgotten players."""
+    players = ["forgotten" if player in names else player for player in query.get("players", ())]
+    return {**query, "players": players} if players else query
+
+
+def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[int, int, set[str], Counter[str]]:
     """Rewrite one file; (rows, hands, hands that went, rows by split) of what it holds now."""
     gone: set[str] = set()
     hands: set[tuple[str, int]] = set()
@@ -63,9 +71,11 @@ def _parquet(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counte
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     values = pa.array(sorted(unwanted), pa.string())
     with pq.ParquetFile(path) as file:
-        found = _ids(file) & unwanted
         metadata = file.schema_arrow.metadata or {}
-        writer = pq.ParquetWriter(aside, file.schema_arrow, compression="zstd", store_schema=False) if found else None
+        said = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
+        query = json.loads(said.get("bothost.query", "{}"))
+        changed = bool(_ids(file) & unwanted) or _without(query, names) != query
+        writer = pq.ParquetWriter(aside, file.schema_arrow, compression="zstd", store_schema=False) if changed else None
         for batch in file.iter_batches():
             table = pa.Table.from_batches([batch])
             out = pc.is_in(table["game_id"], value_set=values)
@@ -77,7 +87,8 @@ def _parquet(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counte
             if writer is not None and table.num_rows:
                 writer.write_table(table)
         if writer is not None:
-            said = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
+            if query:
+                said["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
             said["bothost.contents"] = json.dumps({"rows": rows, "splits": dict(sorted(splits.items()))})
             writer.add_key_value_metadata(said)
             writer.close()

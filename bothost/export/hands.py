@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from bothost.errors import StoreError
 from bothost.export import arrays
 from bothost.export.columns import KEY, SYMBOL, ColumnReader
 from bothost.export.options import ExportOptions
+from bothost.store.consent import Consent, holds
 from bothost.store.query import players_of
 from bothost.store.reader import Key, decode_away
 
@@ -32,6 +33,7 @@ FIELDS = [
     pa.field("config_hash", SYMBOL, nullable=False),
     pa.field("player", SYMBOL),
     pa.field("consents", pa.bool_()),
+    pa.field("consented", pa.bool_()),
     pa.field("opponents", pa.list_(pa.string()), nullable=False),
     pa.field("outcome", pa.float32()),
     pa.field("scores", pa.list_(pa.float32())),
@@ -67,11 +69,16 @@ _QUERY = (
 _decode_scores = msgspec.json.Decoder(list[float] | None).decode
 
 
+Words = Mapping[tuple[str, str], Consent]
+"""(lobby, player) → the last record of their consent."""
+
+
 class HandPage:
     """Some hands, in the order of their keys; lists and columns have one value per hand."""
 
-    def __init__(self, found: pa.RecordBatch, options: ExportOptions) -> None:
+    def __init__(self, found: pa.RecordBatch, options: ExportOptions, words: Words) -> None:
         self._options = options
+        self._words = words
         self._found = found
         self.keys: list[Key] = list(zip(found["game_id"].to_pylist(), found["seat"].to_pylist(), strict=True))
         self.games: list[tuple[str, str]] = list(zip(*map(self._texts, ("game", "rules")), strict=True))
@@ -84,14 +91,15 @@ class HandPage:
             raise StoreError(f"the scores of a hand cannot be read: {error}") from error
 
     @classmethod
-    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions) -> HandPage:
-        """The hands of these keys; those that are not there are left out."""
+    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions, words: Words) -> HandPage:
+        """The hands with these keys. Missing hands are left out."""
         found = reader.read(_QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
-        page = cls(found, options)
+        page = cls(found, options, words)
         if page.keys == list(keys):
             return page
         wanted = set(keys)
-        return cls(found.filter(arrays.booleans(np.array([key in wanted for key in page.keys], np.bool_))), options)
+        present = arrays.booleans(np.array([key in wanted for key in page.keys], np.bool_))
+        return cls(found.filter(present), options, words)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -114,13 +122,15 @@ class HandPage:
     def _made(self) -> dict[str, pa.Array]:
         """Those that are not in the log as they are exported."""
         found, name_of = self._found, self._options.name_of
-        players, consents, opponents = [], [], []
-        for text, (_, seat) in zip(found["players"].to_pylist(), self.keys, strict=True):
+        players, consents, consented, opponents = [], [], [], []
+        owners = zip(self._texts("lobby"), self._texts("account"), strict=True)
+        for text, (_, seat), (lobby, account) in zip(found["players"].to_pylist(), self.keys, owners, strict=True):
             mine, others = _seated(players_of(text), seat)
-            name = mine.get("player")
-            agreed = mine.get("consents")
-            players.append(name_of(name) if isinstance(name, str) else None)
-            consents.append(agreed if isinstance(agreed, bool) else None)
+            name = mine.get("player") if isinstance(mine.get("player"), str) else None
+            mark = mine.get("consents") if isinstance(mine.get("consents"), bool) else None
+            players.append(None if name is None else name_of(name))
+            consents.append(holds(lobby, {account, name or account}, mark, self._words))
+            consented.append(mark)
             opponents.append([name_of(other) for other in others])
         accounts = found["account"]
         return {
@@ -129,10 +139,8 @@ class HandPage:
                 accounts.indices, arrays.texts([name_of(name) for name in accounts.dictionary.to_pylist()])
             ),
             "player": _symbols(arrays.texts(players)),
-            "consents": arrays.booleans(
-                np.array([agreed is True for agreed in consents], np.bool_),
-                valid=np.array([agreed is not None for agreed in consents], np.bool_),
-            ),
+            "consents": pa.array(consents, pa.bool_()),
+            "consented": pa.array(consented, pa.bool_()),
             "opponents": arrays.lists(opponents, arrays.texts),
             "outcome": arrays.floats([self.score_of(hand) for hand in range(len(self))]),
             "scores": arrays.lists(self.scores, arrays.floats),

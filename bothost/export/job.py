@@ -22,6 +22,7 @@ from bothost.export.rows import Contents, schema_of, tables
 from bothost.export.views import Games, versions
 from bothost.rules.game import Game
 from bothost.store import schema
+from bothost.store.consent import recorded
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_keys
 from bothost.store.store import Store
@@ -118,6 +119,7 @@ class _Run:
         plan: dict[str, Any],
     ) -> None:
         self._reader = ColumnReader(store)
+        self._words = recorded(store)
         self._folder = folder
         self._exporter = exporter
         self._options = options
@@ -134,7 +136,7 @@ class _Run:
             keys = self._folder.keys(start, stop)
             done = start
             while page := list(islice(keys, PAGE_HANDS)):
-                hands = HandPage.read(self._reader, page, self._options)
+                hands = HandPage.read(self._reader, page, self._options, self._words)
                 if len(hands) != len(page):
                     raise StoreError("hands of this export were deleted from the log; start it again in a new folder")
                 self._note_games(hands, games)

@@ -11,8 +11,8 @@ from bothost.retrain.job import KEPT
 from bothost.retrain.task import DATASET
 
 
-def forget(job: Path, game_ids: Collection[bytes]) -> int:
-    """Remove the hands with these ids from the dataset of a job. Returns the number of removed rows.
+def forget(job: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:
+    """Remove the hands with these ids, and these names, from the dataset of a job. Returns the number of removed rows.
 
     Derived files are removed, and so is an unfinished dataset. A job that continues makes them again. Models and
     checkpoints stay. Raises UsageError if the dataset is damaged.
@@ -20,7 +20,7 @@ def forget(job: Path, game_ids: Collection[bytes]) -> int:
     if not (job / DATASET / "meta" / "info.json").exists():
         shutil.rmtree(job / DATASET, ignore_errors=True)
         return 0
-    gone = forget_in_export(job / DATASET, game_ids)
+    gone = forget_in_export(job / DATASET, game_ids, names)
     if gone:
         for path in job.iterdir():
             if path.is_dir() and path.name not in KEPT:

@@ -1,8 +1,8 @@
 """Who agreed that a strategy may be trained to imitate them.
 
-Three voices: what an operator recorded here (granted, or revoked, with the reason), what the lobby told of a player at
-a hand (``PlayerInfo.consents``), and what the configuration says of an account of ours, which the host writes into the
-hands that it plays. What was recorded outweighs the others; where nothing was, a hand's own mark counts for that hand.
+There are two sources. An operator records that a player agreed or revoked, with the reason. A hand carries a mark
+(``PlayerInfo.consents``): the lobby reported consent, or the configuration says so of one of our accounts. The record
+counts if there is one. Otherwise the hand's mark counts, for that hand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Kind = Literal["granted", "revoked"]
 
 
 class Consent(msgspec.Struct, frozen=True):
-    """The last word on a player of a lobby; the fields are the columns of ``consents``."""
+    """The last record of a player at a lobby. The fields are the columns of ``consents``."""
 
     lobby: str
     player: str
@@ -41,7 +41,7 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 def record(store: Store, lobby: str, player: str, *, granted: bool, reason: str = "") -> Consent:
-    """Grant or revoke, from now on and for all hands of the player, those that are logged already included."""
+    """Record that a player agreed or revoked. It applies to all hands of the player, also to those already logged."""
     for name, text in (("lobby", lobby), ("player", player)):
         if not text or not text.isprintable():
             raise UsageError(f"{text!r} names no {name}")
@@ -53,61 +53,68 @@ def record(store: Store, lobby: str, player: str, *, granted: bool, reason: str 
                 kind: Kind = "granted" if granted else "revoked"
                 made = Consent(lobby, player, last + 1, kind, reason, time.time_ns() // 1000)
                 connection.execute(consents.insert(), msgspec.to_builtins(made))
-        except IntegrityError:  # somebody else recorded something at the same time: that comes first
+        except IntegrityError:  # another process recorded at the same time: its record comes first
             continue
         return made
 
 
 def recorded(store: Store) -> dict[tuple[str, str], Consent]:
-    """(lobby, player) → the last word on them, of all on whom anything was recorded."""
+    """(lobby, player) → their last record."""
     query = sa.select(consents).order_by(consents.c.lobby, consents.c.player, consents.c.number)
     with store.begin() as connection:
         return {(row.lobby, row.player): Consent(**row._mapping) for row in connection.execute(query)}
 
 
 def forget(store: Store, names: Iterable[str]) -> int:
-    """Delete all that was recorded of players of these names, at every lobby; returns how many rows these were."""
+    """Delete all records of players with these names, at every lobby. Returns the number of rows."""
     with store.begin() as connection:
         return connection.execute(consents.delete().where(consents.c.player.in_(sorted(names)))).rowcount
 
 
 class Sitter(msgspec.Struct, frozen=True):
-    """Somebody at a logged hand."""
+    """A player at a logged hand."""
 
     seat: int
     names: tuple[str, ...]
-    """By which they are known there: our account's name where the seat is ours, then the lobby's id of the player."""
+    """Our account's name if the seat is ours, then the lobby's id of the player."""
     shown: str
-    """The name that the lobby shows; it may belong to several players."""
+    """The name that the lobby shows. Several players may have it."""
     consents: bool
 
 
 def sitters(game: GameRecord, words: Mapping[tuple[str, str], Consent]) -> list[Sitter]:
-    """Everybody at a hand of whom the log knows who they are, by seat; ``words`` is what ``recorded`` gave."""
+    """The known players of a hand, by seat. ``words``: the result of ``recorded``."""
     found: dict[int, Sitter] = {}
     for player in players_of(game.players):
         seat, name = player.get("seat"), player.get("player")
         if isinstance(seat, int) and isinstance(name, str) and name:
             names = (name,) if seat != game.seat or name == game.account else (game.account, name)
             marked = player.get("consents") is True
-            found[seat] = Sitter(seat, names, str(player.get("name", "")), _given(game.lobby, names, marked, words))
+            found[seat] = Sitter(
+                seat, names, str(player.get("name", "")), bool(holds(game.lobby, names, marked, words))
+            )
     if game.seat not in found:
         own = (game.account,)
-        found[game.seat] = Sitter(game.seat, own, "", _given(game.lobby, own, False, words))
+        found[game.seat] = Sitter(game.seat, own, "", bool(holds(game.lobby, own, False, words)))
     return [found[seat] for seat in sorted(found)]
 
 
-def names_of(player: str, hands: Iterable[GameRecord]) -> set[str]:
-    """By what names a player is known, who is named by id, by account, or by what the lobby shows, at these hands."""
+def names_of(player: str, hands: Iterable[GameRecord], *, shown: bool = False) -> set[str]:
+    """The accounts and ids at these hands of a player given by id, account or displayed name.
+
+    ``shown``: displayed names as well.
+    """
     found = {player}
     for game in hands:
         for sitter in sitters(game, {}):
             if player in (*sitter.names, sitter.shown):
                 found.update(sitter.names)
+                if shown and sitter.shown:
+                    found.add(sitter.shown)
     return found
 
 
-def _given(lobby: str, names: Iterable[str], marked: bool, words: Mapping[tuple[str, str], Consent]) -> bool:
-    """No revocation stands, and one of the names was granted or the hand itself is marked."""
-    said = [word for name in names if (word := words.get((lobby, name))) is not None]
-    return all(word.granted for word in said) and (bool(said) or marked)
+def holds(lobby: str, names: Iterable[str], mark: bool | None, words: Mapping[tuple[str, str], Consent]) -> bool | None:
+    """Whether a player with these names agrees now. ``mark``: what the hand says, which counts without a record."""
+    said = [word.granted for name in names if (word := words.get((lobby, name))) is not None]
+    return all(said) if said else mark

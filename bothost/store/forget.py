@@ -33,7 +33,7 @@ def check_ended(hands: Iterable[LoggedHand]) -> None:
         if hand.end is None and hand.game.started_us > youngest:
             raise UsageError(
                 f"hand {hand.game.game_id.hex()} has not ended",
-                advice="wait until it has; one that began more than a day ago is taken for over",
+                advice="wait until it has; one that started more than a day ago is taken for over",
             )
 
 
@@ -44,6 +44,8 @@ def delete_hands(store: Store, ids: Iterable[bytes]) -> set[bytes]:
     while page := sorted(set(islice(waiting, HANDS_AT_ONCE))):
         of_hands = sa.select(decisions.c.id).where(decisions.c.game_id.in_(page))
         with store.begin() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
             connection.execute(outcomes.delete().where(outcomes.c.decision_id.in_(of_hands)))
             for table in (decisions, events, snapshots, game_ends, games):
                 connection.execute(table.delete().where(table.c.game_id.in_(page)))
