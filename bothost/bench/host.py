@@ -71,7 +71,7 @@ def command(
 def measure(common: list[str], accounts: int, durability: str, seconds: float, rate: float) -> dict[str, Any]:
     """One run of the host against the generator; ``rate`` 0 is closed loop."""
     with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
-        timing = [*common, f"--rate={rate}", f"--seconds={seconds}"]
+        timing = [*common, f"--rate={rate}", *lengths(seconds)]
         who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
         with pair(timing, who) as (load, subject):
             figures = read(load)
@@ -85,9 +85,14 @@ def measure(common: list[str], accounts: int, durability: str, seconds: float, r
 
 def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, rate: float = 0.0) -> dict[str, Any]:
     """The bare echo of such frames; ``rate`` 0: closed loop, a frame for each table in flight."""
-    timing = [f"--tables={tables}", f"--rate={rate}", f"--seconds={seconds}", f"--echo={accounts}"]
+    timing = [f"--tables={tables}", f"--rate={rate}", *lengths(seconds), f"--echo={accounts}"]
     with pair(timing, ["--echo", f"--accounts={accounts}"], frames=frames) as (load, _):
         return read(load)
+
+
+def lengths(seconds: float) -> tuple[str, str]:
+    """The generator's options for a measurement of this length."""
+    return f"--seconds={seconds}", f"--warm={min(2.0, seconds)}"
 
 
 @contextmanager
