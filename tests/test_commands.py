@@ -204,7 +204,8 @@ class Shell:
 
     def _id(self, name: str) -> str:
         hands = json.loads(self._run("bothost games list --closed --json 2>/dev/null", (0,)))
-        hand = next(hand["id"] for hand in hands if hand["game"] == "doudizhu")
+        ended = [hand for hand in hands if hand["scores"] is not None]
+        hand = min(ended, key=lambda hand: hand["game"] != "doudizhu")["id"]  # the pages show Dou Dizhu
         if name == "HAND":
             return str(hand)
         (shown, *_) = json.loads(self._run(f"bothost games show {hand} --json 2>/dev/null", (0,)))
