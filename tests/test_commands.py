@@ -21,7 +21,8 @@ HAND and DECISION in a command stand for ids of the log. A block behind ``<!-- f
 
 A block ``text`` behind a comment ``<!-- output -->`` shows what the last command prints. A line ``…`` stands for any
 lines, and ``…`` within a line for any text. ``<!-- output; vary: 1,234, deep-mc -->`` names pieces that may differ: a
-number stands for any number, a word for any word. ``vary: numbers`` lets all numbers differ.
+number stands for any number, a word for any word. ``vary: numbers`` lets all numbers differ. Behind
+``<!-- output like: PATTERN -->`` every line shown has this form, and the command prints such a line.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class Command(msgspec.Struct):
     output: str | None = None
     """What the page shows of its output."""
     vary: str = ""
+    like: str = ""
     file: str = ""
     """Name of the file; then ``line`` is its text."""
 
@@ -91,6 +93,8 @@ def commands(text: str) -> list[Command]:
             found.append(Command(body, [], file=note.removeprefix("file:").strip()))
         elif note.startswith("output"):
             found[-1].output, found[-1].vary = body, note.partition("vary:")[2].strip()
+            found[-1].like = note.partition("like:")[2].strip()
+            assert all(re.fullmatch(found[-1].like, line) for line in body.splitlines() if found[-1].like), body
         elif not block["language"]:
             rules = [
                 RULE.fullmatch(line.strip(" :"))
@@ -170,7 +174,8 @@ class Shell:
         exits = command.rule("may exit")
         printed = self._run(line, (0, int(exits)) if exits else (0,), command.rule("stop when"))
         if command.output is not None:
-            pattern = expected(command.output, command.vary)
+            like = re.compile(rf"^{command.like}$", re.M)
+            pattern = like if command.like else expected(command.output, command.vary)
             assert pattern.search(printed + "\n"), f"{line}\nprints\n{printed}\nthe page shows\n{command.output}"
 
     def _start(self, line: str) -> subprocess.Popen[bytes]:

@@ -95,7 +95,7 @@ def _python() -> Check:
     if not interpreter_is_slow(_mapped_files(), sysconfig.get_config_var("PY_CFLAGS_NODIST") or ""):
         return Check("python", "ok", detail)
     detail += ", built --enable-shared without -fno-semantic-interposition, which makes Python slower"
-    return Check("python", "warning", detail, "make the venv with another interpreter (docs/guide/operate.md, Install)")
+    return Check("python", "warning", detail, "make the venv with another interpreter (docs/guide/deploy.md, Install)")
 
 
 def interpreter_is_slow(mapped: str, flags: str) -> bool:
