@@ -181,21 +181,11 @@ class FakeLobby:
 
     def said_by(self, player: str, kind: type[FrameType]) -> list[FrameType]:
         """What a client of this account said, of one type of frame of the embedded protocol."""
-        return self._of(player, kind, "in", wire.decode_client)
+        return _frames_of(self.frames, player, kind, "in")
 
     def told_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
         """What it received."""
-        return self._of(player, kind, "out", wire.decode_server)
-
-    def _of(self, player: str, kind: type[FrameType], direction: str, decode: Callable[[str], Any]) -> list[FrameType]:
-        found = []
-        for frame in self.frames:
-            if frame.player == player and frame.direction == direction:
-                with contextlib.suppress(wire.BadFrame):
-                    decoded = decode(frame.data)
-                    if isinstance(decoded, kind):
-                        found.append(decoded)
-        return found
+        return _frames_of(self.frames, player, kind, "out")
 
     async def until(self, true: Callable[[], object], timeout_s: float = 10.0) -> None:
         """Wait until something is true of the frames so far. Raises TimeoutError."""
@@ -237,7 +227,13 @@ class FakeLobby:
         writer = asyncio.ensure_future(line.write())
         try:
             with contextlib.suppress(ConnectionClosed, asyncio.CancelledError):
-                await (self._serve(line) if self._script is None else self._perform_script(line, self._script))
+                if self._script is None:
+                    await self._serve(line)
+                else:
+                    task = asyncio.ensure_future(self._script(line))
+                    self._scripts.add(task)
+                    task.add_done_callback(self._scripts.discard)
+                    await task
         finally:
             del self.lines[line.number]
             writer.cancel()
@@ -245,12 +241,6 @@ class FakeLobby:
             if self._script is None:
                 self.core.closed(line.number, time.monotonic())
                 self.perform()
-
-    async def _perform_script(self, line: Line, script: Callable[[Line], Awaitable[None]]) -> None:
-        task = asyncio.ensure_future(script(line))
-        self._scripts.add(task)
-        task.add_done_callback(self._scripts.discard)
-        await task
 
     async def _serve(self, line: Line) -> None:
         self.core.opened(line.number, time.monotonic())
@@ -286,3 +276,17 @@ class FakeLobby:
         self._alarm = None
         self.core.tick(time.monotonic())
         self.perform()
+
+
+def _frames_of(
+    frames: Iterable[Recorded], player: str, kind: type[FrameType], direction: Literal["in", "out"]
+) -> list[FrameType]:
+    decode: Callable[[str], Any] = wire.decode_client if direction == "in" else wire.decode_server
+    found = []
+    for frame in frames:
+        if frame.player == player and frame.direction == direction:
+            with contextlib.suppress(wire.BadFrame):
+                decoded = decode(frame.data)
+                if isinstance(decoded, kind):
+                    found.append(decoded)
+    return found

@@ -113,13 +113,13 @@ class LobbyPlayer:
             self._seeks += 1
             self.driver.do(m.Seek(f"seek-{self._seeks}", self._wish))
 
+    def _seek_later(self, event: Any) -> None:
+        self._later(self._seek, 0.2)
+
     def _disconnected(self, event: Any) -> None:
         self._up = False
         self.pending = None
         self._known.clear()
-
-    def _seek_ended(self, event: m.SeekEnded) -> None:
-        self._later(self._seek, 0.2)
 
     def _seated(self, event: m.Seated) -> None:
         try:
@@ -193,7 +193,7 @@ class LobbyPlayer:
         self._games.pop(event.table, None)
         self._views.pop(event.table, None)
         self._known.discard(event.table)
-        self._later(self._seek, 0.2)
+        self._seek_later(event)
 
     def _game(self, table: str, what: str) -> rules.Game | None:
         if table not in self._games:
@@ -221,7 +221,7 @@ _HANDLERS: dict[type, Callable[[LobbyPlayer, Any], None]] = {
     m.Disconnected: LobbyPlayer._disconnected,
     m.Superseded: LobbyPlayer._disconnected,
     m.AuthFailed: LobbyPlayer._disconnected,
-    m.SeekEnded: LobbyPlayer._seek_ended,
+    m.SeekEnded: LobbyPlayer._seek_later,
     m.Seated: LobbyPlayer._seated,
     m.HandStarted: LobbyPlayer._hand_started,
     m.Snapshot: LobbyPlayer._snapshot,

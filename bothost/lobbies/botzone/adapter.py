@@ -195,7 +195,7 @@ class Botzone(LobbyAdapter):
         before = match.received
         out = match.request(request)
         if match.seated and match.seek is None and match.received <= 2:
-            out = self._orders.claim_for(match, out)
+            out = self._orders.claim(match, out)
         return [*out, m.SetTimer(STALL + name, self.options.stall_s)] if match.received > before else out or None
 
     def _finished(self, over: wire.Finished) -> list[m.Output]:

@@ -110,18 +110,14 @@ class Orders:
         early, self._early = ([], self._early) if self._calls else (self._early, [])
         return early
 
-    def claim(self, game: str) -> str | None:
-        """The seek that a match made by people fulfils."""
-        for seek, wish in self._seeks.items():
-            if wish.game == game and not wish.attributes.get("opponents"):
-                del self._seeks[seek]
-                return seek
-        return None
-
-    def claim_for(self, match: Match, out: list[m.Output]) -> list[m.Output]:
+    def claim(self, match: Match, out: list[m.Output]) -> list[m.Output]:
         """Give a match that people made to a seek that waits for one."""
         for at, output in enumerate(out):
-            if isinstance(output, m.Seated) and (seek := self.claim(output.game)) is not None:
+            for seek, wish in self._seeks.items():
+                if not isinstance(output, m.Seated) or wish.game != output.game or wish.attributes.get("opponents"):
+                    continue
+                del self._seeks[seek]
                 match.seek = seek
                 out[at] = msgspec.structs.replace(output, seek=seek)
+                return out
         return out

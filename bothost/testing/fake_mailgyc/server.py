@@ -21,9 +21,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.rules import doudizhu
+from bothost.testing.fake_mailgyc.hands import Hands
 from bothost.testing.fake_mailgyc.parts import NOISE, Line, Room, Seat, Traps
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine
@@ -37,22 +36,17 @@ class MailgycFake(FakeServer):
     def __init__(self, traps: Traps | None = None, *, robots_after_s: float = 0.05, seed: int = 0) -> None:
         super().__init__([Route("/login", self._login, methods=["POST"]), WebSocketRoute("/ws", self.websocket)], seed)
         self.traps = traps or Traps()
+        self.play = Hands(self)
         self.robots_after_s = robots_after_s
-        self.game = rules.game("doudizhu", preset="mailgyc")
         self.uids: dict[str, int] = {}
         self.rooms: dict[int, Room] = {}
         self.lines: dict[int, Line] = {}
         """The connection that the lobby speaks to, by player."""
-        self.hands = 0
-        self.moves = 0
         self.frames: list[tuple[int, str, str]] = []
         """(player, "in" | "out", text), oldest first; ``in`` is what a client said."""
-        self.refusals: dict[tuple[int, int, str], int] = {}
-        """(player, move number, frame) → how often it was refused."""
         self.logins = 0
         self.errors: list[str] = []
         self._numbers = 0
-        self._client_moves = 0
 
     @property
     def url(self) -> str:
@@ -61,7 +55,7 @@ class MailgycFake(FakeServer):
     @property
     def repeated(self) -> list[tuple[int, int, str]]:
         """Refused moves that were made again at the same position."""
-        return [move for move, times in self.refusals.items() if times > 1]
+        return [move for move, times in self.play.refusals.items() if times > 1]
 
     # ----------------------------------------------------------------------------------------------------- transport
 
@@ -178,8 +172,8 @@ class MailgycFake(FakeServer):
         if code != expected:
             return self.fail(uid, f"STATE[{room.state}]")
         if code == wire.READY:
-            return self._ready(room, uid, int(body["ready"]))
-        self._move(room, uid, text, body)
+            return self.play.ready(room, uid, int(body["ready"]))
+        self.play.move(room, uid, text, body)
 
     def _returns(self, line: Line, text: str) -> None:
         """Every message is ignored until the player names the room."""
@@ -208,14 +202,7 @@ class MailgycFake(FakeServer):
         room.seats[room.seats.index(None)] = Seat(uid, name)
         self.show(room)
         if level == 1 and len(room.taken) == 1:
-            self.later(self.robots_after_s, self._robots, room)
-
-    def _robots(self, room: Room) -> None:
-        while room.taken and None in room.seats:
-            place = room.seats.index(None)
-            robot = room.seats[place] = Seat(-100 * room.number - place, f"robot-{place}")
-            self.show(room)
-            self._ready(room, robot.uid, 1)
+            self.later(self.robots_after_s, self.play.fill_with_robots, room)
 
     def leave(self, room: Room, uid: int) -> None:
         """A seat that is left during a hand stays dead; the table waits for it for ever."""
@@ -231,146 +218,3 @@ class MailgycFake(FakeServer):
             dead.cards, dead.rob, dead.ready, dead.leave = seat.cards, seat.rob, 1, 1
         if all(seat.uid < 0 for seat in room.taken):
             self.rooms.pop(room.number, None)
-
-    # ------------------------------------------------------------------------------------------------------- playing
-
-    def _ready(self, room: Room, uid: int, ready: int) -> None:
-        place = room.seat_of(uid)
-        assert place is not None
-        seat = room.seats[place]
-        assert seat is not None
-        seat.ready = ready
-        self.broadcast(room, wire.READY_CHANGED, uid=uid, ready=ready)
-        if len(room.taken) == 3 and all(seat.ready for seat in room.taken):
-            self._deal(room)
-
-    def _deal(self, room: Room) -> None:
-        deck = list(range(1, 55))
-        self.rng.shuffle(deck)
-        room.first = self.rng.randrange(3)
-        hands = [deck[i * 17 : i * 17 + 17] for i in range(3)]
-        room.bottom, room.state, room.multiple, room.last = deck[51:], wire.CALLING, 15, (-1, [])
-        deal = {"hands": [wire.text_of(hand) for hand in hands], "bottom": wire.text_of(room.bottom)}
-        room.truth = self.game.state_from_deal({**deal, "first": room.first})
-        caller = room.seats[room.first]
-        assert caller is not None
-        for seat, hand in zip(room.taken, hands, strict=True):
-            seat.cards, seat.rob = hand, -1
-        for seat in room.taken:
-            self.say(seat.uid, wire.DEALT, uid=caller.uid, timer=40, pokers=seat.cards)
-        self._robot_turn(room)
-
-    def _robot_turn(self, room: Room) -> None:
-        seat = room.seats[room.turn] if room.truth.to_act else None
-        dead = self.traps.dead_after is not None and self.moves >= self.traps.dead_after
-        if seat is not None and -(10**9) < seat.uid < 0 and not dead:
-            self.later(0.0, self._robot_moves, room, seat)
-
-    def wake_robots(self) -> None:
-        """Let robots move that ``dead_after`` had stopped."""
-        for room in self.rooms.values():
-            if room.state != wire.WAITING:
-                self._robot_turn(room)
-
-    def _robot_moves(self, room: Room, seat: Seat) -> None:
-        action = self.game.notation(int(self.rng.choice(list(room.truth.legal(room.turn)))))
-        if room.state == wire.CALLING:
-            body: dict[str, Any] = {"rob": int(action != "bid0")}
-        else:
-            body = {"pokers": [] if action == "pass" else wire.pick(seat.cards, action)}
-        self._move(room, seat.uid, "", body)
-
-    def _move(self, room: Room, uid: int, text: str, body: dict[str, Any]) -> None:
-        place = room.turn
-        calling = room.state == wire.CALLING
-        action, reason = self._call(room, body) if calling else self._shot(room, body)
-        if (
-            action is not None
-            and uid > 0
-            and len(room.truth.legal(place)) > 3
-            and self.rng.random() < self.traps.refuse
-        ):
-            action, reason = None, "Poker does not comply with the rules"
-        if action is None:
-            key = (uid, self.moves, wire.text_of(body["pokers"]) if reason and "comply" in reason else text)
-            self.refusals[key] = self.refusals.get(key, 0) + 1
-            return self.fail(uid, reason)
-        self.moves += 1
-        room.truth.apply(place, action)
-        self._client_moves += uid > 0
-        if uid in self.lines and self.traps.drop_every and self._client_moves % self.traps.drop_every == 0:
-            self.lines.pop(uid).abort()
-        if calling:
-            self._tell_call(room, uid, place, int(body["rob"]))
-        else:
-            self._tell_shot(room, uid, place, list(body["pokers"]))
-        self._robot_turn(room)
-
-    def _call(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
-        legal = {self.game.notation(int(a)): int(a) for a in room.truth.legal(room.turn)}
-        took = next(action for name, action in legal.items() if name != "bid0")
-        return (took if body["rob"] == 1 else legal["bid0"]), ""
-
-    def _shot(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
-        seat, cards = room.seats[room.turn], body.get("pokers") or []
-        assert seat is not None
-        legal = {int(action) for action in room.truth.legal(room.turn)}
-        if not cards:
-            return (0, "") if 0 in legal else (None, "Last shot player does not allow pass")
-        if not isinstance(cards, list) or not set(seat.cards).issuperset(cards):
-            return None, "Poker does not exist"
-        readings = doudizhu.readings(wire.text_of(cards))
-        if not readings:
-            return None, "Poker does not comply with the rules"
-        fitting = [action for action in readings if action in legal]
-        return (fitting[0], "") if fitting else (None, "Poker small than last shot")
-
-    def _tell_call(self, room: Room, uid: int, place: int, rob: int) -> None:
-        seat = room.seats[place]
-        assert seat is not None
-        seat.rob = rob
-        room.multiple *= 2 if rob == 1 else 1
-        position = room.truth.view(0).to_json()
-        over = position["phase"] != "bid"
-        told: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
-        if over:
-            landlord = room.seats[position["landlord"]]
-            assert landlord is not None
-            landlord.cards = landlord.cards + room.bottom
-            room.state = wire.PLAYING
-            told |= {"landlord": landlord.uid, "pokers": room.bottom}
-        self.broadcast(room, wire.CALLED, **told)
-
-    def _tell_shot(self, room: Room, uid: int, place: int, cards: list[int]) -> None:
-        seat = room.seats[place]
-        assert seat is not None
-        if cards:
-            room.last = (uid, cards)
-            seat.cards = [card for card in seat.cards if card not in cards]
-        self.broadcast(room, wire.SHOT, uid=uid, pokers=cards, multiple=room.multiple)
-        if room.truth.terminal:
-            self._end(room, uid)
-
-    def _end(self, room: Room, winner: int) -> None:
-        self.hands += 1
-        returns = room.truth.returns
-        results = [
-            {"uid": s.uid, "point": int(returns[i]), "pokers": s.cards}
-            for i, s in enumerate(room.seats)
-            if s is not None
-        ]
-        multiple = {"origin": 10, "origin_multiple": 15}
-        self.broadcast(room, wire.ENDED, winner=winner, spring=0, antispring=0, multiple=multiple, players=results)
-        room.state = wire.WAITING
-        for seat in room.taken:
-            seat.ready, seat.rob, seat.cards = 0, -1, []
-        for seat in room.taken:
-            if seat.leave:
-                self.leave(room, seat.uid)
-        for seat in room.taken:
-            if seat.uid < 0:
-                self.later(0.01, self._robot_ready, room, seat.uid)
-
-    def _robot_ready(self, room: Room, uid: int) -> None:
-        if room.number in self.rooms and room.seat_of(uid) is not None:
-            self._ready(room, uid, 1)

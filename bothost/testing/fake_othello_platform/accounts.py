@@ -52,6 +52,10 @@ class Accounts:
         """The user of a refresh token, which is good once."""
         return self._refresh.pop(token, None)
 
+    def of_header(self, authorization: str) -> int | None:
+        """The user of a header ``Bearer TOKEN``."""
+        return self.user_of(authorization.removeprefix("Bearer "))
+
     def user_of(self, token: str) -> int | None:
         user, until = self._tokens.get(token, (0, 0.0))
         return user if user and time.monotonic() < until else None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Iterator
 from typing import Protocol
 
+from bothost.testing.fake_othello_platform.accounts import Accounts
 from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room, Traps
 
 PASS = 64
@@ -16,16 +19,16 @@ class Owner(Protocol):
     traps: Traps
     settings: dict[str, float]
     struck: list[str]
+    rng: random.Random
+    accounts: Accounts
+    numbers: Iterator[int]
 
     def tell(self, user: int | None, kind: str, payload: Json) -> None: ...
     def error(self, line: Line, code: str) -> None: ...
     def every(self, period: int, count: int, name: str) -> bool: ...
     def drop(self, user: int) -> None: ...
     def restart(self) -> None: ...
-    def name(self, user: int | None) -> str | None: ...
     def show(self, room: Room) -> None: ...
-    def choose(self, count: int) -> int: ...
-    def new_number(self) -> int: ...
 
 
 class Games:
@@ -38,7 +41,7 @@ class Games:
         self._owner = owner
 
     def begin(self, room: Room) -> None:
-        game = Game(f"g_{self._owner.new_number()}", room)
+        game = Game(f"g_{next(self._owner.numbers)}", room)
         room.game, room.status = game.id, "playing"
         self.running[game.id] = game
         for user in game.seats:
@@ -49,7 +52,7 @@ class Games:
 
     def start_frame(self, game: Game) -> Json:
         black, white = game.seats
-        names = {"blackName": self._owner.name(black), "whiteName": self._owner.name(white)}
+        names = {"blackName": self._owner.accounts.name(black), "whiteName": self._owner.accounts.name(white)}
         ids = {"gameId": game.id, "blackId": black, "whiteId": white}
         return {**ids, **names, "turn": game.turn(), "board": game.board(), "aiLevel": None, "remainingMs": 30000}
 
@@ -127,8 +130,7 @@ class Games:
     def _play(self, game: Game) -> None:
         """The lobby's own player."""
         if not game.state.terminal:
-            legal = list(game.state.legal(1))
-            self._place(game, 1, int(legal[self._owner.choose(len(legal))]))
+            self._place(game, 1, int(self._owner.rng.choice(list(game.state.legal(1)))))
 
     # ------------------------------------------------------------------------------------------ clocks and their end
 

@@ -19,7 +19,7 @@ class Rooms:
         self._games = games
 
     def open(self, name: str, owner: int, mode: str = "human_vs_human", password: str = "") -> Room:
-        room = Room(self._owner.new_number(), name, owner, mode, password, opened_at=time.monotonic())
+        room = Room(next(self._owner.numbers), name, owner, mode, password, opened_at=time.monotonic())
         self.by_id[room.id] = room
         return room
 
@@ -53,11 +53,11 @@ class Rooms:
 
     def show(self, room: Room) -> None:
         """The room's state, to its players."""
-        black, white = room.seats
+        (black, white), name = room.seats, self._owner.accounts.name
         state: Json = {
             "roomId": room.id, "gameId": room.game, "blackId": black, "whiteId": white, "status": room.status,
-            "blackReady": room.ready[0], "whiteReady": room.ready[1], "blackName": self._owner.name(black),
-            "whiteName": self._owner.name(white), "ownerId": room.owner, "roomName": room.name, "spectators": [],
+            "blackReady": room.ready[0], "whiteReady": room.ready[1], "blackName": name(black),
+            "whiteName": name(white), "ownerId": room.owner, "roomName": room.name, "spectators": [],
         }  # fmt: skip
         for user in room.seats:
             self._owner.tell(user, "room_state", state)

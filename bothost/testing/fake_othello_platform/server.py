@@ -62,7 +62,7 @@ class FakeOthelloPlatform(FakeServer):
         """REST calls: method, path, status."""
         self.most_per_second = 0
         """Messages on one connection within any one second."""
-        self._numbers = itertools.count(1)
+        self.numbers = itertools.count(1)
         self._handlers: dict[str, Callable[[Line, Json], None]] = {
             "match_join": self.rooms.join_queue,
             "match_leave": self.rooms.leave_queue,
@@ -128,11 +128,8 @@ class FakeOthelloPlatform(FakeServer):
             answer["refreshToken"] = accounts.refresh_token(user)
         return self._reply(request, 200, answer)
 
-    def _bearer(self, request: Request) -> int | None:
-        return self.accounts.user_of(request.headers.get("authorization", "").removeprefix("Bearer "))
-
     async def _rooms_call(self, request: Request) -> Response:
-        user = self._bearer(request)
+        user = self.accounts.of_header(request.headers.get("authorization", ""))
         if user is None:
             return self._reply(request, 401, "AUTH_REQUIRED")
         if request.method == "GET":
@@ -143,7 +140,10 @@ class FakeOthelloPlatform(FakeServer):
         return self._reply(request, 201, room.described())
 
     async def _room_call(self, request: Request) -> Response:
-        user, room = self._bearer(request), self.rooms.by_id.get(request.path_params["room"])
+        user, room = (
+            self.accounts.of_header(request.headers.get("authorization", "")),
+            self.rooms.by_id.get(request.path_params["room"]),
+        )
         if user is None:
             return self._reply(request, 401, "AUTH_REQUIRED")
         if room is None:
@@ -207,7 +207,9 @@ class FakeOthelloPlatform(FakeServer):
             self.error(line, "INVALID_TOKEN")
             return line.close()
         line.user = user
-        line.say("auth_ok", {"userId": str(user) if self.traps.text_ids else user, "username": self.name(user)})
+        line.say(
+            "auth_ok", {"userId": str(user) if self.traps.text_ids else user, "username": self.accounts.name(user)}
+        )
 
     # ------------------------------------------------------------------------------------ what rooms and games need
 
@@ -225,14 +227,5 @@ class FakeOthelloPlatform(FakeServer):
         for line in [line for line in self.lines if line.user == user]:
             line.close()
 
-    def name(self, user: int | None) -> str | None:
-        return self.accounts.name(user)
-
     def show(self, room: Room) -> None:
         self.rooms.show(room)
-
-    def choose(self, count: int) -> int:
-        return self.rng.randrange(count)
-
-    def new_number(self) -> int:
-        return next(self._numbers)

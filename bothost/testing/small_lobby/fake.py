@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
+from starlette.routing import WebSocketRoute
 
 from bothost import rules
 from bothost.lobbies.base import Account
 from bothost.messages import Wish
 from bothost.testing.check_lobby import UNOBSERVED, LobbyKit
+from bothost.testing.fake_server import FakeServer, Line
 from bothost.testing.small_lobby.adapter import SmallLobby
 
 TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob"}
@@ -55,67 +53,58 @@ class FakeTable:
         return True
 
 
-class FakeSmallLobby:
+class FakeSmallLobby(FakeServer):
     """The lobby, on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(self) -> None:
-        self.url = ""
+        super().__init__([WebSocketRoute("/", self.websocket)])
         self.tables: dict[str, FakeTable] = {}
         """By player."""
         self.waiting: list[str] = []
-        self.sockets: dict[str, ServerConnection] = {}
-        self._server: Server | None = None
+        self.lines: dict[str, Line] = {}
 
-    async def __aenter__(self) -> Self:
-        self._server = await serve(self._connection, "127.0.0.1", 0)
-        self.url = f"ws://127.0.0.1:{next(iter(self._server.sockets)).getsockname()[1]}"
-        return self
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        await self._server.wait_closed()
-
-    async def _connection(self, socket: ServerConnection) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            login = json.loads(await socket.recv())
-            player = login["login"]
-            if TOKENS.get(player) != login["token"]:
-                await socket.send(json.dumps({"denied": "no such account"}))
-                return
-            self.sockets[player] = socket
-            await self._send(player, {"hello": player})
-            if player in self.tables:
-                await self._send(player, self.tables[player].frame(player))
-            while True:
-                await self._said(player, json.loads(await socket.recv()))
-
-    async def _said(self, player: str, frame: dict[str, Any]) -> None:
+    def received(self, line: Line, text: str) -> None:
+        frame = json.loads(text)
+        if "login" in frame:
+            self._log_in(line, frame["login"], frame["token"])
+            return
+        player = next(name for name, known in self.lines.items() if known is line)
         if "seek" in frame and player not in self.waiting:
             self.waiting.append(player)
             if len(self.waiting) == 2:
                 table = FakeTable(f"t{len(self.tables) + 1}", self.waiting)
                 self.waiting = []
-                await self._show(table)
+                self._show(table)
         elif "move" in frame and player in self.tables:
             table = self.tables[player]
             if table.move(player, frame["move"]):
-                await self._show(table)
+                self._show(table)
             else:
-                await self._send(player, table.frame(player, no="this move is not legal"))
+                self._send(player, table.frame(player, no="this move is not legal"))
 
-    async def _show(self, table: FakeTable) -> None:
+    def _log_in(self, line: Line, player: str, token: str) -> None:
+        if TOKENS.get(player) != token:
+            line.send(json.dumps({"denied": "no such account"}))
+            line.close()
+            return
+        self.lines[player] = line
+        self._send(player, {"hello": player})
+        if player in self.tables:
+            self._send(player, self.tables[player].frame(player))
+
+    def _show(self, table: FakeTable) -> None:
         for player in table.players:
             self.tables[player] = table
-            await self._send(player, table.frame(player))
+            self._send(player, table.frame(player))
             if table.state.terminal:
                 del self.tables[player]
 
-    async def _send(self, player: str, frame: dict[str, Any]) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            await self.sockets[player].send(json.dumps(frame))
+    def _send(self, player: str, frame: dict[str, Any]) -> None:
+        self.lines[player].send(json.dumps(frame))
 
 
 def accounts(lobby: FakeSmallLobby) -> list[Account]:

@@ -46,7 +46,7 @@ def hosting(kit, lobby, names=("ada",), level=1, **options):
 
 async def play(kit, hands, *, names=("ada",), level=1, traps=None, seed=0, seconds=80.0):
     async with MailgycFake(traps, seed=seed) as lobby, hosting(kit, lobby, names, level) as host:
-        await until(lambda: lobby.hands >= hands, seconds)
+        await until(lambda: lobby.play.played >= hands, seconds)
     assert lobby.repeated == []
     return lobby, host
 
@@ -100,18 +100,18 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
     """The first host is cut off in the middle of a hand; the second finds the seat, and logs under the same game."""
     async with MailgycFake(Traps(dead_after=30), seed=2) as lobby:
         async with hosting(kit, lobby) as host:
-            await until(lambda: lobby.moves >= 30 and host.runner.counters.decisions > 3)
+            await until(lambda: lobby.play.moves >= 30 and host.runner.counters.decisions > 3)
             await asyncio.sleep(0.1)
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
         lobby.traps = Traps()
         for line in list(lobby.lines.values()):
             line.abort()
-        played = lobby.hands
+        played = lobby.play.played
         games = kit.rows("SELECT count(*) FROM games")[0][0]
         async with hosting(kit, lobby) as host:
             await until(lambda: host.accounts and host.accounts[0].tables.sessions)
-            lobby.wake_robots()
-            await until(lambda: lobby.hands > played)
+            lobby.play.wake_robots()
+            await until(lambda: lobby.play.played > played)
             assert kit.rows("SELECT count(*) FROM games")[0][0] <= games + 1
     assert lobby.errors == []
 
@@ -132,7 +132,7 @@ async def test_a_stalled_table_is_left_for_another(kit):
     ):
         await until(lambda: len(lobby.uids) == 1 and any(line == [wire.LEAVE] for line in said_codes(lobby)))
         lobby.traps = Traps()
-        await until(lambda: lobby.hands >= 2)
+        await until(lambda: lobby.play.played >= 2)
     assert host.runner.counters.aborted >= 1
 
 
