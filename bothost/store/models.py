@@ -159,6 +159,7 @@ decisions = sa.Table(
     _column("at_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role"),
     sa.Index(None, "id"),  # on PostgreSQL BRIN; told here, that would import its dialect in every process
+    sa.Index("ix_decisions_fallback", "game_id", "seat", sqlite_where=sa.text("fallback IS NOT NULL")),
 )
 
 outcomes = sa.Table(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
 
 from bothost.store.models import decisions, game_ends, games
+
+
+Result = Literal["won", "lost", "drawn"]
 
 
 class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,6 +28,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Our account, or the id or name of anybody at the table."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there (a fallback)."""
+    results: tuple[Result, ...] = ()
+    """What our seat scored: more than 0, less, or 0. A hand without scores meets none."""
     fallbacks: bool = False
     """Only hands in which a fallback decided at our seat."""
     live: bool = False
@@ -49,16 +56,20 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             conditions.append(games.c.game.in_(self.games))
         if self.strategies:
             of_hand = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
-            decided = sa.exists().where(*of_hand, decisions.c.strategy.in_(self.strategies))
+            fell_back = decisions.c.fallback.is_not(None)  # has an index; other rows of a hand have its strategy
+            decided = sa.exists().where(*of_hand, fell_back, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
+        if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
+            named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.players)
+            conditions.append(sa.or_(games.c.account.in_(self.players), *named))
         if self.fallbacks:
             same = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
             conditions.append(sa.exists().where(*same, decisions.c.fallback.is_not(None)))
         if self.live:
             conditions.append(game_ends.c.game_id.is_(None))
-        if self.closed or self.scored:
+        if self.closed or self.scored or self.results:
             conditions.append(game_ends.c.game_id.is_not(None))
-        if self.scored:
+        if self.scored or self.results:
             conditions.append(game_ends.c.scores.is_not(None))
         if self.game_id:
             low, high = id_range(self.game_id)
@@ -74,6 +85,18 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         )
 
 
+    def accepts_result(self, seat: int, scores: Sequence[float] | None) -> bool:
+        """Whether a hand with these scores of its seats meets ``results``."""
+        if not self.results:
+            return True
+        if scores is None or seat >= len(scores):
+            return False
+        own = scores[seat]
+        return ("won" if own > 0 else "lost" if own < 0 else "drawn") in self.results
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")
+"""Names that every JSON encoder writes alike, so that the database can look for them."""
 _decode = msgspec.json.Decoder().decode
 EVERY_HAND = HandQuery()
 CLOSED_HANDS = HandQuery(closed=True)

@@ -106,11 +106,16 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
     found: list[LoggedHand] = []
     while len(found) < limit:
         rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
-        found += islice((h for h in rows if query.accepts(h.game.account, h.game.players)), limit - len(found))
+        found += islice((hand for hand in rows if _meets(hand, query)), limit - len(found))
         if len(rows) < PAGE_HANDS:
             break
         before = rows[-1].key
     return found
+
+
+def _meets(hand: LoggedHand, query: HandQuery) -> bool:
+    """Whether a hand meets what the database cannot check."""
+    return query.accepts(hand.game.account, hand.game.players) and query.accepts_result(hand.game.seat, hand.scores)
 
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import msgspec
 from starlette.applications import Starlette
@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bothost.errors import BothostError, StoreUnavailable, UsageError
-from bothost.store.query import HandQuery
+from bothost.store.query import HandQuery, Result
 from bothost.store.reader import Timeline
 from bothost.web import brought, hands
 from bothost.web.cloning import Cloning
@@ -142,6 +142,7 @@ class Web:
                 players=players,
                 since_us=_day(asked.get("since")),
                 until_us=_day(asked.get("until"), 1),
+                results=tuple(_result(name) for name in asked.getlist("results") if name),
                 fallbacks=bool(asked.get("fallbacks")),
             )
             found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
@@ -222,6 +223,13 @@ def _with_cookie(answer: Response, request: Request, token: str) -> Response:
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, token, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=secure)
     return answer
+
+
+def _result(name: str) -> Result:
+    """Raises ValueError."""
+    if name not in get_args(Result):
+        raise ValueError(f"{name[:40]!r} is no result: {', '.join(get_args(Result))}")
+    return cast(Result, name)
 
 
 def _day(text: str | None, later: int = 0) -> int | None:

@@ -141,6 +141,7 @@ const ZH = {
   "only with fallbacks": "只看有后备的",
   "all": "全部",
   "won": "赢",
+  "drawn": "平",
   "lost": "输",
 };
 
