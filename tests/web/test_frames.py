@@ -1,0 +1,179 @@
+"""Every byte that each kind of viewer receives of a live table, compared with what that viewer may know.
+
+A person plays a hand against bots over HTTP. Meanwhile a spectator, an operator and the person watch the table. After the
+hand its log tells the truth, and each frame must be exactly the view of one seat, or what is public of it.
+"""
+
+import asyncio
+import json
+import threading
+import time
+
+import httpx
+import pytest
+
+from bothost.config import Secret, WebSettings
+from bothost.store.query import players_of
+from bothost.store.reader import iter_hands, iter_timelines, join_events
+from bothost.web import live, opponents
+from bothost.web.server import serving
+from bothost.web.viewers import public_view
+
+BOTS = {"othello": "rule-othello", "doudizhu": "rule-doudizhu", "pairing": "rule-pairing", "mahjong": "rule-mahjong"}
+FRAME_KEYS = {
+    *("name", "game", "lobby", "table", "account", "strategy", "players", "started_us", "moved_us", "last", "ends_us"),
+    *("silent", "seat", "names", "view", "left_ms"),
+}
+PLAY_KEYS = {
+    *("state", "game", "table", "seat", "names", "view", "legal", "ask", "left_ms", "scores", "notice", "id", "review"),
+    *("left", "ended"),
+}
+
+
+@pytest.fixture
+def address(site, monkeypatch):
+    """A server with a password, where spectators may watch and play."""
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    monkeypatch.setattr(live, "PERIOD_S", 0.05)
+    up, found, loop, stop = threading.Event(), [], asyncio.new_event_loop(), asyncio.Event()
+
+    async def serve():
+        settings = WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
+        async with serving(site, settings) as url:
+            found.append(url.rstrip("/"))
+            up.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert up.wait(20)
+    yield found[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(30)
+    loop.close()
+
+
+class Browser:
+    """One session; keeps every frame of the streams that it reads."""
+
+    def __init__(self, address, password=None):
+        self.client = httpx.Client(base_url=address, headers={"Origin": address}, timeout=60, trust_env=False)
+        self.client.get("/api/session")
+        if password is not None:
+            assert self.client.post("/api/login", json={"password": password}).status_code == 200
+        self.frames = []
+        self._threads = []
+
+    def follow(self, path, on_frame=lambda frame: None):
+        thread = threading.Thread(target=self._read, args=(path, on_frame))
+        thread.start()
+        self._threads.append(thread)
+
+    def _read(self, path, on_frame):
+        with self.client.stream("GET", path) as answer:
+            assert answer.status_code == 200
+            for text in answer.iter_lines():
+                if text.startswith("data: "):
+                    self.frames.append(json.loads(text[6:]))
+                    on_frame(self.frames[-1])
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def table_of(browser, lobby_table):
+    """The name of a live hand at a table, once the log has it."""
+    while True:
+        with browser.client.stream("GET", "/api/tables") as answer:
+            for text in answer.iter_lines():
+                tables = json.loads(text[6:])["tables"] if text.startswith("data: ") else []
+                if found := [table["name"] for table in tables if table["table"] == lobby_table]:
+                    return found[0]
+
+
+def truth(site):
+    """The logged hand of a bot, and the views of all seats after each move."""
+    timeline = max(iter_timelines(site.store, iter_hands(site.store)), key=lambda found: found.hand.game.started_us)
+    record = timeline.hand.game
+    game = site.game(record.game, record.rules)
+    view = game.new_view(record.seat)
+    view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+    deal, actions = view.record()
+    state = game.state_from_deal(deal)
+    positions = [[state.view(seat).to_json() for seat in range(game.num_seats)]]
+    for seat, action in actions:
+        state.apply(seat, action)
+        positions.append([state.view(seat).to_json() for seat in range(game.num_seats)])
+    return timeline, positions
+
+
+def without_events(view):
+    return {key: value for key, value in view.items() if key != "events"}
+
+
+@pytest.mark.parametrize("game", BOTS)
+def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, site, game):
+    person, spectator, operator = Browser(address), Browser(address), Browser(address, "s3cret")
+    seats = {"othello": 2, "doudizhu": 3, "pairing": 2, "mahjong": 4}[game]
+    wanted = {"name": "eve", "game": game, "opponents": [BOTS[game]] * (seats - 1), "grant_ms": 0}
+    begun = person.client.post("/api/play", json=wanted)
+    assert begun.status_code == 200, begun.text
+    number = begun.json()["id"]
+    answered, playing = set(), threading.Event()
+
+    def play(frame):
+        if frame["view"] is not None:
+            playing.set()
+        if frame["ask"] is None or frame["ask"] in answered:
+            return
+        answered.add(frame["ask"])
+        time.sleep(0.1)
+        action = frame["legal"][len(answered) % len(frame["legal"])]["notation"]
+        person.client.post(f"/api/play/{number}/act", json={"ask": frame["ask"], "action": action})
+
+    person.follow(f"/api/play/{number}", play)
+    assert playing.wait(60)
+    name = table_of(spectator, person.frames[-1]["table"])
+    watching = {"person": Browser(address), "spectator": spectator, "operator": operator}
+    watching["person"].client.cookies = person.client.cookies
+    for browser in watching.values():
+        browser.follow(f"/api/tables/{name}")
+    assert spectator.client.get(f"/api/hands/{name}").status_code == 404
+    assert spectator.client.get(f"/api/hands/{name}/review?with={BOTS[game]}").status_code == 404
+    assert spectator.client.get(f"/api/play/{number}").status_code == 404
+    assert operator.client.get(f"/api/play/{number}").status_code == 404
+    for browser in (person, *watching.values()):
+        browser.join()
+    timeline, positions = truth(site)
+    check_tables(game, timeline, site.game(game, timeline.hand.game.rules), watching)
+    check_person(timeline, positions, person)
+
+
+def check_tables(game, timeline, made, watching):
+    """The log may hold a part of what came with one move, so a view may stand after any event of the bot's seat."""
+    view = made.new_view(timeline.hand.game.seat)
+    known = [view.to_json()]
+    for event in join_events([(stretch.seq, stretch.events) for stretch in timeline.events]):
+        view.observe(event)
+        known.append(view.to_json())
+    public = [public_view(game, whole, {}) for whole in known]
+    for viewer, browser in watching.items():
+        frames = [frame for frame in browser.frames if not frame.get("over")]
+        assert len(frames) >= 4, viewer
+        for frame in frames:
+            assert set(frame) == FRAME_KEYS
+            assert frame["view"] in (known if viewer == "operator" else public), (viewer, frame["view"])
+            assert frame["last"] is None or json.dumps(frame["last"]["notation"].split(":")[-1]) in json.dumps(public)
+
+
+def check_person(timeline, positions, person):
+    seat = next(player["seat"] for player in players_of(timeline.hand.game.players) if player["player"] == "eve")
+    own = [without_events(views[seat]) for views in positions]
+    shown = [frame for frame in person.frames if frame["view"] is not None]
+    assert len(shown) >= 4
+    for frame in person.frames:
+        assert set(frame) == PLAY_KEYS
+    for frame in shown:
+        assert frame["seat"] == seat and frame["view"] in own
