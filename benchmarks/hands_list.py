@@ -46,7 +46,8 @@ def rows(number: int, rng: random.Random) -> tuple[Any, list[Any], Any]:
     if rare:
         made[3].fallback = "late"
     won = rng.choice((-1.0, 2.0))
-    end = GameEndRecord(game.game_id, game.seat, "normal", json.dumps([won, -won, 0.0]), game.started_us + 10**6)
+    ended_us, scores = game.started_us + 10**6, json.dumps([won, -won, 0.0])
+    end = GameEndRecord(game_id=game.game_id, seat=game.seat, reason="normal", scores=scores, ended_us=ended_us)
     return game, made, end
 
 

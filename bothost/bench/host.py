@@ -15,8 +15,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,12 +68,19 @@ def command(
     }
 
 
-def measure(common: list[str], accounts: int, durability: str, seconds: float, rate: float) -> dict[str, Any]:
-    """One run of the host against the generator; ``rate`` 0 is closed loop."""
+def measure(
+    common: list[str],
+    accounts: int,
+    durability: str,
+    seconds: float,
+    rate: float,
+    beside: Callable[[Path], AbstractContextManager[Any]] = nullcontext,
+) -> dict[str, Any]:
+    """One run of the host against the generator. ``rate`` 0: closed loop. ``beside`` runs beside it, in its folder."""
     with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
         timing = [*common, f"--rate={rate}", *lengths(seconds)]
         who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
-        with pair(timing, who) as (load, subject):
+        with beside(Path(folder)), pair(timing, who) as (load, subject):
             figures = read(load)
             subject.send_signal(signal.SIGTERM)
             figures |= read(subject)

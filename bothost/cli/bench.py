@@ -23,6 +23,7 @@ BENCHES: dict[str, str] = {
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "deepmc": "Hands and samples per second of deep Monte-Carlo on one core.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
+    "browsers": "What ten browsers that watch live tables cost the host's p99; the time of the first page.",
     "mahjong": "Steps, look-ahead, encodings and training samples of mahjong per second on one core.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
     "log": "Rows per second of the decision log, beside the raw database.",

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from bothost.store.models import decisions, game_ends, games
 
-
 Result = Literal["won", "lost", "drawn"]
 
 
@@ -83,7 +82,6 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             or account in self.players
             or any({player.get("player"), player.get("name")} & set(self.players) for player in players_of(players))
         )
-
 
     def accepts_result(self, seat: int, scores: Sequence[float] | None) -> bool:
         """Whether a hand with these scores of its seats meets ``results``."""

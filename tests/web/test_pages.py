@@ -90,6 +90,19 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
     opened(page, f"{served}/hands?since=2001-01-01&until=2023-11-14")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
-    for query in ("until=2001-01-01", "fallbacks=1"):
+    opened(page, f"{served}/hands")
+    page.get_by_label("result").select_option("won")
+    page.get_by_role("button", name="search").click()
+    page.wait_for_url("**/hands?results=won")
+    page.wait_for_function(
+        "() => document.querySelectorAll('tbody tr').length === document.querySelectorAll('tbody .won').length"
+    )
+    shown = [page.locator("tbody tr").count()]
+    for result in ("lost", "drawn"):  # the hand of mahjong is a draw
+        opened(page, f"{served}/hands?results={result}")
+        page.wait_for_selector("tbody tr")
+        shown.append(page.locator("tbody tr").count())
+    assert sum(shown) == 4 and shown[2] == 1
+    for query in ("until=2001-01-01", "fallbacks=1", "results=drawn&games=othello"):
         opened(page, f"{served}/hands?{query}")
         page.wait_for_selector("text=no hand matches")
