@@ -71,6 +71,11 @@ class FakeServer:
         )
         self._server = WebServer(config)
 
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"ws://127.0.0.1:{self.port}"
+
     async def __aenter__(self) -> Self:
         listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio switches delayed sending off
         listening.bind(("127.0.0.1", 0))

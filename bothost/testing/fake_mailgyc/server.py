@@ -49,10 +49,6 @@ class MailgycFake(FakeServer):
         self._numbers = 0
 
     @property
-    def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}"
-
-    @property
     def repeated(self) -> list[tuple[int, int, str]]:
         """Refused moves that were made again at the same position."""
         return [move for move, times in self.play.refusals.items() if times > 1]

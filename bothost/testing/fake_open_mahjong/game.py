@@ -20,13 +20,14 @@ class Owner(Protocol):
     """What a match needs of the lobby."""
 
     second: float
+    traps: Any
     rng: Any
     stale: list[tuple[int, str]]
 
     def tell(self, user: int, frame: dict[str, Any]) -> None: ...
     def silence(self, user: int, where: str, what: str) -> None: ...
     def moved(self, user: int) -> None: ...
-    def ignores(self) -> bool: ...
+    def chance(self, probability: float, name: str) -> bool: ...
     def later(self, after_s: float, function: Any, *args: Any) -> asyncio.TimerHandle: ...
     def finished(self, match: Match) -> None: ...
 
@@ -237,7 +238,7 @@ class Match:
         elif action == "jiagang":
             fits = fits and f"k{tile}" in seat.combos
         choice = action == "cut" and len(set(seat.tiles)) > 3
-        if not fits or index in self.answers or (choice and self.owner.ignores()):
+        if not fits or index in self.answers or (choice and self.owner.chance(self.owner.traps.ignore, "ignore")):
             return self.owner.silence(user, where, f"{action} {tile}")
         self.take(index, action, tile or 0, frame.get("cutIndex"))
         self.owner.moved(user)

@@ -63,10 +63,6 @@ class FakeSmallLobby(FakeServer):
         self.waiting: list[str] = []
         self.lines: dict[str, Line] = {}
 
-    @property
-    def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}"
-
     def received(self, line: Line, text: str) -> None:
         frame = json.loads(text)
         if "login" in frame:

@@ -1,0 +1,148 @@
+"""The rooms of the fake open_mahjong lobby."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.game import Match
+from bothost.testing.fake_open_mahjong.line import Line
+
+ROOM_MEMBERS = (
+    "roomname",
+    "gameround",
+    "password",
+    "roundTimerValue",
+    "stepTimerValue",
+    "tips",
+    "random_seed",
+    "open_cuohe",
+)
+
+
+class Owner(Protocol):
+    """What rooms need of the lobby."""
+
+    playing: dict[int, Match]
+
+    def tell(self, user: int, frame: dict[str, Any]) -> None: ...
+    def say(self, line: Line, frame: dict[str, Any]) -> None: ...
+    def tips(self, line: Line, text: str, kind: str = "tips") -> None: ...
+    def start_match(self, room: dict[str, Any]) -> None: ...
+    def delete(self, match: Match) -> None: ...
+
+
+class Rooms:
+    """Where players wait for a game."""
+
+    def __init__(self, lobby: Owner) -> None:
+        self.by_id: dict[str, dict[str, Any]] = {}
+        self._lobby = lobby
+        self._opened = 0
+
+    def remove(self, user: int) -> None:
+        """The player disconnected: every room forgets it, for good."""
+        for room in list(self.by_id.values()):
+            if user in room["player_list"]:
+                self.leave(room, user)
+
+    def listed(self) -> list[dict[str, Any]]:
+        return [self.public(room) for room in self.by_id.values()]
+
+    def match_ended(self, room_id: str) -> None:
+        """The players are back in the room."""
+        room = self.by_id.get(room_id)
+        if room is not None:
+            room["is_game_running"], room["ready_list"] = False, []
+            self.show(room)
+
+    def received(self, line: Line, kind: str, frame: dict[str, Any]) -> None:
+        user = line.user
+        if kind == "room/create_GB_room":
+            if any(member not in frame for member in ROOM_MEMBERS):
+                line.dead = True
+                return
+            return self._create(line, frame)
+        room = self.by_id.get(frame.get("room_id", ""))
+        if room is None:
+            return self._lobby.tips(line, "房间不存在", "error_message")
+        if kind == "room/join_room":
+            return self._join(line, room, frame)
+        if user not in room["player_list"]:
+            return self._lobby.tips(line, "玩家不在房间中", "error_message")
+        host = user == room["host_user_id"]
+        if kind == "room/set_ready":
+            room["ready_list"] = [u for u in room["ready_list"] if u != user] + ([user] if frame["ready"] else [])
+            self.show(room)
+        elif kind == "room/leave_room":
+            self.leave(room, user)
+        elif kind == "room/add_bot" and host and len(room["player_list"]) < 4:
+            room["player_list"].append(0)
+            self.show(room)
+        elif kind == "room/start_game":
+            people = [u for u in room["player_list"] if u >= wire.ROBOTS_BELOW and u != room["host_user_id"]]
+            if not host or len(room["player_list"]) != 4 or set(people) - set(room["ready_list"]):
+                return self._lobby.tips(line, "人数不足", "error_message")
+            self._lobby.start_match(room)
+
+    def _create(self, line: Line, frame: dict[str, Any]) -> None:
+        if any(line.user in room["player_list"] for room in self.by_id.values()):
+            return self._lobby.tips(line, "您已在房间中")
+        self._opened += 1
+        room = self.by_id[str(self._opened)] = {
+            "room_id": str(self._opened),
+            "room_rule": "guobiao",
+            "sub_rule": frame.get("sub_rule", "guobiao/standard"),
+            "hepai_limit": frame.get("hepai_limit", 8),
+            "max_player": 4,
+            "player_list": [line.user],
+            "password": frame["password"],
+            "host_user_id": line.user,
+            "is_game_running": False,
+            "room_name": frame["roomname"],
+            "game_round": frame["gameround"],
+            "round_timer": frame["roundTimerValue"],
+            "step_timer": frame["stepTimerValue"],
+            "ready_list": [],
+        }
+        self.show(room)
+        done = {"type": "room/create_room_done", "success": True, "message": "-", "room_info": self.public(room)}
+        self._lobby.say(line, done)
+
+    def _join(self, line: Line, room: dict[str, Any], frame: dict[str, Any]) -> None:
+        if len(room["player_list"]) >= 4 or room["is_game_running"]:
+            return self._lobby.tips(line, "房间已满", "error_message")
+        if room["password"] != frame.get("password", ""):
+            return self._lobby.tips(line, "密码错误", "error_message")
+        room["player_list"].append(line.user)
+        self.show(room)
+        self._lobby.say(line, {"type": "room/join_room_done", "success": True, "message": "加入房间成功"})
+
+    def leave(self, room: dict[str, Any], user: int) -> None:
+        room["player_list"].remove(user)
+        room["ready_list"] = [u for u in room["ready_list"] if u != user]
+        people = [u for u in room["player_list"] if u >= wire.ROBOTS_BELOW]
+        if not people:
+            self.by_id.pop(room["room_id"], None)
+            match = next((m for m in self._lobby.playing.values() if m.room["room_id"] == room["room_id"]), None)
+            if match is not None:
+                self._lobby.delete(match)  # although all may be online
+            return
+        if user == room["host_user_id"]:
+            room["host_user_id"] = people[0]
+        self.show(room)
+
+    def show(self, room: dict[str, Any]) -> None:
+        for user in room["player_list"]:
+            frame = {"type": "room/refresh_room_info", "success": True, "message": "-"}
+            self._lobby.tell(user, {**frame, "room_info": self.public(room)})
+
+    @staticmethod
+    def public(room: dict[str, Any]) -> dict[str, Any]:
+        public = {key: list(value) if isinstance(value, list) else value for key, value in room.items()}
+        return public | {"has_password": bool(public.pop("password"))}
+
+    def last_in_room(self, user: int) -> bool:
+        """Whether all other people of this player's room have disconnected once: the next loss deletes the game."""
+        room = next((room for room in self.by_id.values() if user in room["player_list"]), None)
+        return room is not None and sum(u >= wire.ROBOTS_BELOW for u in room["player_list"]) == 1
