@@ -88,7 +88,9 @@ nb::tuple as_tuple(const Prospect& p) {
 nb::tuple look_ahead_of(const AnyView& any, int depth) {
   if (depth < 0 || depth > 7) throw InvalidInput("the depth is 0 to 7");
   const auto& view = view_of(any);
-  const auto ahead = look_ahead(holding_of(view), outlook_of(view), depth, true);
+  auto targets = targets_of(view);
+  targets.find(depth);
+  const auto ahead = look_ahead(targets, Arrivals(outlook_of(view), targets.unseen()), depth, true);
   nb::list after;
   for (std::size_t t = 0; t < kKinds; ++t)
     if (view.hand()[t] > 0) after.append(nb::make_tuple(t, as_tuple(ahead.after[t])));

@@ -64,6 +64,8 @@ std::array<double, kKinds> danger(const View& view) {
   std::array<double, kKinds> out{};
   const auto unseen = view.unseen();
   const auto& table = view.table();
+  std::array<double, kKinds> chance_wanted{};
+  for (int t = 0; t < kKinds; ++t) chance_wanted[at(t)] = wanted(unseen, t);
   for (int i = 1; i < kSeats; ++i) {
     const int seat = (view.seat() + i) % kSeats;
     const auto discards = view.discards(seat);
@@ -72,7 +74,7 @@ std::array<double, kKinds> danger(const View& view) {
     const int flush = flush_suit(table, seat);
     for (int t = 0; t < kKinds; ++t) {
       if (passed[at(t)]) continue;
-      double chance = waits * wanted(unseen, t);
+      double chance = waits * chance_wanted[at(t)];
       if (flush >= 0 && is_number(t)) chance *= suit_of(t) == flush ? 1.6 : 0.4;
       if (std::find(discards.begin(), discards.end(), t) != discards.end()) chance *= 0.5;
       out[at(t)] += chance * kCost;

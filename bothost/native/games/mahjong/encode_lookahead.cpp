@@ -46,8 +46,14 @@ void encode_prospect(const Option& o, const Option& best, float* out) {
 }  // namespace
 
 void encode_look_ahead(const View& view, int depth, float* out) {
+  auto targets = targets_of(view);
+  encode_look_ahead(view, targets, depth, out);
+}
+
+void encode_look_ahead(const View& view, Targets& targets, int depth, float* out) {
   std::fill_n(out, kLookAheadPlanes * kPlane, 0.0f);
-  const auto ahead = look_ahead(holding_of(view), outlook_of(view), depth, true);
+  targets.find(depth);
+  const auto ahead = look_ahead(targets, Arrivals(outlook_of(view), targets.unseen()), depth, true);
   const auto phase = view.table().phase;
   const bool discards =
       (phase == Phase::turn || phase == Phase::discard) && view.table().actor == view.seat();
@@ -76,7 +82,8 @@ void encode_prospects(const View& view, Appraisal appraisal, std::span<const Act
     if (!std::binary_search(legal.begin(), legal.end(), action))
       throw IllegalAction("prospects are those of legal actions");
   if (actions.empty()) return;
-  const auto options = Planner(view, appraisal).options(actions);
+  auto targets = targets_of(view);
+  const auto options = Planner(view, targets, appraisal).options(actions);
   Option best;
   best.prospect.worth = 0;
   for (const auto& o : options)

@@ -184,6 +184,12 @@ constexpr ChowTables kChowTables;
 }  // namespace
 
 constexpr std::array<FanSet, kFans> kImplied = make_implied();
+constexpr FanSet kImplying = [] {
+  FanSet implying;
+  for (std::size_t f = 0; f < kFans; ++f)
+    if (!(kImplied[f] == FanSet())) implying.insert(static_cast<Fan>(f));
+  return implying;
+}();
 
 Fan two_chows(int a, int b) {
   return kChowTables.two[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];

@@ -17,9 +17,21 @@ class FanSet {
   constexpr FanSet(std::initializer_list<Fan> fans) {
     for (const auto f : fans) insert(f);
   }
+  static constexpr FanSet all() {
+    FanSet fans;
+    fans.word_[0] = fans.word_[1] = ~std::uint64_t{0};
+    return fans;
+  }
   constexpr void insert(Fan f) { word_[at(f) / 64] |= std::uint64_t{1} << at(f) % 64; }
   constexpr bool contains(Fan f) const { return word_[at(f) / 64] >> at(f) % 64 & 1; }
+  /// Points of the fans, each once.
+  int points() const;
+  friend constexpr FanSet operator&(FanSet a, const FanSet& b) {
+    a.word_[0] &= b.word_[0], a.word_[1] &= b.word_[1];
+    return a;
+  }
   constexpr void insert(const FanSet& o) { word_[0] |= o.word_[0], word_[1] |= o.word_[1]; }
+  friend constexpr bool operator==(const FanSet&, const FanSet&) = default;
   constexpr void erase(const FanSet& o) { word_[0] &= ~o.word_[0], word_[1] &= ~o.word_[1]; }
   template <class Visit>
   void each(Visit visit) const {
@@ -37,6 +49,8 @@ class FanSet {
 /// Where only some instances are implied (pungs of winds within little four winds) the counting code leaves
 /// them out itself.
 extern const std::array<FanSet, kFans> kImplied;
+/// The fans that imply others.
+extern const FanSet kImplying;
 
 /// Stands for "no fan" where fans are compared: it is later in the list than all that can be meant.
 inline constexpr Fan kNoFan = Fan::flower_tiles;
@@ -50,37 +64,58 @@ Fan three_pungs(int a, int b, int c);
 
 inline int points_of(Fan f) { return kFanInfo[static_cast<std::size_t>(f)].points; }
 
+inline int FanSet::points() const {
+  // The second word begins with five fans of two points each. The others of it count one point.
+  static_assert(at(Fan::tile_hog) == 64 && at(Fan::all_simples) == 68);
+  int sum = std::popcount(word_[1]) + std::popcount(word_[1] & 0b11111);
+  for (auto bits = word_[0]; bits; bits &= bits - 1)
+    sum += kFanInfo[static_cast<std::size_t>(std::countr_zero(bits))].points;
+  return sum;
+}
+
+/// The fans that may count more than once: tile hog to pung of terminals or honours, in the order of the
+/// list.
+inline constexpr Fan kFirstRepeated = Fan::tile_hog, kLastRepeated = Fan::pung_of_terminals_or_honors;
+
 /// The fans of one reading of a hand, before and after exclusion.
 class Tally {
  public:
-  void add(Fan f, int times = 1) {
+  Tally() = default;
+  explicit Tally(const FanSet& fans) : present_(fans) {}
+  void add(Fan f) { present_.insert(f); }
+  void add(const FanSet& fans) { present_.insert(fans); }
+  /// A fan that may count more than once.
+  void add(Fan f, int times) {
     if (times == 0) return;
     present_.insert(f);
-    times_[static_cast<std::size_t>(f)] =
-        static_cast<std::uint8_t>(times_[static_cast<std::size_t>(f)] + times);
+    repeats_ += static_cast<std::uint64_t>(times - 1) << shift(f);
+  }
+  void add(const Tally& other) {
+    present_.insert(other.present_);
+    repeats_ += other.repeats_;
   }
   bool has(Fan f) const { return present_.contains(f); }
+  bool operator==(const Tally&) const = default;
 
-  /// The fans that are left when what others imply is taken out.
+  /// Takes out what others imply. Returns the fans that are left.
   const FanSet& counted() {
     FanSet implied;
-    present_.each([&](std::size_t f) { implied.insert(kImplied[f]); });
+    (present_ & kImplying).each([&](std::size_t f) { implied.insert(kImplied[f]); });
     present_.erase(implied);
     return present_;
   }
+  /// Of the counted fans.
   int points() const {
-    int sum = 0;
-    present_.each([&](std::size_t f) { sum += times_[f] * kFanInfo[f].points; });
+    int sum = present_.points();
+    if (repeats_) present_.each([&](std::size_t f) { sum += (times(f) - 1) * kFanInfo[f].points; });
     return sum;
   }
 
   FanResult result(int flowers) {
     counted();
     FanResult r;
-    present_.each([&](std::size_t f) {
-      r.times[f] = times_[f];
-      r.points += times_[f] * kFanInfo[f].points;
-    });
+    present_.each([&](std::size_t f) { r.times[f] = static_cast<std::uint8_t>(times(f)); });
+    r.points = points();
     if (r.points == 0) {
       r.times[static_cast<std::size_t>(Fan::chicken_hand)] = 1;
       r.points = points_of(Fan::chicken_hand);
@@ -91,8 +126,15 @@ class Tally {
   }
 
  private:
+  static constexpr int shift(Fan f) { return 4 * (static_cast<int>(f) - static_cast<int>(kFirstRepeated)); }
+  int times(std::size_t fan) const {
+    const auto f = static_cast<Fan>(fan);
+    return f < kFirstRepeated || f > kLastRepeated ? 1 : 1 + static_cast<int>(repeats_ >> shift(f) & 15);
+  }
+
   FanSet present_;
-  std::array<std::uint8_t, kFans> times_{};
+  /// How often each fan counts beyond the first time, four bits each.
+  std::uint64_t repeats_ = 0;
 };
 
 }  // namespace bothost::mahjong

@@ -14,34 +14,11 @@
 // targets share tiles and exclude one another, so a few good ones beat many poor ones with the same sum.
 #pragma once
 #include <array>
-#include <optional>
 
-#include "mahjong/draw_rates.h"
-#include "mahjong/fan_list.h"
+#include "mahjong/outlook.h"
 #include "mahjong/targets.h"
 
 namespace bothost::mahjong {
-
-/// What the worth of a hand depends on, besides the hand.
-struct Outlook {
-  Counts unseen{};
-  /// Own draws that the hand is expected to last.
-  double turns = 10;
-  std::uint8_t seat_wind = 0, prevalent_wind = 0;
-  /// Fewest points that win.
-  int minimum = 8;
-  /// For the acceptance-weighted look-ahead. Without them all unseen tiles are equally likely, and worths are
-  /// summed.
-  std::optional<DrawRates> draw_rates;
-};
-
-/// Standing tiles and melds of a seat.
-struct Holding {
-  Counts standing{};
-  std::array<Meld, 4> melds{};
-  std::size_t num_melds = 0;
-  std::span<const Meld> on_table() const { return {melds.data(), num_melds}; }
-};
 
 /// What can be won after one discard, or without any.
 struct Prospect {
@@ -68,13 +45,39 @@ struct LookAhead {
   int targets = 0;
 };
 
-/// Looks `depth` draws ahead (0..7). A hand has at most 14 standing tiles, less three per meld. `fans`:
+/// How likely the missing tiles of targets come.
+class Arrivals {
+ public:
+  /// `unseen`: the unseen copies that the hand can use.
+  Arrivals(const Outlook& outlook, const Counts& unseen);
+
+  /// A missing tile by `arrival`: the chances that it comes from the wall and from its source, and the ratios
+  /// that a draw or a win instead of that source makes.
+  struct Chance {
+    double drawn, claimed;
+    double win_by_draw, win_by_claim, draw_by_claim;
+  };
+  const Chance& operator[](std::size_t arrival) const { return chances_[arrival]; }
+  /// Whether kinds come at their own rates and worths are combined by their norm.
+  bool weighted() const { return weighted_; }
+  const Counts& unseen() const { return unseen_; }
+
+ private:
+  void set_equal(double turns, int sum);
+  void weigh(const DrawRates& rates, double turns);
+
+  /// Of kinds with fewer unseen copies, the rest is not set.
+  std::array<Chance, kArrivals> chances_;
+  Counts unseen_;
+  bool weighted_;
+};
+
+/// What can be won by the targets that need at most `depth` tiles, which must have been found. `fans`:
 /// whether to collect `all_fans`.
-LookAhead look_ahead(const Holding& holding, const Outlook& outlook, int depth, bool fans = false);
+LookAhead look_ahead(const Targets& targets, const Arrivals& arrivals, int depth, bool fans = false);
 
 /// As look_ahead, deepened from `first` draws until a target is found, and then by one more draw, up to
 /// `deepest`. `reached`: the depth of the result.
-LookAhead look_as_far(const Holding& holding, const Outlook& outlook, int first, int deepest,
-                      int* reached = nullptr);
+LookAhead look_as_far(Targets& targets, const Arrivals& arrivals, int first, int deepest, int& reached);
 
 }  // namespace bothost::mahjong

@@ -8,10 +8,6 @@
 namespace bothost::mahjong {
 namespace {
 
-TileMask tiles_of(const Meld& set) {
-  return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : TileMask{1} << set.tile;
-}
-
 std::size_t chow(int suit, int low) { return static_cast<std::size_t>(suit * 7 + low); }
 std::size_t pung(int suit, int rank) { return static_cast<std::size_t>(21 + 9 * suit + rank); }
 
@@ -26,12 +22,16 @@ const Patterns& Patterns::get() {
 
 template <class Allows, class AllowsPair>
 void Patterns::add(int free, Allows allows, AllowsPair allows_pair) {
-  if (size_ == 192) throw std::logic_error("more patterns than a PatternSet holds");
+  if (size_ == PatternSet::kMost) throw std::logic_error("more patterns than a PatternSet holds");
   start_.free[static_cast<std::size_t>(free)].insert(size_);
   for (std::size_t s = 0; s < kSets; ++s)
-    if (allows(s)) in_[s].insert(size_);
+    if (allows(s)) {
+      in_[s].insert(size_);
+      sets_[size_] |= std::uint64_t{1} << s;
+    }
   for (int t = 0; t < kKinds; ++t)
-    if (allows_pair(t)) pair_[static_cast<std::size_t>(t)].insert(size_);
+    if (allows_pair(t)) pairs_[size_] |= std::uint64_t{1} << t;
+  if (std::popcount(pairs_[size_]) == kKinds) any_pair_.insert(size_);
   ++size_;
 }
 
@@ -45,10 +45,19 @@ Patterns::Patterns() {
   for (std::size_t s = 0; s < kSets; ++s) type_[s] = static_cast<std::uint8_t>(1U << type_of(set_at(s).tile));
   const auto every = [](auto) { return true; };
   add(0, every, every);  // kAny
-  add(0, every, every);  // kAllTypes; `with` sees to the types
+  add(0, every, every);  // kAllTypes; `nearest` sees to the types
   add_kinds();
   add_chows();
   add_pungs();
+  PatternSet all;
+  all.word = ~all.word;
+  not_any_ = not_all_types_ = all;
+  not_any_.erase(kAny);
+  not_all_types_.erase(kAllTypes);
+  cores_ = not_any_ & not_all_types_;
+  for (std::size_t types = 0; types < sets_of_types_.size(); ++types)
+    for (std::size_t s = 0; s < kSets; ++s)
+      if (types & type_[s]) sets_of_types_[types] |= std::uint64_t{1} << s;
 }
 
 void Patterns::add_chows() {

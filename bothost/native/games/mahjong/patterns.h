@@ -1,44 +1,33 @@
 // What sets and pairs go together in hands that reach eight points by themselves or nearly so.
 #pragma once
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include "mahjong/fan.h"
-#include "mahjong/tiles.h"
+#include "mahjong/fan_parts.h"
 
 namespace bothost::mahjong {
 
-/// Sets by index: 0-20 chows (suit * 7 + rank of the lowest tile), 21-54 pungs (21 + tile).
-inline constexpr std::size_t kSets = 21 + kKinds;
-constexpr std::size_t set_index(Meld::Kind kind, int tile) {
-  return static_cast<std::size_t>(kind == Meld::chow ? suit_of(tile) * 7 + rank_of(tile) - 1 : 21 + tile);
-}
-constexpr Meld set_at(std::size_t index) {
-  const int i = static_cast<int>(index);
-  if (i >= 21) return {Meld::pung, static_cast<Tile>(i - 21), false};
-  return {Meld::chow, static_cast<Tile>(i / 7 * 9 + i % 7 + 1), false};
-}
-
 /// A set of patterns.
 struct PatternSet {
-  std::array<std::uint64_t, 3> word{};
-  friend PatternSet operator&(PatternSet a, const PatternSet& b) {
-    for (std::size_t i = 0; i < 3; ++i) a.word[i] &= b.word[i];
-    return a;
+  using Words = std::uint64_t __attribute__((vector_size(32)));
+  Words word{};
+  friend PatternSet operator&(PatternSet a, const PatternSet& b) { return {a.word & b.word}; }
+  friend PatternSet operator|(PatternSet a, const PatternSet& b) { return {a.word | b.word}; }
+  PatternSet without(const PatternSet& b) const { return {word & ~b.word}; }
+  bool any() const {
+#ifdef __AVX__
+    using Signed = long long __attribute__((vector_size(32)));
+    return !__builtin_ia32_ptestz256(reinterpret_cast<Signed>(word), reinterpret_cast<Signed>(word));
+#else
+    return ((word[0] | word[1]) | (word[2] | word[3])) != 0;
+#endif
   }
-  friend PatternSet operator|(PatternSet a, const PatternSet& b) {
-    for (std::size_t i = 0; i < 3; ++i) a.word[i] |= b.word[i];
-    return a;
-  }
-  PatternSet without(const PatternSet& b) const {
-    PatternSet r = *this;
-    for (std::size_t i = 0; i < 3; ++i) r.word[i] &= ~b.word[i];
-    return r;
-  }
-  bool any() const { return (word[0] | word[1] | word[2]) != 0; }
+  bool contains(std::size_t i) const { return (word[i / 64] >> i % 64 & 1) != 0; }
   void insert(std::size_t i) { word[i / 64] |= std::uint64_t{1} << i % 64; }
   void erase(std::size_t i) { word[i / 64] &= ~(std::uint64_t{1} << i % 64); }
+  static constexpr std::size_t kMost = 256;
 };
 
 /// Which patterns the sets chosen so far still follow, by how many more sets outside its core a pattern may
@@ -55,26 +44,44 @@ class Patterns {
   static const Patterns& get();
   /// Before any set is chosen.
   const Following& start() const { return start_; }
-  /// With one more set.
-  Following with(const Following& f, std::size_t set) const {
-    const auto& in = in_[set];
+  /// With one more set. `any_hand`: whether the pattern of every hand is kept.
+  Following with(const Following& f, std::size_t set, bool any_hand) const {
     Following next;
-    next.free[0] = (f.free[0] & in) | f.free[1].without(in);
-    next.free[1] = (f.free[1] & in) | f.free[2].without(in);
-    next.free[2] = f.free[2] & in;
-    const unsigned type = type_[set];
-    if (f.types & type) next.free[0].erase(kAllTypes);
-    next.types = f.types | type;
+    next.free[0] = nearest(f, set, any_hand);
+    next.free[1] = (f.free[1] & in_[set]) | f.free[2].without(in_[set]);
+    next.free[2] = f.free[2] & in_[set];
+    next.types = f.types | type_[set];
     return next;
   }
-  /// Patterns that allow a pair of this tile.
-  const PatternSet& pair(int tile) const { return pair_[static_cast<std::size_t>(tile)]; }
+  /// All patterns that are followed with one more set, the last.
+  PatternSet with_last(const Following& f, std::size_t set, bool any_hand) const {
+    return nearest(f, set, any_hand) | f.free[1] | f.free[2];
+  }
+  /// The sets that may come next if the pattern of every hand does not count, by their indices as bits.
+  std::uint64_t sets(const Following& f) const {
+    if ((f.free[1] | f.free[2]).any()) return ~std::uint64_t{0};
+    auto all = allowed(f.free[0] & cores_, sets_);
+    if (f.free[0].contains(kAllTypes)) all |= sets_of_types_[~f.types & 31];
+    return all;
+  }
+  /// The pairs that one of the patterns allows, by their tiles as bits.
+  TileMask pairs(const PatternSet& patterns) const {
+    return (patterns & any_pair_).any() ? ~TileMask{0} : allowed(patterns, pairs_);
+  }
 
   /// The pattern that every hand follows.
   static constexpr std::size_t kAny = 0;
 
  private:
   Patterns();
+  static std::uint64_t allowed(const PatternSet& patterns,
+                               const std::array<std::uint64_t, PatternSet::kMost>& by_pattern) {
+    std::uint64_t all = 0;
+    for (std::size_t w = 0; w < 4; ++w)
+      for (auto bits = patterns.word[w]; bits; bits &= bits - 1)
+        all |= by_pattern[64 * w + static_cast<std::size_t>(std::countr_zero(bits))];
+    return all;
+  }
   /// A pattern of at least 4 - `free` sets for which `allows` and a pair for which `allows_pair`.
   template <class Allows, class AllowsPair>
   void add(int free, Allows allows, AllowsPair allows_pair);
@@ -84,15 +91,23 @@ class Patterns {
   void add_kinds();
 
   static constexpr std::size_t kAllTypes = 1;
+  /// Patterns that have no more sets outside their core.
+  PatternSet nearest(const Following& f, std::size_t set, bool any_hand) const {
+    auto patterns = (f.free[0] & in_[set]) | f.free[1].without(in_[set]);
+    if (!any_hand) patterns = patterns & not_any_;
+    return f.types & type_[set] ? patterns & not_all_types_ : patterns;
+  }
   Following start_;
   std::array<PatternSet, kSets> in_{};
   /// Of each set, as in Following::types.
   std::array<std::uint8_t, kSets> type_{};
-  std::array<PatternSet, kKinds> pair_{};
+  /// By pattern, the sets and the pairs that it allows, as bits.
+  std::array<std::uint64_t, PatternSet::kMost> sets_{}, pairs_{};
+  /// Sets by suits, winds and dragons.
+  std::array<std::uint64_t, 32> sets_of_types_{};
+  /// Patterns that allow every pair; all but kAny, but kAllTypes, and but both.
+  PatternSet any_pair_, not_any_, not_all_types_, cores_;
   std::size_t size_ = 0;
 };
-
-/// Suit 0-2, winds 3, dragons 4.
-constexpr int type_of(int tile) { return is_dragon(tile) ? 4 : suit_of(tile); }
 
 }  // namespace bothost::mahjong

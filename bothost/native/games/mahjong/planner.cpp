@@ -47,10 +47,16 @@ Holding holding_of(const View& view) {
   return h;
 }
 
-Planner::Planner(const View& view, Appraisal appraisal)
-    : view_(view), holding_(holding_of(view)), outlook_(outlook_of(view, appraisal)) {
-  const int needed = needed_tiles(holding_.standing, static_cast<int>(holding_.num_melds));
-  ahead_ = look_as_far(holding_, outlook_, std::max(1, needed), kDeepest, &depth_);
+Targets targets_of(const View& view) { return Targets(holding_of(view), outlook_of(view)); }
+
+Planner::Planner(const View& view, Targets& targets, Appraisal appraisal)
+    : view_(view),
+      targets_(targets),
+      outlook_(outlook_of(view, appraisal)),
+      arrivals_(outlook_, targets.unseen()) {
+  const auto& holding = targets.holding();
+  const int needed = needed_tiles(holding.standing, static_cast<int>(holding.num_melds));
+  ahead_ = look_as_far(targets, arrivals_, std::max(1, needed), kDeepest, depth_);
 }
 
 std::vector<Option> Planner::options(std::span<const Action> actions) {
@@ -72,10 +78,12 @@ Option Planner::option(Action action) {
     default:
       break;
   }
-  const auto holding = after(holding_, move, tile, view_.table().last_tile);
-  const auto ahead = look_ahead(holding, outlook_, depth_);
+  Targets targets(after(targets_.holding(), move, tile, view_.table().last_tile), outlook_);
+  targets.find(depth_);
+  const bool same = targets.unseen() == arrivals_.unseen();
+  const auto ahead = look_ahead(targets, same ? arrivals_ : Arrivals(outlook_, targets.unseen()), depth_);
   if (move != Move::chi && move != Move::peng) return {action, ahead.now};  // a tile replaces the kong
-  auto best = discard(holding, ahead);
+  auto best = discard(targets.holding().standing, ahead);
   best.action = action;
   return best;
 }
@@ -97,11 +105,11 @@ Option Planner::win() const {
   return o;
 }
 
-Option Planner::discard(const Holding& holding, const LookAhead& ahead) {
+Option Planner::discard(const Counts& standing, const LookAhead& ahead) {
   Option best;
   bool any = false;
   for (std::size_t t = 0; t < kKinds; ++t) {
-    if (holding.standing[t] == 0) continue;
+    if (standing[t] == 0) continue;
     const Option o{kPass, ahead.after[t], dangers()[t]};
     if (!any || o.value() > best.value()) best = o;
     any = true;

@@ -14,6 +14,8 @@ namespace bothost::mahjong {
 
 Outlook outlook_of(const View& view, Appraisal appraisal = Appraisal::plain);
 Holding holding_of(const View& view);
+/// The targets of the view's hand, none found yet.
+Targets targets_of(const View& view);
 
 /// An action and what it leads to. After a claim that requires a discard, the best discard counts.
 struct Option {
@@ -26,8 +28,8 @@ struct Option {
 
 class Planner {
  public:
-  /// The view's seat need not be asked.
-  explicit Planner(const View& view, Appraisal appraisal = Appraisal::plain);
+  /// The view's seat need not be asked. `targets`: those of the view's hand.
+  Planner(const View& view, Targets& targets, Appraisal appraisal = Appraisal::plain);
 
   /// One option for each of `actions`, which must be legal. A win is worth what it pays.
   std::vector<Option> options(std::span<const Action> actions);
@@ -38,12 +40,13 @@ class Planner {
   Option option(Action action);
   Option win() const;
   /// The best discard of a hand that must discard.
-  Option discard(const Holding& holding, const LookAhead& ahead);
+  Option discard(const Counts& standing, const LookAhead& ahead);
   const std::array<double, kKinds>& dangers();
 
   const View& view_;
-  Holding holding_;
+  Targets& targets_;
   Outlook outlook_;
+  Arrivals arrivals_;
   int depth_ = 0;
   LookAhead ahead_;
   std::optional<std::array<double, kKinds>> dangers_;

@@ -34,7 +34,8 @@ Choice choose(const View& view, Appraisal appraisal) {
   ActionList legal;
   view.legal(legal);
   if (legal.empty()) throw InvalidInput("this seat is not asked");
-  Planner planner(view, appraisal);
+  auto targets = targets_of(view);
+  Planner planner(view, targets, appraisal);
   const auto options = planner.options(legal);
   const Option* best = nullptr;
   double most = 0;

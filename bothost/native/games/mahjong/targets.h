@@ -1,4 +1,4 @@
-// Targets: the winning hands that a hand can still become, and the tiles that each of them needs.
+// Targets: the winning hands that a hand can still become, the tiles that each of them needs, and its points.
 //
 // Four sets and a pair are found set by set, fewest missing tiles first. A branch ends once too many tiles
 // are missing. Far from winning, most hands cannot reach eight points. So a target with more than `kAnyHand`
@@ -6,9 +6,12 @@
 // nearly so. The special hands are enumerated directly.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <span>
+#include <vector>
 
-#include "mahjong/reading.h"
+#include "mahjong/fan_list.h"
+#include "mahjong/outlook.h"
 #include "mahjong/shape.h"
 
 namespace bothost::mahjong {
@@ -23,43 +26,73 @@ enum class Shape : std::uint8_t {
 };
 inline constexpr std::size_t kShapes = 5;
 
-/// A tile that a target needs, and the part of the target that it belongs to.
-struct Missing {
-  Tile tile;
-  /// Index of the set, kPairPart, or kSinglePart: a tile that a claim can bring only if it is the last one.
-  std::uint8_t part;
-};
-inline constexpr std::uint8_t kPairPart = 4, kSinglePart = 5;
-
+/// A hand that can win. Targets differ by their sets and pair: a hand with two readings may be found twice.
 struct Target {
+  FanSet fans;
+  /// Kinds of which the target leaves a standing tile unused.
+  TileMask spare = 0;
+  /// The missing tiles, as indices of `arrival`, in the order of the parts that they belong to.
+  std::array<std::uint16_t, 14> missing{};
+  /// Won from a discard, without the points of a concealed hand.
+  std::int16_t points = 0;
+  /// If one tile is missing, the index of its wins.
+  std::int16_t wait = -1;
+  std::uint8_t tiles_needed = 0;
   Shape shape = Shape::standard;
-  /// For standard hands and knitted straights; melds on the table first.
-  Reading reading;
-  /// Standing tiles, including the missing ones: 14 less three per meld.
-  Counts standing{};
-  std::array<Missing, 14> missing{};
-  int tiles_needed = 0;
-  std::span<const Missing> missing_tiles() const {
-    return {missing.data(), static_cast<std::size_t>(tiles_needed)};
-  }
+  /// `fans` has that of a concealed hand.
+  bool concealed = false;
+};
+
+/// The exact wins by one missing tile: from a discard, and drawn. Without points below the minimum.
+struct Wait {
+  Tile tile = 0;
+  std::array<int, 2> points{};
+  std::array<FanSet, 2> fans;
 };
 
 /// Hands that need at most this many tiles are targets whatever pattern they follow.
 inline constexpr int kAnyHand = 2;
 
-class TargetVisitor {
+/// The targets of a hand that can reach the minimum of points.
+class Targets {
  public:
-  /// `target` is valid during the call.
-  virtual void visit(const Target& target) = 0;
+  /// `holding`: at most 14 standing tiles, less three per meld.
+  Targets(const Holding& holding, const Outlook& outlook);
+  ~Targets();
+  Targets(const Targets&) = delete;
+  Targets& operator=(const Targets&) = delete;
 
- protected:
-  ~TargetVisitor() = default;
+  /// Finds the targets that need 1 to `depth` tiles, all of them unseen, unless it has been done.
+  void find(int depth);
+  std::span<const Target> all() const { return targets_; }
+  const Wait& wait(const Target& target) const { return waits_[static_cast<std::size_t>(target.wait)]; }
+  /// Winning hands that need at most `depth` tiles, including those below the minimum.
+  int count(int depth) const;
+
+  /// Fewest tiles that a target needs; more than any depth if there is none.
+  int nearest() const;
+
+  int minimum() const { return minimum_; }
+  const Holding& holding() const { return holding_; }
+  /// Unseen copies that the hand can still use.
+  const Counts& unseen() const { return unseen_; }
+
+ private:
+  friend class TargetSearch;
+  /// A win by this tile from a discard.
+  WinContext win_by(Tile tile) const;
+
+  Holding holding_;
+  Counts unseen_{};
+  std::uint8_t seat_wind_, prevalent_wind_;
+  int minimum_;
+  /// False if the view of false events holds a fifth copy. Such a hand has no targets.
+  bool possible_ = true;
+  int depth_ = 0;
+  std::vector<Target> targets_;
+  std::vector<Wait> waits_;
+  /// Winning hands by the tiles that they need.
+  std::array<int, 15> counts_{};
 };
-
-/// Visits the targets of the standing tiles `hand` (at most 14 less three per meld) that need at most `depth`
-/// tiles, all of them among `unseen`. Targets differ by their sets and pair: a hand with two readings may be
-/// visited twice.
-void each_target(const Counts& hand, std::span<const Meld> melds, const Counts& unseen, int depth,
-                 TargetVisitor& visitor);
 
 }  // namespace bothost::mahjong

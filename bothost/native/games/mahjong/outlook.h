@@ -1,0 +1,44 @@
+// What a look-ahead starts from: the hand, and what may still come to it.
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+
+#include "mahjong/draw_rates.h"
+#include "mahjong/fan.h"
+
+namespace bothost::mahjong {
+
+/// What the worth of a hand depends on, besides the hand.
+struct Outlook {
+  Counts unseen{};
+  /// Own draws that the hand is expected to last.
+  double turns = 10;
+  std::uint8_t seat_wind = 0, prevalent_wind = 0;
+  /// Fewest points that win.
+  int minimum = 8;
+  /// For the acceptance-weighted look-ahead. Without them all unseen tiles are equally likely, and worths are
+  /// summed.
+  std::optional<DrawRates> draw_rates;
+};
+
+/// Standing tiles and melds of a seat.
+struct Holding {
+  Counts standing{};
+  std::array<Meld, 4> melds{};
+  std::size_t num_melds = 0;
+  std::span<const Meld> on_table() const { return {melds.data(), num_melds}; }
+};
+
+/// Where a missing tile may come from: the wall only; also the previous seat, for a chow; also all others,
+/// for a pung or to win.
+enum Source : std::size_t { own, chow, any };
+inline constexpr std::size_t kSources = 3;
+
+/// A missing tile by its source, its kind and the unseen copies of it, those already missing taken away.
+constexpr std::size_t arrival(Source source, std::size_t tile, int unseen) {
+  return (source * kKinds + tile) * 5 + static_cast<std::size_t>(unseen);
+}
+inline constexpr std::size_t kArrivals = kSources * kKinds * 5;
+
+}  // namespace bothost::mahjong
