@@ -1,4 +1,4 @@
-"""``bothost bench mahjong``: steps, look-ahead, encodings and training samples of mahjong per second on one core.
+"""``bothost bench mahjong``: steps, rule players, look-ahead, encodings and training of mahjong per second on one core.
 
 Rates are per CPU second of one thread, so that other work on the machine does not count.
 """
@@ -28,8 +28,9 @@ def command(
 ) -> dict[str, Any]:
     """Mahjong on one core.
 
-    ``env_steps_per_s``: random steps through a VecEnv. ``lookahead_per_s``: positions of the rule player's hands, each
-    looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards, integers,
+    ``env_steps_per_s``: random steps through a VecEnv. ``rule_choices_per_s``: decisions of the rule player on positions
+    of its own hands. ``rule_hands_per_s``: whole hands of four rule players. ``lookahead_per_s``: the same positions,
+    each looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards, integers,
     look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's training against
     three rule players, including all play.
     """
@@ -40,6 +41,15 @@ def command(
             mahjong.look_ahead(view, 3)
         return len(views)
 
+    def decide() -> int:
+        for view in views:
+            mahjong.rule_choice(view)
+        return len(views)
+
+    def play() -> int:
+        positions(hands)
+        return hands
+
     def encode() -> int:
         for view in views:
             for block in BLOCKS:
@@ -49,6 +59,8 @@ def command(
 
     return {
         "env_steps_per_s": random_play("mahjong")["steps"],
+        "rule_choices_per_s": rate(decide),
+        "rule_hands_per_s": rate(play),
         "lookahead_per_s": rate(look),
         "encode_per_s": rate(encode),
         "train_samples_per_s": training_rate(),

@@ -12,5 +12,12 @@ def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rates, "BATCH", 64)
     monkeypatch.setattr(bench, "TRAINING", {**bench.TRAINING, "hands": 2, "iterations": 1})
     report = bench.command(hands=1)
-    assert set(report) == {"env_steps_per_s", "lookahead_per_s", "encode_per_s", "train_samples_per_s"}
+    assert set(report) == {
+        "env_steps_per_s",
+        "rule_choices_per_s",
+        "rule_hands_per_s",
+        "lookahead_per_s",
+        "encode_per_s",
+        "train_samples_per_s",
+    }
     assert all(figure > 0 for figure in report.values())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from bothost import rules
 from bothost.rules import View, mahjong
 
 GAME = rules.game("mahjong")
+CHOICES = Path(__file__).with_name("rule_choices.jsonl")
 INDEX = {word: tile for tile, word in enumerate(mahjong.TILES)}
 
 
@@ -147,7 +150,7 @@ def test_one_draw_reaches_exactly_the_hands_that_win(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_discard_that_two_draws_reward_has_a_hand_of_eight_points(seed: int) -> None:
-    """What is promised exists; and whoever looks further sees at least as much."""
+    """What is promised exists; and a deeper look sees at least as much."""
     view = nearly_won(np.random.default_rng(100 + seed), missing=2)
     hand = counts(view)
     one, two, three = (mahjong.look_ahead(view, depth) for depth in (1, 2, 3))
@@ -186,6 +189,23 @@ def test_depths_and_views_that_cannot_be_are_refused() -> None:
 def test_nothing_is_in_reach_before_the_deal() -> None:
     ahead = mahjong.look_ahead(GAME.new_view(2))
     assert ahead.recommended is None and ahead.now.worth == 0 and not ahead.after
+
+
+# ---------------------------------------------------------------------------------------------- recorded choices
+
+
+@pytest.mark.parametrize("line", CHOICES.read_text().splitlines(), ids=lambda line: json.loads(line)["seed"])
+def test_the_rule_players_choose_as_recorded(line: str) -> None:
+    """Choices and worths of both rule players in whole hands, as an earlier look-ahead made them target by target."""
+    hand = json.loads(line)
+    state = rules.game("mahjong", preset=hand["preset"]).new_state(hand["seed"])
+    for action, reason, worth, weighted_action, weighted_reason, weighted_worth in hand["choices"]:
+        view = state.view(state.to_act[0])
+        assert mahjong.rule_choice(view) == (action, reason, pytest.approx(worth, rel=1e-9))
+        weighted = mahjong.acceptance_weighted_choice(view)
+        assert weighted == (weighted_action, weighted_reason, pytest.approx(weighted_worth, rel=1e-9))
+        state.apply(view.seat, action)
+    assert state.terminal
 
 
 # ---------------------------------------------------------------------------------------------------------- dangers

@@ -17,32 +17,28 @@ class FanSet {
   constexpr FanSet(std::initializer_list<Fan> fans) {
     for (const auto f : fans) insert(f);
   }
-  static constexpr FanSet all() {
-    FanSet fans;
-    fans.word_[0] = fans.word_[1] = ~std::uint64_t{0};
-    return fans;
-  }
-  constexpr void insert(Fan f) { word_[at(f) / 64] |= std::uint64_t{1} << at(f) % 64; }
-  constexpr bool contains(Fan f) const { return word_[at(f) / 64] >> at(f) % 64 & 1; }
+  static constexpr FanSet all() { return FanSet(~Bits{0}); }
+  constexpr void insert(Fan f) { bits_ |= Bits{1} << static_cast<int>(f); }
+  constexpr void insert(const FanSet& o) { bits_ |= o.bits_; }
+  constexpr void erase(const FanSet& o) { bits_ &= ~o.bits_; }
+  constexpr bool contains(Fan f) const { return (bits_ >> static_cast<int>(f) & 1) != 0; }
+  friend constexpr FanSet operator&(FanSet a, FanSet b) { return FanSet(a.bits_ & b.bits_); }
+  friend constexpr bool operator==(const FanSet&, const FanSet&) = default;
   /// Points of the fans, each once.
   int points() const;
-  friend constexpr FanSet operator&(FanSet a, const FanSet& b) {
-    a.word_[0] &= b.word_[0], a.word_[1] &= b.word_[1];
-    return a;
-  }
-  constexpr void insert(const FanSet& o) { word_[0] |= o.word_[0], word_[1] |= o.word_[1]; }
-  friend constexpr bool operator==(const FanSet&, const FanSet&) = default;
-  constexpr void erase(const FanSet& o) { word_[0] &= ~o.word_[0], word_[1] &= ~o.word_[1]; }
   template <class Visit>
   void each(Visit visit) const {
     for (std::size_t w = 0; w < 2; ++w)
-      for (auto bits = word_[w]; bits; bits &= bits - 1)
+      for (auto bits = word(w); bits; bits &= bits - 1)
         visit(64 * w + static_cast<std::size_t>(std::countr_zero(bits)));
   }
 
  private:
-  static constexpr std::size_t at(Fan f) { return static_cast<std::size_t>(f); }
-  std::uint64_t word_[2] = {};
+  __extension__ using Bits = unsigned __int128;
+  constexpr explicit FanSet(Bits bits) : bits_(bits) {}
+  constexpr std::uint64_t word(std::size_t w) const { return static_cast<std::uint64_t>(bits_ >> 64 * w); }
+
+  Bits bits_ = 0;
 };
 
 /// What a fan implies is not scored beside it (the non-repeat rule), fan by fan as the rule book lists it.
@@ -66,9 +62,9 @@ inline int points_of(Fan f) { return kFanInfo[static_cast<std::size_t>(f)].point
 
 inline int FanSet::points() const {
   // The second word begins with five fans of two points each. The others of it count one point.
-  static_assert(at(Fan::tile_hog) == 64 && at(Fan::all_simples) == 68);
-  int sum = std::popcount(word_[1]) + std::popcount(word_[1] & 0b11111);
-  for (auto bits = word_[0]; bits; bits &= bits - 1)
+  static_assert(static_cast<int>(Fan::tile_hog) == 64 && static_cast<int>(Fan::all_simples) == 68);
+  int sum = std::popcount(word(1)) + std::popcount(word(1) & 0b11111);
+  for (auto bits = word(0); bits; bits &= bits - 1)
     sum += kFanInfo[static_cast<std::size_t>(std::countr_zero(bits))].points;
   return sum;
 }

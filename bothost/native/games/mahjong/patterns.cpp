@@ -53,6 +53,7 @@ Patterns::Patterns() {
   all.word = ~all.word;
   not_any_ = not_all_types_ = all;
   not_any_.erase(kAny);
+  any_pair_.erase(kAny);
   not_all_types_.erase(kAllTypes);
   cores_ = not_any_ & not_all_types_;
   for (std::size_t types = 0; types < sets_of_types_.size(); ++types)

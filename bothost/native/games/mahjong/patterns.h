@@ -64,9 +64,9 @@ class Patterns {
     if (f.free[0].contains(kAllTypes)) all |= sets_of_types_[~f.types & 31];
     return all;
   }
-  /// The pairs that one of the patterns allows, by their tiles as bits.
+  /// The pairs that one of the patterns but kAny allows, by their tiles as bits.
   TileMask pairs(const PatternSet& patterns) const {
-    return (patterns & any_pair_).any() ? ~TileMask{0} : allowed(patterns, pairs_);
+    return (patterns & any_pair_).any() ? ~TileMask{0} : allowed(patterns & not_any_, pairs_);
   }
 
   /// The pattern that every hand follows.
@@ -105,7 +105,7 @@ class Patterns {
   std::array<std::uint64_t, PatternSet::kMost> sets_{}, pairs_{};
   /// Sets by suits, winds and dragons.
   std::array<std::uint64_t, 32> sets_of_types_{};
-  /// Patterns that allow every pair; all but kAny, but kAllTypes, and but both.
+  /// Patterns but kAny that allow every pair; all but kAny, but kAllTypes, and but both.
   PatternSet any_pair_, not_any_, not_all_types_, cores_;
   std::size_t size_ = 0;
 };

@@ -98,10 +98,10 @@ struct Groups {
 };
 
 /// Adds every set of melds and pair whose tiles fit, at distance 0.
-class Targets {
+class WinningGroups {
  public:
   template <class Index>
-  Targets(int kinds, Index index, std::vector<SuitDistance>& out)
+  WinningGroups(int kinds, Index index, std::vector<SuitDistance>& out)
       : kinds_(kinds), chows_(kinds == 9 ? 7 : 0) {
     add(0, 0, index, out);
   }
@@ -216,10 +216,10 @@ DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
   SuitDistance far;
   std::memset(far.lane, kFar, sizeof far.lane);
   suits_ = {std::vector<SuitDistance>(size, far), std::vector<SuitUseful>(size)};
-  Targets(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_.distance);
+  WinningGroups(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_.distance);
   relax(suits_, 9);
   honours_ = {std::vector<SuitDistance>(78125, far), std::vector<SuitUseful>(78125)};
-  Targets(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_.distance);
+  WinningGroups(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_.distance);
   relax(honours_, 7);
 }
 

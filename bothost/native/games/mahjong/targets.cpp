@@ -17,25 +17,22 @@ constexpr int size_of(TileMask m) { return std::popcount(m); }
 
 /// Copies of each kind, as masks of the kinds with at least 1, 2, 3 and 4 of them.
 struct Copies {
-  std::array<TileMask, 4> least{};
+  using Masks = TileMask __attribute__((vector_size(32)));
+  Masks least;
 
-  explicit Copies(const Counts& counts) {
-    for (int i = 0; i < 4; ++i) least[at(i)] = kinds_with(counts, i + 1);
-  }
+  explicit Copies(const Counts& counts)
+      : least{kinds_with(counts, 1), kinds_with(counts, 2), kinds_with(counts, 3), kinds_with(counts, 4)} {}
   int of(std::size_t t) const {
-    int n = 0;
-    for (const auto m : least) n += static_cast<int>(m >> t & 1);
-    return n;
+    const Masks bits = least >> t & 1;
+    return static_cast<int>(bits[0] + bits[1] + bits[2] + bits[3]);
   }
   /// Takes one of each of `kinds`, if there is one.
   void take(TileMask kinds) {
-    for (std::size_t i = 0; i < 3; ++i) least[i] = (least[i] & ~kinds) | (least[i + 1] & kinds);
-    least[3] &= ~kinds;
+    least = (least & ~kinds) | (__builtin_shufflevector(least, Masks{}, 1, 2, 3, 4) & kinds);
   }
   /// Takes three of one kind, or all if there are fewer.
   void take_three(TileMask kind) {
-    least[0] = (least[0] & ~kind) | (least[3] & kind);
-    for (std::size_t i = 1; i < 4; ++i) least[i] &= ~kind;
+    least = (least & ~kind) | (__builtin_shufflevector(least, Masks{}, 3, 4, 5, 6) & kind);
   }
 };
 
@@ -230,10 +227,9 @@ class TargetSearch {
   }
 
   /// Adds the pair, which completes a target.
-  void add_pair(Branch& branch, PatternSet patterns) {
+  void add_pair(Branch& branch, const PatternSet& patterns) {
     const int left = depth_ - branch.missing.size;
     const bool any_hand = patterns.contains(Patterns::kAny);
-    patterns.erase(Patterns::kAny);
     const TileMask allowed = patterns_.pairs(patterns);
     const auto& held = branch.stock.held.least;
     const TileMask tiles = branch.stock.all.least[1] & (left >= 2   ? ~TileMask{0}
