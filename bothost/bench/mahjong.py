@@ -28,11 +28,11 @@ def command(
 ) -> dict[str, Any]:
     """Mahjong on one core.
 
-    ``env_steps_per_s``: random steps through a VecEnv. ``rule_choices_per_s``: decisions of the rule player on positions
-    of its own hands. ``rule_hands_per_s``: whole hands of four rule players. ``lookahead_per_s``: the same positions,
-    each looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards, integers,
-    look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's training against
-    three rule players, including all play.
+    ``env_steps_per_s``: random steps through a VecEnv. ``rule_choices_per_s``: decisions of the rule player, on
+    positions of its own hands. ``rule_hands_per_s``: whole hands of four rule players. ``lookahead_per_s``: the same
+    positions, each looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards,
+    integers, look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's
+    training against three rule players, including all play.
     """
     views = positions(hands)
 
