@@ -25,6 +25,6 @@ class Exporter(ABC):
     ) -> None:
         """Write one shard.
 
-        ``tables`` is a stream of some ten thousand rows each; keep none of them. ``metadata`` tells the shard's
+        ``tables`` is a stream of some ten thousand rows each; keep none of them. ``metadata`` returns the shard's
         manifest once the stream is exhausted. Equal tables must give equal bytes: a resumed export depends on it.
         """

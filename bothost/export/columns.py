@@ -49,6 +49,17 @@ class ColumnReader:
             raise StoreError(f"the log holds what does not belong there: {error}") from error
 
 
+def key_bytes(keys: pa.Array) -> npt.NDArray[np.uint8]:
+    """Keys as an array of shape (n, 16), read-only."""
+    return np.frombuffer(keys.buffers()[1], np.uint8, len(keys) * 16, keys.offset * 16).reshape(-1, 16)
+
+
+def hexadecimal(keys: pa.Array) -> pa.Array:
+    """Keys as text."""
+    text = pa.py_buffer(key_bytes(keys).data.hex().encode())
+    return pa.StringArray.from_buffers(len(keys), pa.py_buffer(np.arange(len(keys) + 1, dtype=np.int32) * 32), text)
+
+
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind):
         return _lists(values, kind)

@@ -1,4 +1,4 @@
-"""The folder of an export: claimed, filled file by file, finished; or taken up again after a kill.
+"""The folder of an export: claimed, filled file by file, finished; or continued after a kill.
 
 ::
 
@@ -44,7 +44,7 @@ class ExportFolder:
     def claim(cls, path: Path) -> Self:
         """Take a folder that is new, empty, or holds an unfinished export.
 
-        Raises UsageError for every other: nothing of anybody else's is ever overwritten or followed through a link.
+        Raises UsageError for every other: nothing that is not ours is ever overwritten or followed through a link.
         """
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise UsageError(f"{path} is not a folder", advice=_OTHER)

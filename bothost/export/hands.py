@@ -1,4 +1,4 @@
-"""Hands as columns: what is the same for all decisions of one."""
+"""Hands as columns: the values that all decisions of a hand share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bothost.errors import StoreError
-from bothost.export import arrays
-from bothost.export.columns import KEY, SYMBOL, ColumnReader
+from bothost.export.columns import KEY, SYMBOL, ColumnReader, hexadecimal
 from bothost.export.options import ExportOptions
 from bothost.store.consent import Consent, holds
 from bothost.store.query import players_of
@@ -98,8 +97,7 @@ class HandPage:
         if page.keys == list(keys):
             return page
         wanted = set(keys)
-        present = arrays.booleans(np.array([key in wanted for key in page.keys], np.bool_))
-        return cls(found.filter(present), options, words)
+        return cls(found.filter(pa.array([key in wanted for key in page.keys])), options, words)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -115,12 +113,12 @@ class HandPage:
 
     def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The columns of an export for rows of the hands with these numbers."""
-        indices = arrays.numbers(hands)
+        indices = pa.array(hands)
         columns = {**{name: self._found[name] for name in self._found.schema.names}, **self._made()}
         return {name: _taken(columns[name], indices) for name in (field.name for field in FIELDS)}
 
     def _made(self) -> dict[str, pa.Array]:
-        """Those that are not in the log as they are exported."""
+        """The columns that the log does not hold in their exported form."""
         found, name_of = self._found, self._options.name_of
         players, consents, consented, opponents = [], [], [], []
         owners = zip(self._texts("lobby"), self._texts("account"), strict=True)
@@ -134,19 +132,19 @@ class HandPage:
             opponents.append([name_of(other) for other in others])
         accounts = found["account"]
         return {
-            "game_id": _symbols(arrays.hexadecimal(found["game_id"])),
+            "game_id": hexadecimal(found["game_id"]).dictionary_encode(),
             "account": pa.DictionaryArray.from_arrays(
-                accounts.indices, arrays.texts([name_of(name) for name in accounts.dictionary.to_pylist()])
+                accounts.indices, pa.array([name_of(name) for name in accounts.dictionary.to_pylist()], pa.string())
             ),
-            "player": _symbols(arrays.texts(players)),
+            "player": _symbols(players),
             "consents": pa.array(consents, pa.bool_()),
             "consented": pa.array(consented, pa.bool_()),
-            "opponents": arrays.lists(opponents, arrays.texts),
-            "outcome": arrays.floats([self.score_of(hand) for hand in range(len(self))]),
-            "scores": arrays.lists(self.scores, arrays.floats),
+            "opponents": pa.array(opponents, pa.list_(pa.string())),
+            "outcome": pa.array([self.score_of(hand) for hand in range(len(self))], pa.float32()),
+            "scores": pa.array(self.scores, pa.list_(pa.float32())),
             "end": found["reason"],
-            "away": arrays.lists([decode_away(text) for text in found["away"].to_pylist()], _seats),
-            "split": _symbols(arrays.texts(self.splits)),
+            "away": pa.array([decode_away(text) for text in found["away"].to_pylist()], pa.list_(pa.int8())),
+            "split": _symbols(self.splits),
             "started": found["started_us"],
         }
 
@@ -159,12 +157,8 @@ def _seated(players: list[dict[str, Any]], seat: int) -> tuple[dict[str, Any], l
     return mine, [str(player.get("player", "")) for player in others]
 
 
-def _seats(values: Sequence[int]) -> pa.Array:
-    return arrays.numbers(np.array(values, np.int8))
-
-
-def _symbols(text: pa.Array) -> pa.DictionaryArray:
-    return text.dictionary_encode()
+def _symbols(texts: Sequence[str | None]) -> pa.DictionaryArray:
+    return pa.array(texts, pa.string()).dictionary_encode()
 
 
 def _taken(column: pa.Array, indices: pa.Array) -> pa.Array:

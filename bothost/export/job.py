@@ -48,10 +48,10 @@ def export(
 ) -> dict[str, Any]:
     """Export the closed hands that meet ``query`` to the folder ``out``; return the manifest.
 
-    An unfinished export of the same request in ``out`` is taken up where it was; ``request`` is what a person typed,
-    where the query alone would differ from one moment to the next ("the last 7 days"). Memory does not grow with the
-    number of hands. Raises UsageError for a folder that is not ours to write to, and StoreUnavailable while the
-    database is away (call again to go on).
+    An unfinished export of the same request in ``out`` continues where it was. ``request`` is what a person typed; it
+    identifies a request whose query changes with time ("the last 7 days"). Memory does not grow with the number of
+    hands. Raises UsageError for a folder that is not ours to write to, and StoreUnavailable while the
+    database is away (call again to continue).
     """
     query = msgspec.structs.replace(query, closed=True)
     with ExportFolder.claim(out) as folder:
@@ -79,7 +79,7 @@ def _plan(
     options: ExportOptions,
     request: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Take up the folder's plan, or make one."""
+    """Load the folder's plan, or make one."""
     chosen = msgspec.to_builtins(options)
     chosen["pseudonyms"] = chosen.pop("pseudonym_key") is not None
     asked = {

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bothost.export import arrays, rllib
-from bothost.export.columns import KEY, SYMBOL, ColumnReader
+from bothost.export import rllib
+from bothost.export.columns import KEY, SYMBOL, ColumnReader, hexadecimal, key_bytes
 from bothost.export.hands import FIELDS as HAND_FIELDS
 from bothost.export.hands import TIME, HandPage
 from bothost.export.options import ExportOptions
@@ -119,19 +119,19 @@ def batch_of(
     found = read_decisions(reader, keys, raw=options.raw)
     hands = _numbers(found, {key: i for i, key in enumerate(page.keys)})
     if (hands < 0).any():  # the query may leave out another seat of ours
-        found, hands = found.filter(arrays.booleans(hands >= 0)), hands[hands >= 0]
+        found, hands = found.filter(pa.array(hands >= 0)), hands[hands >= 0]
     if not len(hands):
         return None
     columns = dict(zip(found.schema.names, found.columns, strict=True))
     columns["rejected"] = _rejected(reader, columns["id"])
     made = columns | page.columns(hands)
-    made |= {"id": arrays.hexadecimal(columns["id"]), "at": columns["at_us"]}
+    made |= {"id": hexadecimal(columns["id"]), "at": columns["at_us"]}
     if options.view_json:
         decoders = [games.of(*game) for game in page.games]
         views = columns["view"].to_pylist()
         texts = [decoders[i].json(view) for i, view in zip(hands.tolist(), views, strict=True)]
         contents.undecoded += texts.count(None)
-        made["view_json"] = arrays.texts(texts)
+        made["view_json"] = pa.array(texts, pa.string())
     if options.rllib:
         made |= rllib.columns_of(page, hands.tolist(), columns, games)
     contents.rows += len(hands)
@@ -155,7 +155,7 @@ def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool
 
 def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
     """Whether the lobby refused each of these decisions: a look at the few refusals of their time, not one by one."""
-    beginnings = arrays.memory(ids, ">u8")[::2]
+    beginnings = key_bytes(ids).view(">u8")[:, 0]
     bounds = (
         int(beginnings.min()).to_bytes(8, "big") + b"\0" * 8,
         int(beginnings.max()).to_bytes(8, "big") + b"\xff" * 8,
@@ -166,20 +166,18 @@ def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
 
 def _numbers(found: pa.RecordBatch, number: dict[Key, int]) -> npt.NDArray[np.int64]:
     """The number of the hand of each row, -1 for none; the rows of a hand follow each other."""
-    ids, seats = found["game_id"], arrays.memory(found["seat"], np.int8)
-    halves = arrays.memory(ids, np.int64).reshape(-1, 2)
+    ids, seats = found["game_id"], found["seat"].to_numpy()
+    halves = key_bytes(ids).view(np.int64)
     begins = np.ones(len(seats), np.bool_)
     begins[1:] = (halves[1:] != halves[:-1]).any(axis=1) | (seats[1:] != seats[:-1])
     first = np.flatnonzero(begins)
-    groups = zip(ids.take(arrays.numbers(first)).to_pylist(), seats[first].tolist(), strict=True)
+    groups = zip(ids.take(pa.array(first)).to_pylist(), seats[first].tolist(), strict=True)
     numbers = np.array([number.get(key, -1) for key in groups], np.int64)
     return np.repeat(numbers, np.diff(first, append=len(seats)))
 
 
 def _encoders(strategy: pa.DictionaryArray, version: pa.Array) -> set[tuple[str, int]]:
     """The pairs that occur."""
-    codes = arrays.memory(strategy.indices, np.int32).astype(np.int64) << 32
-    codes |= arrays.memory(version, np.int32)
-    names = strategy.dictionary.to_pylist()
-    known = arrays.numbers(codes).filter(version.is_valid())
-    return {(names[code >> 32], code & 0xFFFFFFFF) for code in pc.unique(known).to_pylist()}
+    pairs = pa.table([strategy.indices, version], names=["strategy", "version"]).drop_null()
+    found = pairs.group_by(["strategy", "version"]).aggregate([]).to_pylist()
+    return {(strategy.dictionary[pair["strategy"]].as_py(), pair["version"]) for pair in found}

@@ -14,7 +14,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Decoder:
-    """Of one game with its rules; ``game`` is None where nobody here knows that game."""
+    """Of one game with its rules; ``game`` is None where no plugin knows that game."""
 
     def __init__(self, game: Game | None) -> None:
         self.game = game

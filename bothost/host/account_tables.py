@@ -60,7 +60,7 @@ class AccountTables:
         self._unconfirmed: set[str] = set()
         """Tables that the lobby has not named since we connected."""
         self._ended: dict[str, TableEnded] | None = {}
-        """Ends of unknown tables, where an earlier process may have sat. None: nobody asks for them any more."""
+        """Ends of unknown tables, where an earlier process may have sat. None: they are not needed any more."""
         self.reload(lobby, settings)
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:

@@ -62,7 +62,7 @@ class Control:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen. Raises HostRunning when somebody answers there already."""
+        """Listen. Raises HostRunning when another host answers there already."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             if await asyncio.to_thread(_answers, self.path):

@@ -211,7 +211,7 @@ def exit_code(code: int | None) -> int:
 
 
 async def drain_without_parent(drain: Callable[[], None]) -> None:
-    """In a worker: drain when the parent is gone, for nobody would forward a signal any more."""
+    """In a worker: drain when the parent is gone, because no process would forward signals any more."""
     parent = os.getppid()
     while os.getppid() == parent:  # noqa: ASYNC110 (no event reports it)
         await asyncio.sleep(1.0)

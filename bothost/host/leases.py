@@ -1,6 +1,6 @@
 """Which accounts this host may connect: leases in the database, kept alive in the background.
 
-A host connects an account only while it holds its lease. Three ways for it to pass on:
+A host connects an account only while it holds its lease. A lease passes on in three ways:
 
 - the holder ends, or has drained the account: it disconnects, then releases the lease, which is free at once;
 - the holder restarts in its ``data_dir``: it is known by its :class:`Identity`, and takes its own leases at once;
@@ -9,8 +9,9 @@ A host connects an account only while it holds its lease. Three ways for it to p
 Where a lobby allows an account several connections (``Capabilities.connections_per_identity``), there are as many
 leases, and another host takes a free one at once.
 
-While the database is away nobody can take a lease, so the holder plays on. When it is back, the holder renews within
-a second; others take over what has expired only after they have reached the database for a whole lease without a gap.
+While the database is away no host can take a lease, so the holder continues to play. When it is back,
+the holder renews within a second. Others take over expired leases only after they have reached the database for a
+whole lease without a gap.
 """
 
 from __future__ import annotations

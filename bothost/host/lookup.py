@@ -1,4 +1,4 @@
-"""Finds in the log the hands that an earlier process began: they continue under their ids."""
+"""Finds in the log the hands that an earlier process started: they continue under their ids."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Hands of an earlier process that will never go on: they close, so that the log has no hand that stays live for ever.
+"""Closes the hands of an earlier process that cannot continue, so that no hand in the log stays open for ever.
 
-After a crash, hands go on at the tables that the lobby names again. Some time after connecting, those at other tables
-are lost. A hand closes as the lobby said that its table ended, otherwise as aborted.
+After a crash, hands continue at the tables that the lobby names again. Some time after connecting, the hands at other
+tables count as lost. If the lobby reported how the table ended, the hand ends like that, otherwise as aborted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OpenHand(Protocol):
 
 
 FindOpen = Callable[[str, str, int], Sequence[OpenHand]]
-"""The open hands of (lobby, account) that began before a time, microseconds; called in a thread."""
+"""The open hands of (lobby, account) that started before a time, microseconds; called in a thread."""
 
 
 class LostHands:
@@ -53,7 +53,7 @@ class LostHands:
         is_played: Callable[[str, str], bool],
         ended: dict[str, TableEnded],
     ) -> None:
-        """Close the hands of (lobby, account) that began before ``began_us``, save those that are played.
+        """Close the hands of (lobby, account) that started before ``began_us``, except those that are still played.
 
         ``is_played`` takes table and hand; ``ended`` holds what the lobby said of tables, by name.
         """

@@ -1,4 +1,4 @@
-"""What earlier processes left in the database: hands that go on, and what adapters asked to remember."""
+"""What earlier processes left in the database: open hands, and what adapters asked to remember."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StoreMemory:
         self._store = store
 
     def find(self, keys: Sequence[HandKey]) -> list[RecoveredHand | None]:
-        """For each of these the hand of its name that goes on, with the moves that were decided in it."""
+        """For each key the open hand of that name, with the moves that were decided in it."""
         found: dict[HandKey, RecoveredHand] = {}
         by_account: dict[tuple[str, str], list[HandKey]] = {}
         for one in keys:
@@ -55,7 +55,7 @@ class StoreMemory:
                 found[one] = RecoveredHand(game.game_id, game.seed, logged)
 
     def unfinished(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
-        """The account's hands that began before this time, in microseconds, and have not ended."""
+        """The account's hands that started before this time, in microseconds, and have not ended."""
         return self._store.unfinished_hands(lobby, account, before_us)
 
     def memo(self, lobby: str, account: str) -> Json:

@@ -1,4 +1,4 @@
-"""Who plays at a table: strategies resolved once, kept per resolved version, and kept away when they misbehave."""
+"""Chooses who plays a hand: resolves strategies, keeps them by version, and quarantines those that fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = structlog.get_logger("bothost.host")
 
 REPORT_EVERY_S = 60.0
 FRESH_S = 5.0
-"""How long an address stands for the same version, where nobody follows the registry (``bothost.host.models``)."""
+"""How long an address stands for the same version, unless the registry is followed (``bothost.host.models``)."""
 
 
 class Plans:
@@ -47,7 +47,7 @@ class Plans:
         """Who plays at a new table for which a strategy (and its address) was chosen: itself, or its canary."""
 
     def reload(self, router: Router, *, quarantine_after: int, quarantine_s: float) -> None:
-        """Other rules for the tables that open from now on."""
+        """Use other rules for the tables that open from now on."""
         self.router = router
         self._after = quarantine_after
         self._quarantine_s = quarantine_s
@@ -88,8 +88,8 @@ class Plans:
         return [(asked[0], options, loaded) for asked, (_, loaded, options) in self._recent.items()]
 
     def replace(self, address: str, options: Mapping[str, Any], loaded: Loaded) -> Loaded:
-        """Let an address stand for this from now on; live hands keep what they have. Returns the one of its version
-        that is there already, if there is one."""
+        """Let an address stand for this from now on; open hands keep their strategy. Returns the object that has this
+        version already, if there is one."""
         asked = _asked(address, options)
         loaded = self._loaded.setdefault((*asked, loaded.version, loaded.resolved.pinned), loaded)
         if len(self._recent) > 1000:
@@ -98,7 +98,7 @@ class Plans:
         return loaded
 
     def forget(self, loaded: Loaded) -> None:
-        """No table plays by this any more, and no address stands for it."""
+        """No hand uses this strategy any more, and no address stands for it."""
         if all(kept is not loaded for _, kept, _ in self._recent.values()):
             self._loaded = {key: kept for key, kept in self._loaded.items() if kept is not loaded}
 

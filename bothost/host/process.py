@@ -75,7 +75,7 @@ def encoded(ask: Ask) -> bytes:
 
 
 class ProcessStrategy(Strategy):
-    """Stands in the host for a strategy that runs in a process. Belongs to one thread, save for ``close``."""
+    """Stands in the host for a strategy that runs in a process. Belongs to one thread, except for ``close``."""
 
     name = "process"
     version = "1"

@@ -55,7 +55,7 @@ class Recorder:
         self._host = host
 
     def hand_opened(self, hand: Hand, attributes: Any) -> None:
-        """A hand began; its ``game_id`` and ``actor`` are set."""
+        """A hand started; its ``game_id`` and ``actor`` are set."""
         table, by = hand.actor.table, hand.actor.plan.strategy
         lobby, account, name = hand.key
         row = GameRecord(

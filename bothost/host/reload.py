@@ -1,7 +1,7 @@
-"""SIGHUP: a running host takes up a changed configuration for new tables; those that are live keep what they have.
+"""SIGHUP reloads the configuration of a running host, for new tables. Open tables keep their settings.
 
-Taken up are routes, wishes, numbers of tables, quarantine, and the lobbies' margins. Everything else needs a restart,
-and is named. A configuration that is not valid changes nothing.
+Routes, wishes, numbers of tables, quarantine and the lobbies' margins are reloaded. Everything else needs a restart,
+and the log names it. An invalid configuration changes nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ FREE: dict[str, frozenset[str]] = {
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table"}),
     "account": frozenset({"tables", "consents", "wish"}),
 }
-"""Table → its keys that a running host takes up. Routes are taken up whole."""
+"""Table → its keys that are reloaded. Routes are reloaded as a whole."""
 
 
 def apply(host: Host, read: Callable[[], Settings]) -> bool:
-    """Read the configuration and take it up. Returns whether it is valid; if not, the log says why."""
+    """Read the configuration and apply it. Returns whether it is valid; if not, the log says why."""
     try:
         new = read()
         router = Router(new.routes, host.plugins.strategies.__contains__)

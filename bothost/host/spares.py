@@ -29,7 +29,7 @@ class Started(NamedTuple):
 def start(variables: Iterable[str] = ()) -> Started:
     """Start a worker process (:mod:`bothost.host.process_child`). It ends with the thread that calls this.
 
-    ``variables``: names of environment variables that it gets besides the usual ones.
+    ``variables``: names of environment variables that it gets in addition to the usual ones.
     """
     ours, theirs = socket.socketpair()
     # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
@@ -55,7 +55,7 @@ def number_for(settings: Settings, plugins: Plugins) -> int:
 
 
 class Spares:
-    """Processes that nobody has taken yet. Threads may take them; they are started by the thread that makes this."""
+    """Processes that are not in use yet. Any thread may take one; the thread that makes this object starts them."""
 
     def __init__(self, number: int = 0, variables: Iterable[str] = ()) -> None:
         """``variables``: as for ``start``."""
@@ -75,7 +75,7 @@ class Spares:
         return start(self._variables)
 
     def close(self) -> None:
-        """End those that nobody took."""
+        """End the processes that are not in use."""
         while self.waiting:
             process, connection = self.waiting.popleft()
             children.end(process.pid)

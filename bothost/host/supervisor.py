@@ -91,9 +91,9 @@ class Host:
         self.draining = False
         self.plugins = plugins
         self.models: Reporter | None = None
-        """Who follows the registry, if anybody does."""
+        """Follows the registry; None: it is not followed."""
         self._takeover = Takeover(leases, self) if leases is not None else None
-        """None: nobody else connects these accounts."""
+        """None: no other host connects these accounts."""
         self.memory = memory
         self.games = Games(make_game, plugins)
         self._connection = connection or ConnectionSettings(
@@ -105,7 +105,7 @@ class Host:
         self._memos = MemoWriter(memory.remember)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
-        """Done when the strategies' processes are up; until then live tables go on, but no new ones are asked for."""
+        """Done when the strategies' processes are up; until then no new tables are asked for."""
         self._quit = False
         self._error: BaseException | None = None
         limits = settings.limits
@@ -254,8 +254,8 @@ class Host:
         if lost and all_lost:
             names = ", ".join(f"{account.lobby.name}/{account.name}" for account in lost)
             raise AuthError(
-                f"somebody else logged in: {names}: {lost[0].last_problem}",
-                advice="Find out who; hosts that share a database never log in twice.",
+                f"another client logged in: {names}: {lost[0].last_problem}",
+                advice="Find that client; hosts that share a database never log in twice.",
             )
 
     def _check_reachable(self) -> None:

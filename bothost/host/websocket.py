@@ -221,7 +221,7 @@ class WebSocket(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------------ closing
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Say goodbye; the peer has a moment to answer."""
+        """Close; the peer has a moment to answer."""
         if self._closed:
             return
         if self._is_open:
@@ -257,6 +257,6 @@ class WebSocket(asyncio.Protocol):
 
 @functools.lru_cache(maxsize=1)
 def _trusted(_hour: int) -> tls.SSLContext:
-    """The system's certificates. Reading them takes up to 20 ms of the event loop: not for every connection of a lobby
-    that has just come back."""
+    """The system's certificates. Reading them blocks the event loop for 20 ms, so it happens once and not for every
+    connection."""
     return tls.create_default_context()

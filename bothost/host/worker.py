@@ -74,7 +74,7 @@ class Worker:
         self._hangs_in: Loaded | None = None
         """The strategy in which it was abandoned."""
         self.busy_since = math.inf
-        """When it began the tasks of the present strategy."""
+        """When it started the tasks of the present strategy."""
         self.call: Call | None = None
         """The plugin call that is running; written by the thread."""
         self.instances: dict[Loaded, Strategy] = {}
@@ -104,7 +104,7 @@ class Worker:
             self._wake.notify()
 
     def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[QueuedJob]]:
-        """Remove and return the tasks that have not begun, except those of ``but``."""
+        """Remove and return the tasks that have not started, except those of ``but``."""
         with self._wake:
             taken = {loaded: tasks for loaded, tasks in self._waiting.items() if loaded is not but}
             for loaded in taken:

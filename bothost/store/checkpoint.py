@@ -1,9 +1,9 @@
 """SQLite's write-ahead log moved into the database beside the writer, so that commits hardly wait for the disk.
 
 By default the commit that makes the log too long copies it into the database and syncs both, tens of milliseconds in
-which no decision becomes durable. Here a thread with a connection of its own does that while the writer goes on. The
+which no decision becomes durable. Here a thread with a connection of its own does that while the writer continues. The
 log can start over only when all of it was copied, and meanwhile the writer has added to it: so once it is longer than
-``LOG_PAGES``, the writer copies what came since the last turn of the thread, some ten pages, before it goes on.
+``LOG_PAGES``, the writer copies what came since the last turn of the thread, some ten pages, before it continues.
 
 SQLite syncs the database only in the checkpoint that copies the last page, which would be the writer's: all that the
 thread has copied before would have to reach the disk then. So the thread syncs the database itself.
@@ -86,7 +86,7 @@ class Checkpointer:
 
 
 def _checkpoint(connection: sqlite3.Connection) -> int | None:
-    """Copy what can be copied without waiting for anybody; the length of the log in pages, None if another does it."""
+    """Copy what can be copied without waiting; the length of the log in pages, None if another does it."""
     ((busy, pages, _),) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     return None if busy else int(pages)
 

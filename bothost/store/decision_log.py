@@ -1,12 +1,11 @@
-"""The decision log: rows go in from the event loop, one thread makes them durable, many per commit.
+"""The decision log: the event loop submits rows, and one thread makes them durable, many per commit.
 
-What ``submit`` costs the event loop is a lock and a list ``extend``, about half a microsecond per call: rows are
-converted, grouped and written by the writer thread. Cheapest for the caller is one ``submit`` with all records of a
-frame, and one callback on the returned future for everything that waits for it: the future is shared by all that was
-submitted since the writer last came for rows.
+``submit`` costs the event loop a lock and a list ``extend``, about half a microsecond. The writer thread converts,
+groups and writes the rows. Submit many records at once, and add one callback to the returned future: all submissions
+since the writer last took rows share it.
 
-While the database is away the rows go to the spool (:mod:`bothost.store.spool`), which counts as durable, and back
-from there in order once it is there again (:mod:`bothost.store.writer`).
+While the database is away the rows go to the spool (:mod:`bothost.store.spool`), which counts as durable. When it is
+back they move from there into the database, in order (:mod:`bothost.store.writer`).
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from bothost.store.writer import Writer, say
 
 QUEUE_ROWS = 20_000
 PACE_S = 0.004
-"""Least time between the beginnings of two commits of a busy host: rows wait for one another, and share the pages and
-the turns of the GIL that a commit costs, more than its rows."""
+"""Least time between two commits of a busy host. A commit costs more pages and turns of the GIL than its rows, so rows
+wait to share one."""
 BUSY_ROWS = 5
-"""After a commit of fewer rows the next one begins at once: a host that has little to do does not wait."""
+"""After a commit of fewer rows the next one starts at once, so an idle host does not wait."""
 RECOVER_S = 60.0
 """How long ``open`` waits for rows that an earlier process left in the spool to reach the database."""
 
@@ -194,12 +193,12 @@ class DecisionLog:
             if batch is not None:
                 if len(batch.records) >= BUSY_ROWS:
                     resting_until = time.monotonic() + PACE_S
-                self._tell(batch, self._try(batch))
+                self._report(batch, self._try(batch))
             elif self._closing and not self._filling.records:
                 return
 
     def _try(self, batch: _Batch) -> Exception | None:
-        """Make the rows durable; a failure is logged and returned, for the thread must live."""
+        """Make the rows durable; a failure is logged and returned, because the thread must live."""
         rows = len(batch.records)
         try:
             if not self._writer.write(chunks_of(batch.records), lambda: self._closing):
@@ -228,7 +227,7 @@ class DecisionLog:
         self._wake.acquire()
         return None
 
-    def _tell(self, batch: _Batch, failure: Exception | None) -> None:
+    def _report(self, batch: _Batch, failure: Exception | None) -> None:
         if batch.durable is not None:
             if failure is not None:
                 self._call(batch.durable.set_exception, failure)

@@ -1,6 +1,6 @@
-"""Forget a player: delete every hand at which one sat, with all that is logged of it.
+"""Forget a player: delete every hand at which the player sat, with everything that is logged of it.
 
-The hand goes as a whole: its events and its other players' views hold what this one did.
+The whole hand is deleted, because its events and the other players' views show what this player did.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_ended(hands: Iterable[LoggedHand]) -> None:
         if hand.end is None and hand.game.started_us > youngest:
             raise UsageError(
                 f"hand {hand.game.game_id.hex()} has not ended",
-                advice="wait until it has; one that started more than a day ago is taken for over",
+                advice="wait until it ends; a hand that started more than a day ago counts as ended",
             )
 
 

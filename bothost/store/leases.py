@@ -39,14 +39,14 @@ class LeaseRound(msgspec.Struct, frozen=True):
     taken: frozenset[AccountKey]
     """New ones."""
     others: dict[AccountKey, str]
-    """Wanted in vain: who holds them."""
+    """Wanted, but held by another: the holders."""
 
 
 class Leases:
     """The leases of one holder. Synchronous; every call is one short transaction.
 
-    ``holder`` must be the same after a restart of this host, which then takes its own leases at once, and of nobody
-    else. All methods raise StoreUnavailable while the database cannot be reached.
+    ``holder`` must be the same after a restart of this host, which then takes its own leases at once. No other
+    host may use it. All methods raise StoreUnavailable while the database cannot be reached.
     """
 
     def __init__(self, store: Store, holder: str, ttl_s: float) -> None:
@@ -84,7 +84,7 @@ class Leases:
         return LeaseRound(frozenset(kept), frozenset(taken), others)
 
     def holder_of(self, key: AccountKey) -> str | None:
-        """Who holds a lease now; None if nobody does, or if it has expired."""
+        """Who holds a lease now; None if it is free or has expired."""
         with self._store.begin() as connection:
             held = sa.select(leases.c.holder).where(*_is(key), leases.c.expires_us > self._now)
             return connection.execute(held).scalar()

@@ -36,9 +36,9 @@ _TYPES: dict[type[Any], str] = {
     sa.LargeBinary: "bytea",
 }
 ANSWER_S = 60.0
-"""How long the server may take to answer where nobody says otherwise, and to make partitions."""
+"""How long the server may take to answer by default, and to make partitions."""
 PARTITIONS_S = 6 * 3600.0
-"""How often the partitions of the coming months are looked after."""
+"""How often the partitions of the coming months are made."""
 
 
 class PostgresSink:
@@ -70,7 +70,7 @@ class PostgresSink:
         self._make_partitions(connection)
 
     def _make_partitions(self, connection: psycopg.Connection[Any]) -> None:
-        """Look after the months to come. A failure costs nothing: rows without a month go to the default partition."""
+        """Make the partitions of the coming months. Without one, rows go to the default partition."""
         self._partitions_at = time.monotonic() + PARTITIONS_S
 
         def execute(statement: str) -> Sequence[Sequence[Any]]:
@@ -111,13 +111,13 @@ class PostgresSink:
                 ]
                 return self._write(connection, storable)
         except (psycopg.Error, OverflowError, UnicodeError, TypeError, ValueError) as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
 
     def _write(self, connection: psycopg.Connection[Any], chunks: list[Chunk]) -> int:
         with connection.transaction(), connection.cursor() as cursor:
             return sum(self._insert(cursor, table, columns, rows) for table, columns, rows in chunks)
 
-    def _told(self, error: Exception) -> StoreError:
+    def _translated(self, error: Exception) -> StoreError:
         """What an exception means for the caller of ``write``."""
         gone = isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn)
         bad = psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError

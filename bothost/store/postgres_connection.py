@@ -1,8 +1,8 @@
 """Connections to PostgreSQL that do not wait for ever.
 
-A server that is frozen, whose disk hangs or whose network is gone leaves a connection open and silent: TCP notices in a
-quarter of an hour or never. Whoever waits longer than ``most_s`` for an answer loses the connection instead, as if the
-server had closed it; whether the last statement took effect is not known then.
+A server that is frozen, or whose disk or network hangs, leaves a connection open and silent. TCP notices after a
+quarter of an hour, or never. So a connection is closed when an answer takes longer than ``most_s``. It is then unknown
+whether the last statement took effect.
 """
 
 from __future__ import annotations

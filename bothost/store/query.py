@@ -24,7 +24,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     lobbies: tuple[str, ...] = ()
     games: tuple[str, ...] = ()
     players: tuple[str, ...] = ()
-    """Our account, or the id or name of anybody at the table."""
+    """Our account, or the id or name of any player at the table."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there (a fallback)."""
     results: tuple[Result, ...] = ()

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from bothost.errors import StoreError
 from bothost.rules.game import Game, View
-from bothost.store.models import TABLE_OF, decisions, events, game_ends, games, outcomes, snapshots
-from bothost.store.query import CLOSED_HANDS, EVERY_HAND, HandQuery
+from bothost.store.models import TABLE_OF, decisions, game_ends, games, outcomes
+from bothost.store.query import EVERY_HAND, HandQuery
 from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, SnapshotRecord
 from bothost.store.store import Store
 
@@ -205,21 +205,6 @@ def _outcomes(connection: sa.Connection, ids: list[bytes]) -> Iterator[OutcomeRe
         yield OutcomeRecord(*row)
 
 
-def iter_decisions(store: Store, query: HandQuery = CLOSED_HANDS) -> Iterator[tuple[LoggedHand, DecisionRecord]]:
-    """Every decision of the hands that meet a query, hand after hand."""
-    for timeline in iter_timelines(store, iter_hands(store, query)):
-        for decision in timeline.decisions:
-            yield timeline.hand, decision
-
-
-def events_of(store: Store, game_id: bytes, seat: int) -> list[str]:
-    """The event lines that a seat received, from number 0 on. Raises StoreError at a gap."""
-    statement = sa.select(events.c.seq, events.c.events).where(events.c.game_id == game_id, events.c.seat == seat)
-    with store.begin() as connection:
-        stretches = [(row.seq, row.events) for row in connection.execute(statement.order_by(events.c.seq))]
-    return join_events(stretches)
-
-
 def join_events(stretches: Sequence[tuple[int, str]]) -> list[str]:
     """Stretches of (number of the first event, lines) as one list. Raises StoreError where they do not meet."""
     lines: list[str] = []
@@ -228,14 +213,6 @@ def join_events(stretches: Sequence[tuple[int, str]]) -> list[str]:
             raise StoreError(f"the event log has {len(lines)} events where the next stretch begins with number {seq}")
         lines += text.split("\n") if text else []
     return lines
-
-
-def snapshots_of(store: Store, game_id: bytes, seat: int) -> list[SnapshotRecord]:
-    """The lobby's snapshots that replaced a seat's view, in order."""
-    statement = sa.select(snapshots).where(snapshots.c.game_id == game_id, snapshots.c.seat == seat)
-    with store.begin() as connection:
-        rows = connection.execute(statement.order_by(snapshots.c.seq, snapshots.c.at_us))
-        return [SnapshotRecord(*row) for row in rows]
 
 
 def iter_views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View]]:

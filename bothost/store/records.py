@@ -52,7 +52,7 @@ class GameEndRecord(msgspec.Struct, kw_only=True, gc=False):
     ended_us: int
     away: str | None = None
     """JSON array of the seats whose players were away at some time of the hand, or in whose place the lobby moved, as
-    far as it told; None where that was not recorded."""
+    far as it reported; None where that was not recorded."""
 
 
 class EventsRecord(msgspec.Struct, gc=False):
@@ -67,7 +67,7 @@ class EventsRecord(msgspec.Struct, gc=False):
 
 
 class SnapshotRecord(msgspec.Struct, gc=False):
-    """A lobby's snapshot that replaced our view; the event stream goes on from its ``seq``."""
+    """A lobby's snapshot that replaced our view; the event stream continues from its ``seq``."""
 
     game_id: bytes
     seat: int

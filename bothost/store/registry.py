@@ -5,7 +5,7 @@ of a database gets every model, a backup of the database holds the models, and `
 verified copies: ``models/<sha256 of the model>/<file>``, each folder complete or absent.
 
 Nothing is ever updated. An alias stands for what its highest number says, and a number can be taken once only: of two
-who move an alias at the same time, one is told so.
+who move an alias at the same time, one gets an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class AliasMoved(ModelError):
-    """Somebody else moved the alias meanwhile."""
+    """Another user moved the alias in the meantime."""
 
 
 class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     """Name → sha256."""
     encoder_version: int | None
     lineage: Json
-    """How it was made: command, options, dataset (its manifest's sha256 and query), the model it went on from."""
+    """How it was made: command, options, dataset (its manifest's sha256 and query), the model it started from."""
     created_us: int
 
 

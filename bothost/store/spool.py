@@ -1,8 +1,8 @@
 """Where rows wait while the database is away: append-only files, replayed in order when it is back.
 
 A spool folder has one slot per process that writes into it, ``0/``, ``1/``, …, each held by a file lock that dies with
-its process; whoever opens the spool takes the first free slot, and what other dead processes left behind. A slot holds
-segments ``0000000000000001.spool``, …; a segment is a magic line, then frames::
+its process. A process that opens the spool takes the first free slot, and the rows that dead processes left. A slot
+holds segments ``0000000000000001.spool``, …; a segment is a magic line, then frames::
 
     length  u32 little-endian   of the payload
     crc     u32 little-endian   CRC-32 of the payload
@@ -10,8 +10,8 @@ segments ``0000000000000001.spool``, …; a segment is a magic line, then frames
 
 A frame that was cut off by a crash fails its length or its checksum and ends its segment; it was never acknowledged.
 ``append`` returns when the bytes are with the operating system, which keeps them when the process is killed; with
-``sync`` they are on the disk. A segment is deleted once all its rows are committed to the database. Whoever is killed
-in between replays it again: the primary keys make the second time do nothing.
+``sync`` they are on the disk. A segment is deleted once all its rows are committed to the database. After a kill
+in between it is replayed again; because of the primary keys the second time does nothing.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _frame(content: object) -> bytes:
 
 
 def _read_frame(file: BinaryIO) -> Any | None:
-    """The next payload; None at the end, be it clean or cut off."""
+    """The next payload; None at the end, whether clean or cut off."""
     head = file.read(8)
     if len(head) < 8:
         return None

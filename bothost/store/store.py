@@ -60,7 +60,7 @@ class Store:
     def open_hands(
         self, lobby: str, account: str, hands: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], GameRecord]:
-        """Of these hands, (table, hand), those that have not ended; of several of one name the one that began last."""
+        """Of these hands, (table, hand), those that have not ended; of several of one name the newest."""
         games, ends = models.games, models.game_ends
         ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
         query = (
@@ -74,7 +74,7 @@ class Store:
         return {name: game for game in found if (name := (game.table, game.hand)) in hands}
 
     def unfinished_hands(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
-        """The account's hands that began before this time and have not ended, oldest first."""
+        """The account's hands that started before this time and have not ended, oldest first."""
         games, ends = models.games, models.game_ends
         ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
         query = (

@@ -24,7 +24,7 @@ LOCK_WAIT_MS = 250
 ANSWER_S = 2.0
 """How long a commit waits for a server that says nothing; then the same happens, for moves wait with it."""
 REPLAY_ANSWER_S = 20.0
-"""The same while rows are replayed, and nobody waits for them."""
+"""The same while rows are replayed, when no move waits for them."""
 RETRY_S = (0.05, 2.0)
 """First and longest pause between attempts to reach a database that is away, or a spool that cannot be written."""
 CLOSE_PATIENCE_S = 5.0
@@ -64,7 +64,7 @@ class Writer:
     def write(self, chunks: list[Chunk], closing: Callable[[], bool]) -> bool:
         """Return when the rows are durable: while neither database nor spool takes them, wait.
 
-        False: they were given up, ``CLOSE_PATIENCE_S`` after ``closing`` began.
+        False: they were given up, ``CLOSE_PATIENCE_S`` after ``closing`` became true.
         """
         pause_s = RETRY_S[0]
         closes_at: float | None = None
@@ -171,7 +171,7 @@ class Writer:
             continue
 
     def _try(self) -> bool:
-        """Replay a segment; False where that failed. What nobody foresaw is logged, for the thread must live."""
+        """Replay a segment; False where that failed. Unexpected errors are logged, because the thread must live."""
         try:
             return self._replay_segment()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Who is at a table, as far as its lobby reports: the lobby moves for players that are away."""
+"""Which players are away, as far as the lobby reports: the lobby moves for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Attendance:
 
     def __init__(self) -> None:
         self._away: frozenset[str | int] = frozenset()
-        """Players; seats where the lobby names nobody."""
+        """Players; seats where the lobby names no player."""
 
     def receive(self, event: Presence | ServerActedFor, hand: Hand | None, players: tuple[PlayerInfo, ...]) -> None:
         """The lobby reports on a player of the running hand or, between hands, of the last one's ``players``."""
@@ -30,7 +30,7 @@ class Attendance:
             hand.away |= {event.seat}
 
     def away_from(self, players: tuple[PlayerInfo, ...], seats: int) -> frozenset[int]:
-        """The seats of a hand of these players, ``seats`` in all, at which nobody is as it begins."""
+        """The seats, of ``seats`` in all, whose players are away when a hand starts."""
         if not self._away:
             return frozenset()
         return frozenset(seat for seat in range(seats) if _at(seat, players) in self._away)

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 MAX_GRANT_S = 3600.0
-"""A lobby that grants more is not believed: a request never waits longer."""
+"""Most time for a request, whatever the lobby grants."""
 MIN_WINDOW_S = 0.05
 """Shortest window. A lobby that says 0 right after a reconnect is usually wrong, and still gets a legal answer."""
 SHRINK = 0.5

@@ -33,7 +33,7 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tuple[PlayerInfo, ...]:
-    """A hand's players, where whoever plays our seat agreed to be imitated; added if the lobby named nobody there."""
+    """``players`` with the consent of the player at our seat, who is added if the lobby did not name one."""
     if all(player.seat != seat for player in players):
         return (*players, PlayerInfo(account, seat, consents=True))
     return tuple(
@@ -180,7 +180,7 @@ class Hand:
         return self.view
 
     def drop_job(self) -> None:
-        """The open request is settled or void: whatever its worker says does not count."""
+        """The open request is settled or void: its worker's result does not count."""
         if self.job is not None:
             self.job.ticket += 1
             self.job = None
@@ -289,7 +289,7 @@ class HandClosed(msgspec.Struct, frozen=True):
 
 
 class SnapshotTaken(msgspec.Struct, frozen=True):
-    """A lobby's snapshot replaced our view; the event stream goes on from its ``seq``."""
+    """A lobby's snapshot replaced our view; the event stream continues from its ``seq``."""
 
     hand: Hand
     seq: int

@@ -18,7 +18,7 @@ class Trust:
         self._table = table
         self.fresh = not resumed
         self.lookup = resumed
-        """Whether the next hand may have begun in an earlier process."""
+        """Whether the next hand may have started in an earlier process."""
         self.epoch = 0
         """How often the connection was lost."""
 

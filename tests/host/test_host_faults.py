@@ -133,7 +133,7 @@ async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit
             await asyncio.sleep(0.5)
             assert {frame.conn for frame in server.frames} == connections == {1, 2}
         assert host.accounts[0].superseded
-        with pytest.raises(AuthError, match="somebody else logged in: home/ada"):  # no clean end: nobody wanted it
+        with pytest.raises(AuthError, match="another client logged in: home/ada"):  # no clean end: nobody wanted it
             running.result()
     every_move_has_its_row_and_none_was_illegal(kit, server)
 

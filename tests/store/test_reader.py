@@ -13,8 +13,6 @@ from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameRecord,
 from bothost.store.query import HandQuery, first_id, id_range
 from bothost.store.reader import (
     decode_away,
-    events_of,
-    iter_decisions,
     iter_hands,
     iter_timelines,
     iter_views,
@@ -93,7 +91,11 @@ async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
 
 async def test_every_decision_of_closed_hands_comes_once(hands, store):
     wanted = [r for rows in hands if len(rows) == 11 for r in rows if isinstance(r, DecisionRecord)]
-    assert [decision for _, decision in iter_decisions(store)] == wanted
+    assert [
+        decision
+        for timeline in iter_timelines(store, iter_hands(store, CLOSED_HANDS))
+        for decision in timeline.decisions
+    ] == wanted
 
 
 async def test_who_was_away_is_read_back(any_settings, store, tmp_path):
@@ -148,7 +150,8 @@ async def test_folding_the_events_gives_the_logged_views(any_settings, store, tm
             assert view.to_bytes() == decision.view
             checked += 1
     assert checked == sum(isinstance(r, DecisionRecord) for rows in hands for r in rows)
-    lines = events_of(store, hands[0][0].game_id, seat)
+    first = next(iter_timelines(store, iter_hands(store)))
+    lines = join_events([(stretch.seq, stretch.events) for stretch in first.events])
     assert lines == [line for r in hands[0] if isinstance(r, EventsRecord) for line in r.events.split("\n")]
     view = game.new_view(seat)
     view.observe_all(lines)

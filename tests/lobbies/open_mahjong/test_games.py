@@ -169,7 +169,7 @@ async def test_trap_a_frame_without_a_type_ends_the_servers_loop_while_the_socke
 
 async def test_trap_a_second_login_elsewhere_is_not_fought(kit):
     async with opened() as lobby:
-        with pytest.raises(AuthError, match="somebody else logged in: omj/ada"):  # no clean end: it was unwanted
+        with pytest.raises(AuthError, match="another client logged in: omj/ada"):  # no clean end: it was unwanted
             async with kit.hosting(lobby, names=("ada",)):
                 await until(lambda: lobby.lines)
                 account = Account(name="ada", url=lobby.url, password=PASSWORD)
