@@ -1,13 +1,13 @@
-"""What travels between a lobby adapter, the host and a table: frozen typed messages, nothing raw.
+"""The messages between a lobby adapter, the host and a table. They are frozen and typed.
 
-Three families meet at a lobby adapter (``bothost.lobbies.base``):
+A lobby adapter (``bothost.lobbies.base``) sees three families:
 
-- *inputs*: what the shell feeds in (a frame came, a timer fired) and *commands* (seek a table, act);
-- *effects*: what the adapter asks the shell to do (send a frame, set a timer);
-- *events*: what happened in the lobby, in the canonical language that tables and strategies speak.
+- *inputs*: reports of the shell (a frame arrived, a timer fired) and *commands* (seek a table, act);
+- *effects*: requests of the adapter to the shell (send a frame, set a timer);
+- *events*: what happened in the lobby, in the canonical form that tables and strategies use.
 
-Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). Durations
-say their unit in the name. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
+Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). The names of
+durations end with the unit. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SocketFailed(Message, frozen=True, gc=False):
 
 
 class HttpResult(Message, frozen=True, gc=False):
-    """Answer to an ``HttpRequest``; ``status`` 0 means that none came, and ``body`` then says why."""
+    """Answer to an ``HttpRequest``; ``status`` 0 means that none arrived; ``body`` then holds the reason."""
 
     request: int
     status: int
@@ -68,13 +68,13 @@ class TimerFired(Message, frozen=True, gc=False):
 
 
 class Wish(Message, frozen=True):
-    """What table an account wants: by configuration, in the lobby's vocabulary where it has one."""
+    """The table that an account wants, by its configuration."""
 
     game: str
     rules: Json = {}
     """Options of the game (``bothost.rules.game(game, **rules)``)."""
     attributes: Json = {}
-    """What else the lobby knows: level, room, rated, password, …"""
+    """Other options of the lobby: level, room, rated, password, …"""
 
 
 class Authenticate(Message, frozen=True):
@@ -92,7 +92,7 @@ class Seek(Message, frozen=True):
     """Ask for a seat. The lobby may answer with a table of any of its own naming."""
 
     seek: str
-    """Our name of this seek; a reserved slot hangs on it."""
+    """Our name of this seek; it has a reserved slot."""
     wish: Wish
 
 
@@ -154,14 +154,14 @@ class Resume(Message, frozen=True):
 
 
 class Resync(Message, frozen=True):
-    """Our view of this table is not to be trusted: get a fresh ``Snapshot`` of it, and the ``ActionRequest`` if one is
-    pending (by connecting again where the lobby offers no other way)."""
+    """Our view of this table may be wrong: get a new ``Snapshot``, and the ``ActionRequest`` if one is pending. If the
+    lobby has no other way, connect again."""
 
     table: str
 
 
 class Ping(Message, frozen=True):
-    """Prove that the session lives; answered by ``Alive``."""
+    """Check that the session works; answered by ``Alive``."""
 
 
 class Close(Message, frozen=True):
@@ -232,7 +232,7 @@ class CancelTimer(Message, frozen=True):
 class Remember(Message, frozen=True):
     """Store durably what a resume by a fresh process needs (a game id, a session token).
 
-    It takes the place of what was remembered before; {}: nothing is needed any more.
+    It replaces what was remembered before; {}: nothing is needed any more.
     """
 
     memo: Json
@@ -244,7 +244,7 @@ Effect = OpenSocket | SendFrame | CloseSocket | HttpRequest | SetTimer | CancelT
 
 
 class Connected(Message, frozen=True):
-    """Logged in. ``resumed`` tells whether the lobby took us for the session that we had."""
+    """Logged in. ``resumed``: whether the lobby continues our previous session."""
 
     player: str
     """Our id in this lobby."""
@@ -266,7 +266,7 @@ class AuthFailed(Message, frozen=True):
 
 
 class Superseded(Message, frozen=True):
-    """Another socket of the same account took over. We do not fight for it."""
+    """Another socket of the same account took over. We do not connect again."""
 
     reason: str = ""
 
@@ -289,7 +289,7 @@ class Unknown(Message, frozen=True):
 
 
 class Alive(Message, frozen=True):
-    """The lobby answered; watchdogs rest."""
+    """The lobby answered."""
 
 
 # ---------------------------------------------------------------------------------------------------- table events
@@ -347,7 +347,7 @@ class Seated(Message, frozen=True):
 
 
 class HandStarted(Message, frozen=True):
-    """A hand begins; seats may differ from the last one's."""
+    """A hand starts; seats may differ from the last hand's."""
 
     table: str
     hand: str
@@ -356,7 +356,7 @@ class HandStarted(Message, frozen=True):
 
 
 class Snapshot(Message, frozen=True):
-    """The lobby tells the whole position (as ``Game.view_from_snapshot`` takes it); it replaces ours."""
+    """The lobby's whole view of our seat, for ``Game.view_from_snapshot``. It replaces ours."""
 
     table: str
     hand: str
@@ -374,10 +374,10 @@ class Delta(Message, frozen=True, gc=False):
 
 
 class Presence(Message, frozen=True):
-    """Another player of the running hand, or else of the last, went away or came back.
+    """Another player of the running hand, or between hands of the last one, went away or came back.
 
-    Told before what the lobby does in their place, and again after ``Seated`` where that brings news. Who is away stays
-    so in the hands to come.
+    Report it before the moves that the lobby makes for them, and again after ``Seated`` if it is news. A player who is
+    away stays away in later hands.
     """
 
     table: str
@@ -415,9 +415,9 @@ class ActionRequest(Message, frozen=True, gc=False):
     grant_ms: float | None
     """Time for this action from the arrival of the request; None where the lobby has no clock."""
     bank_ms: float = 0.0
-    """What the clock holds on top of ``grant_ms``."""
+    """Reserve of the clock, in addition to ``grant_ms``."""
     seq: int | None = None
-    """Events that our seat must have seen when it answers, where the lobby tells."""
+    """Events that our seat must have seen when it answers, where the lobby says so."""
     legal: tuple[str, ...] | None = None
     """The lobby's own list of legal actions, where it sends one. A hint: our rules decide."""
     raw: str | bytes | None = None
@@ -453,8 +453,7 @@ class ServerActedForUs(Message, frozen=True):
 
 
 class ServerActedFor(Message, frozen=True):
-    """The lobby makes moves of this hand in a player's place. Told as soon as it is known, once is enough; what comes
-    after the hand's end counts for nothing."""
+    """The lobby makes moves for a player in this hand. Report it once, as soon as it is known and before the hand ends."""
 
     table: str
     hand: str
@@ -491,14 +490,3 @@ SessionEvent = (
 )
 Event = SessionEvent | TableEvent
 Output = Effect | Event
-
-
-def out_of_range(value: Any) -> int | None:
-    """The first integer in plain data that does not fit into 64 bits, signed; None where all do."""
-    if isinstance(value, int):
-        return None if -(2**63) <= value < 2**63 else value
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list | tuple):
-        return None
-    return next((found for item in value if (found := out_of_range(item)) is not None), None)

@@ -13,8 +13,8 @@ from bothost.errors import ANY_FAILURE
 from bothost.host.connection import Connection
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
-from bothost.lobbies.base import Capabilities
-from bothost.messages import Act, Json, Leave, Resync, Seated, TableEnded, TableEvent, out_of_range
+from bothost.lobbies.base import Capabilities, out_of_range
+from bothost.messages import Act, Json, Leave, Resync, Seated, TableEnded, TableEvent
 from bothost.rules.game import Game
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey

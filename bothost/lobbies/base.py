@@ -157,3 +157,14 @@ def _names(allowed: _Allowed) -> str:
 
 
 _OUTPUTS: dict[type, Any] = {kind: _fields(kind) for kind in get_args(Output)}
+
+
+def out_of_range(value: Any) -> int | None:
+    """The first integer in plain data that does not fit into 64 bits, signed; None where all do."""
+    if isinstance(value, int):
+        return None if -(2**63) <= value < 2**63 else value
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return None
+    return next((found for item in value if (found := out_of_range(item)) is not None), None)

@@ -8,6 +8,7 @@ import pytest
 from bothost import messages as m
 from bothost.config import AccountSettings, Secret
 from bothost.host.reconnect import ConnectionSettings
+from bothost.lobbies.base import out_of_range
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
 from bothost.rules import game
@@ -77,7 +78,7 @@ async def test_a_seat_with_an_integer_of_65_bits_is_declined(kit, playing):
 
 @pytest.mark.parametrize(("value", "unfit"), [(2**63 - 1, None), (2**63, 2**63), (-(2**63) - 1, -(2**63) - 1)])
 def test_the_bounds_are_those_of_64_bits(value, unfit):
-    assert m.out_of_range({"a": ["x", {"b": value}]}) == unfit
+    assert out_of_range({"a": ["x", {"b": value}]}) == unfit
 
 
 @pytest.mark.parametrize("value", [2**63, 2**64, -(2**63) - 1])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bothost import rules
 from bothost.errors import StoreError
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameRecord, Store
-from bothost.store.query import HandQuery, first_id, id_range
+from bothost.store.query import CLOSED_HANDS, HandQuery, first_id, id_range
 from bothost.store.reader import (
     decode_away,
     iter_hands,
