@@ -6,8 +6,8 @@ A lobby adapter (``bothost.lobbies.base``) sees three families:
 - *effects*: requests of the adapter to the shell (send a frame, set a timer);
 - *events*: what happened in the lobby, in the canonical form that tables and strategies use.
 
-Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). The names of
-durations end with the unit. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
+Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). Names
+of durations end with the unit. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
 """
 
 from __future__ import annotations
@@ -453,7 +453,7 @@ class ServerActedForUs(Message, frozen=True):
 
 
 class ServerActedFor(Message, frozen=True):
-    """The lobby makes moves for a player in this hand. Report it once, as soon as it is known and before the hand ends."""
+    """The lobby makes moves for a player in this hand. Report it once, before the hand ends."""
 
     table: str
     hand: str
