@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from bothost.rules.game import Game, View
+from bothost.store.logged_games import GameCache
 
 _encode = msgspec.json.Encoder().encode
 
@@ -45,22 +45,15 @@ class Games:
     """Decoders by game and rules, made when first needed."""
 
     def __init__(self, make: Callable[..., Game]) -> None:
-        self._make = make
-        self._known: dict[tuple[str, str], Decoder] = {}
+        self._games = GameCache(make)
+        self._decoders: dict[tuple[str, str], Decoder] = {}
 
     def of(self, game: str, rules: str) -> Decoder:
         """The decoder of a game under these rules (JSON)."""
         key = game, rules
-        decoder = self._known.get(key)
-        if decoder is None:
-            decoder = self._known[key] = Decoder(self._game(*key))
-        return decoder
-
-    def _game(self, name: str, rules: str) -> Game | None:
-        try:
-            return self._make(name, **json.loads(rules))
-        except Exception:  # a plugin's game may fail in any way, and an export must not
-            return None
+        if key not in self._decoders:
+            self._decoders[key] = Decoder(self._games.get(*key))
+        return self._decoders[key]
 
 
 def versions(game: Game) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Whether a canary is significantly worse than the champion that plays beside it.
+"""Tests whether a canary is significantly worse than the champion.
 
-Each hand of the canary is paired with one that the champion played at the same lobby and game in the same time. A pair
-scores 1 against the canary, ½ or 0: once by the hands' results, once by whether there was a failure in them (a
-fallback, or a move that the lobby refused). Under "the canary is no worse" both scores have a mean of at most ½. That
-is tested by a betting martingale (``bothost.sequential``), which may be looked at after every hand: a canary that is no
-worse is rolled back with probability at most ``ALPHA`` over its whole life, on one host.
+Each hand of the canary is paired with a hand that the champion played at the same lobby and game at the same time. A
+pair scores 1 against the canary, ½ or 0: once by the results, once by failures (a fallback, or a refused move). If the
+canary is no worse, both scores have a mean of at most ½. A betting martingale (``bothost.sequential``) tests this after
+every hand. A canary that is no worse is rolled back with probability at most ``ALPHA`` over its whole life on one host.
 """
 
 from __future__ import annotations

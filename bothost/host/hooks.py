@@ -1,4 +1,4 @@
-"""Notifies plugins of what happened, off the hot path: in a thread of its own, from a bounded queue."""
+"""Calls the notifying hooks of plugins in a thread of its own, from a bounded queue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bothost.plugins import Failure, Plugins
 _log = structlog.get_logger("bothost.host")
 
 QUEUE = 10_000
-"""Notices that may wait for slow plugins; further ones are dropped, and counted."""
+"""Notices that may wait for slow plugins. Further ones are dropped and counted."""
 
 
 class HookThread:
-    """Fires the notifying hooks in order. A plugin that listens to nothing costs nothing."""
+    """Calls the notifying hooks in order. A hook without listeners costs nothing."""
 
     def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins

@@ -1,4 +1,4 @@
-"""From settings to a running host: opens what it stands on, listens for commands and signals, closes all of it."""
+"""From settings to a running host: opens the database and the control socket, handles signals, closes everything."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from bothost.store.registry import Registry
 T = TypeVar("T")
 
 GC_THRESHOLDS = (20_000, 20, 100)
-"""Tables and decisions die by reference count. The collector looks for cycles of plugins, less often than by default,
-which took a quarter of the time of a busy host."""
+"""Tables and decisions are freed by reference count; the collector is only for cycles of plugins. With Python's default
+thresholds it took a quarter of the time of a busy host."""
 ANSWER_S = 10.0
-"""How long a database server may take to answer what a running host asks before it counts as away."""
+"""A database server that takes longer to answer a running host counts as away."""
 SWITCH_INTERVAL_S = 0.001
-"""How long a thread may keep the others from running Python: the event loop waits no longer for a worker's turn."""
+"""How long a thread may hold the GIL while the event loop waits for it."""
 
 
 @contextlib.asynccontextmanager

@@ -36,7 +36,7 @@ from bothost.store.leases import AccountKey, LeaseRound
 _log = structlog.get_logger("bothost.host")
 
 ROUND_S = 1.0
-"""How often a lease that another host holds is asked for."""
+"""Seconds between two attempts to get a lease that another host holds."""
 
 
 class Book(Protocol):
@@ -50,7 +50,7 @@ class Book(Protocol):
 
 
 class Identity:
-    """Who a host is across restarts: a number in its ``data_dir``, locked for as long as the process lives."""
+    """The identity of a host across restarts: a number in its ``data_dir``, locked while the process lives."""
 
     def __init__(self, holder: str, file: int) -> None:
         self.holder = holder
@@ -87,7 +87,7 @@ class Keeper:
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "leases")
         self.held: set[AccountKey] = set()
         self.others: dict[AccountKey, str] = {}
-        """Accounts that other hosts hold, and who they are."""
+        """Account → the other host that holds it."""
         self._renewed_at = 0.0
         self._reached_since: float | None = None
         """Since when every round has reached the database."""
@@ -122,7 +122,7 @@ class Keeper:
         return lost, set(found.taken)
 
     async def release(self, keys: Collection[AccountKey]) -> None:
-        """Let go of what is held among these; their accounts are disconnected."""
+        """Release those of these leases that are held; their accounts are disconnected."""
         mine = self.held & set(keys)
         if not mine:
             return
@@ -133,6 +133,6 @@ class Keeper:
             _log.warning("leases_not_released", error=str(error), advice=f"they expire in {self._book.ttl_s:g} s")
 
     async def aclose(self) -> None:
-        """Let go of everything that is still held."""
+        """Release all leases."""
         await self.release(self.held)
         await asyncio.to_thread(self._thread.shutdown)

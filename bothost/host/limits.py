@@ -1,4 +1,4 @@
-"""Keeping to limits: how fast we send, and how soon we connect again."""
+"""Rate limit and backoff."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TokenBucket:
 
 
 class Backoff:
-    """Exponential with full jitter: each wait is uniform between 0 and the bound, so that hosts do not come in step."""
+    """Exponential backoff with full jitter: each wait is uniform between 0 and a growing bound."""
 
     def __init__(self, first_s: float = 0.5, most_s: float = 60.0, rng: random.Random | None = None) -> None:
         self.first_s = first_s
@@ -44,9 +44,9 @@ class Backoff:
         return at_least_s + self._rng.uniform(0.0, bound)
 
     def spread(self, most_s: float) -> float:
-        """A uniform wait, so that many do not come at the same moment."""
+        """A uniform wait, so that many accounts do not connect at the same moment."""
         return self._rng.uniform(0.0, most_s)
 
     def reset(self) -> None:
-        """The session stands: the next loss starts from the beginning."""
+        """The connection works: the next wait is short again."""
         self.attempts = 0

@@ -1,4 +1,4 @@
-"""Writes what adapters asked to remember, in a thread; while the database is away the newest of each account waits."""
+"""Writes the memos of adapters in a thread. While the database is away, the newest memo of each account waits."""
 
 from __future__ import annotations
 

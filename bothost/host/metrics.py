@@ -1,7 +1,7 @@
 """What a host reports to Prometheus, ``/healthz`` and ``bothost status``.
 
-Nothing is counted twice: at every scrape the numbers are read from what the host keeps anyway. Only the latencies of
-the four stages are observed as they happen, sampled or once per batch:
+A scrape reads the numbers that the host keeps anyway. Only the latencies of four stages are measured as they happen,
+sampled or once per batch:
 
     fold     a frame's events applied to the views, requests found (one frame in 16)
     decide   request's arrival to the workers' results on the event loop (one per batch)

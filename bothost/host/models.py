@@ -1,9 +1,8 @@
-"""A running host follows the registry: what an alias comes to stand for plays at the tables that open from then on.
+"""Follows the registry: when an alias moves, tables that open from then on are played by the new model.
 
-Once a second a thread reads the aliases. Where one was moved, the same thread fetches the model's files, verifies
-them, makes the strategy and lets it decide once; only then does the event loop put it in the place of the one before.
-Hands that are live keep theirs. A model that cannot be had whole, or by which its strategy cannot play, is refused: the
-log says why, and the one before plays on.
+Once a second a thread reads the aliases. If one was moved, the thread fetches and verifies the model's files, makes the
+strategy and lets it decide once. Only then does the event loop use it. Open hands keep their model. A model that is
+incomplete, or with which its strategy cannot play, is refused: the log says why, and the previous one continues.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 1.0
 AGAIN_S = 60.0
-"""How long a model that was refused is left alone."""
+"""How long a refused model is not tried again."""
 
 Address = tuple[str, str]
 """(strategy, alias or version)"""
 
 
-class Shelf:
-    """What aliases stand for, as of the last look: an ``AliasResolver`` that never waits for the database."""
+class AliasCache:
+    """What aliases stood for at the last look: an ``AliasResolver`` that never waits for the database."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -58,7 +57,7 @@ class Shelf:
         return self._models.get(key)
 
     def look(self) -> bool:
-        """Read the aliases, and fetch what they came to stand for; in a thread. Returns whether anything changed."""
+        """Read the aliases and fetch their models; called in a thread. Returns whether anything changed."""
         before, self.pointers = self.pointers, self.registry.pointers()
         changed = False
         for key, pointer in self.pointers.items():
@@ -88,10 +87,10 @@ class Shelf:
 
 
 class ModelWatch:
-    """Keeps a host's strategies at what their addresses stand for. Lives on the event loop; looks in a thread."""
+    """Replaces a host's strategies when their addresses stand for another model. Used on the event loop."""
 
     def __init__(self, host: Host, registry: Registry, *, look_s: float = LOOK_S) -> None:
-        self.shelf = Shelf(registry)
+        self.shelf = AliasCache(registry)
         self.shadow = Shadow(host.runner.recorder, host.runner.workers.make)
         self.judge = Judge()
         self.refused = 0
@@ -107,7 +106,7 @@ class ModelWatch:
         """Strategy → its canary, ready to play."""
         self._retired: list[Loaded] = []
         self._withdrawing: dict[str, tuple[Pointer, str]] = {}
-        """Canaries that are to be withdrawn in the database too, and why."""
+        """Canaries to withdraw in the database, and why."""
         host.plugins.aliases = self.shelf.resolve
 
     @contextlib.asynccontextmanager
@@ -167,7 +166,7 @@ class ModelWatch:
             await self._aside(name, SHADOW, options)
 
     async def _aside(self, name: str, alias: str, options: Mapping[str, Any]) -> None:
-        """Make the canary or the shadow of a strategy ready, or let go of it."""
+        """Load or drop the canary or the shadow of a strategy."""
         pointer = self.shelf.pointers.get((name, alias))
         now = self._canaries.get(name) if alias == CANARY else self.shadow.of(name)
         wanted = pointer is not None and pointer.version is not None
@@ -192,7 +191,7 @@ class ModelWatch:
     async def _fresh(
         self, address: str, options: Mapping[str, Any], now: Loaded | None, *, warm: bool = True
     ) -> Loaded | None:
-        """What an address stands for, ready to play; None where that is what plays already, or is refused."""
+        """What an address stands for, ready to play; None if that plays already or is refused."""
         loop = asyncio.get_running_loop()
         games = list(self._host.games)
         workers = self._host.runner.workers
@@ -298,7 +297,7 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def _warmed(loaded: Loaded, games: list[Any]) -> Strategy:
-    """The strategy, made, after one decision in a game that it plays: what is lazy in it is not lazy any more."""
+    """Make the strategy and let it decide once, so that everything lazy in it is loaded."""
     instance = loaded.resolved.make()
     for game in games:
         if not instance.supports(game):

@@ -1,6 +1,6 @@
 """Strategies with ``execution = "process"``: each worker thread has a process that decides for it.
 
-Whatever the plugin does there (hang with the GIL held, crash, leak) costs its tables a fallback, and nothing else: the
+If the plugin crashes, leaks or hangs with the GIL held, a fallback plays its move and other tables are unaffected. The
 process is killed at the decision's deadline or above its memory limit, and the next decision starts another.
 """
 
@@ -38,11 +38,11 @@ from bothost.strategy import Budget, Decision, Player, Strategy, Table
 _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 0.1
-"""How often memory is looked at while a decision is awaited."""
+"""How often memory is measured while a decision is awaited."""
 START_S = 30.0
 """How long a process may take to import its plugin and load its model."""
 STARTS = 5
-"""Starts within ``STARTS_S`` that are tolerated; then the strategy fails at once until the oldest is that long ago."""
+"""Most starts within ``STARTS_S``. Above it the strategy fails at once."""
 STARTS_S = 30.0
 
 
@@ -67,7 +67,7 @@ class ProcessLate(ProcessFailed):
 
 
 def encoded(ask: Ask) -> bytes:
-    """The request as it goes over the socket. Raises HostFault for what cannot be sent, as an integer of 65 bits."""
+    """The request as bytes. Raises HostFault for values that cannot be sent, such as an integer of 65 bits."""
     try:
         return frame(ask)
     except (OverflowError, ValueError, TypeError, msgspec.MsgspecError) as error:
@@ -75,7 +75,7 @@ def encoded(ask: Ask) -> bytes:
 
 
 class ProcessStrategy(Strategy):
-    """Stands in the host for a strategy that runs in a process. Belongs to one thread, except for ``close``."""
+    """The host's side of a strategy that runs in a process. Used by one thread, except for ``close``."""
 
     name = "process"
     version = "1"
@@ -112,7 +112,7 @@ class ProcessStrategy(Strategy):
         return _Player(self, next(self._numbers), table)
 
     def close(self) -> None:
-        """End the process, and have no other: from any thread, even while this one waits for an answer."""
+        """End the process and start no other. May be called from any thread, even while another waits for an answer."""
         self._closed = True
         self.kill()
 

@@ -1,7 +1,7 @@
-"""Shadows: models that decide every position that their strategy is asked, are logged, and never play.
+"""Shadows: models that decide the same positions as a strategy. Their decisions are logged and never played.
 
-The live answer has left the strategy before a shadow hears of the position, and nothing waits for it: positions go
-into a bounded queue, from which one thread takes them; where it cannot keep up, positions are dropped and counted.
+A shadow gets a position after the strategy has answered, so no move waits for it. Positions go into a bounded queue,
+and one thread takes them. If it cannot keep up, positions are dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Worker processes that are started before it is known what they will play.
+"""Worker processes that are started before their strategy is loaded.
 
-A worker process imports for as long as the host itself does. Those that the routes will need are started as soon as the
-plugins are known, so that both import at the same time: a host that was killed is back sooner.
+A worker process takes as long to import as the host. So the processes that the routes need start as soon as the plugins
+are known, and both import at the same time. That makes a restart after a kill faster.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from bothost.export.job import export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.rules.game import Game
+from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
 from bothost.store.store import Store
 from bothost.strategy import LoggedStep, Trajectory
@@ -41,8 +42,7 @@ class Dataset:
         """``strategy``: the strategy to train. Decisions of others in its hands are fallbacks."""
         self.folder = folder
         self.strategy = strategy
-        self._make_game = make_game
-        self._games: dict[tuple[str, str], Game | None] = {}
+        self._games = GameCache(make_game)
         try:
             self._manifest: Mapping[str, Any] = json.loads(self._info.read_bytes())
         except (OSError, ValueError) as error:
@@ -93,13 +93,17 @@ class Dataset:
                     steps = []
                     first = None
                 first = first or hand
-                if first.split == split and first.scores is not None and (game := self._game(*first.game)) is not None:
+                if (
+                    first.split == split
+                    and first.scores is not None
+                    and (game := self._games.get(*first.game)) is not None
+                ):
                     steps += (self._step(game, rows, row) for row in range(begin, end))
         if first is not None:
             yield from self._trajectory(first, steps)
 
     def _trajectory(self, hand: _Hand, steps: list[LoggedStep]) -> Iterator[Trajectory]:
-        game = self._game(*hand.game)
+        game = self._games.get(*hand.game)
         if steps and game is not None and hand.scores is not None:
             yield Trajectory(game, *hand.key, tuple(hand.scores), tuple(steps))
 
@@ -127,16 +131,6 @@ class Dataset:
             own=rows.fallbacks[row] is None and rows.strategies[row] == self.strategy,
             model_sha256=rows.models[row],
         )
-
-    def _game(self, name: str, rules: str) -> Game | None:
-        """The game, or None if no plugin knows it."""
-        key = name, rules
-        if key not in self._games:
-            try:
-                self._games[key] = self._make_game(name, **json.loads(rules))
-            except Exception:  # a plugin's game may fail in any way
-                self._games[key] = None
-        return self._games[key]
 
 
 class _Hand(NamedTuple):

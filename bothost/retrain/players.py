@@ -9,7 +9,6 @@ hand are left out.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from bothost.errors import StoreError, UsageError
 from bothost.export.options import ExportOptions
 from bothost.rules.game import Game
 from bothost.store.consent import Consent, Sitter, recorded, sitters
+from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
 from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import Move, moves_of
@@ -31,9 +31,9 @@ from bothost.store.store import Store
 from bothost.strategy import PlayerMove
 
 WINDOW_HANDS = 1000
-"""Hands within which those are that several of our accounts sat at: each account has rows of its own."""
+"""Hands to look back and ahead for the rows of our other accounts at the same hand."""
 TOGETHER_US = 60_000_000
-"""Such rows are written within this time of one another."""
+"""Rows of one hand are written within this time of one another."""
 
 _log = structlog.get_logger("bothost.retrain")
 Json = dict[str, Any]
@@ -47,9 +47,8 @@ class Players:
     def __init__(self, store: Store, make_game: Callable[..., Game], query: HandQuery | None = None) -> None:
         """``query``: which hands, save their game and players; default: all."""
         self._store = store
-        self._make_game = make_game
         self._query = msgspec.structs.replace(query or HandQuery(), closed=True, players=())
-        self._games: dict[tuple[str, str], Game | None] = {}
+        self.games = GameCache(make_game)
         self._passes: dict[tuple[str, tuple[str, ...], str | None], Json] = {}
 
     def players(self, game: str) -> dict[str, int]:
@@ -75,7 +74,7 @@ class Players:
         try:
             yield from found.run(self._hands(game), split)
         finally:
-            self._passes[key] = {"game": game, "players": list(key[1]), "split": split, **found.told()}
+            self._passes[key] = {"game": game, "players": list(key[1]), "split": split, **found.report()}
 
     def lineage(self) -> Json:
         """See :class:`bothost.PlayerLog`."""
@@ -84,16 +83,6 @@ class Players:
     def timelines(self, hands: Iterator[LoggedHand]) -> Iterator[Timeline]:
         """Everything of these hands."""
         return iter_timelines(self._store, hands)
-
-    def game(self, name: str, rules: str) -> Game | None:
-        """The game, or None if no plugin knows it."""
-        key = name, rules
-        if key not in self._games:
-            try:
-                self._games[key] = self._make_game(name, **json.loads(rules))
-            except Exception:  # a plugin's game may fail in any way
-                self._games[key] = None
-        return self._games[key]
 
     def _hands(self, game: str) -> Iterator[LoggedHand]:
         return iter_hands(self._store, msgspec.structs.replace(self._query, games=(game,)))
@@ -134,7 +123,7 @@ class _Pass:
         self._words = words
         self._split = ExportOptions().split_of
         self._done: OrderedDict[tuple[Place, int], int] = OrderedDict()
-        """Seats whose moves came out, of the last hands, and when these started."""
+        """Seats of the last hands whose moves were read, and when these hands started."""
         self._left_out: Counter[str] = Counter()
         self._hands = self._moves = 0
         self._digest = hashlib.sha256()
@@ -155,8 +144,8 @@ class _Pass:
             yield from self._hand(timeline, *chosen.popleft())
         self._whole = True
 
-    def told(self) -> Json:
-        """What came out, and what did not."""
+    def report(self) -> Json:
+        """What was read, and what was left out and why."""
         return {
             "hands": self._hands,
             "moves": self._moves,
@@ -174,8 +163,8 @@ class _Pass:
         self, timeline: Timeline, seats: dict[int, Sitter], away: Collection[int], split: str
     ) -> Iterator[PlayerMove]:
         hand = timeline.hand
-        seats = {seat: sitter for seat, sitter in seats.items() if not self._came_out(hand, seat)}
-        game = self._log.game(hand.game.game, hand.game.rules)
+        seats = {seat: sitter for seat, sitter in seats.items() if not self._was_read(hand, seat)}
+        game = self._log.games.get(hand.game.game, hand.game.rules)
         if not seats or game is None:
             self._left_out["hands seen twice" if game is not None else "hands of a game that is not known here"] += 1
             return
@@ -199,7 +188,7 @@ class _Pass:
             name = next((name for name in sitter.names if name in self._wanted), sitter.names[0])
             yield PlayerMove(game, game_id, split, name, move.seat, move.view, move.legal, move.action, started, scores)
 
-    def _came_out(self, hand: LoggedHand, seat: int) -> bool:
+    def _was_read(self, hand: LoggedHand, seat: int) -> bool:
         started = self._done.get((_place(hand), seat))
         return started is not None and abs(hand.game.started_us - started) <= TOGETHER_US
 
@@ -232,14 +221,14 @@ def _checked(game: Game, timeline: Timeline, seats: Collection[int], away: Colle
     if not moves:
         raise _LeftOut("hands that were not revealed")
     chose = _chosen(game, timeline, [move for move in moves if move.seat == own])
-    told = []
+    checked = []
     for move in moves:
         if move.seat == own:
             why = "" if next(chose) else "moves that the player did not choose"
         else:
             why = "moves of players who were away" if move.seat in away else ""
-        told.append((move, why))
-    return [(move, why) for move, why in told if move.seat in seats]
+        checked.append((move, why))
+    return [(move, why) for move, why in checked if move.seat in seats]
 
 
 def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]:

@@ -1,12 +1,12 @@
-"""SQLite's write-ahead log moved into the database beside the writer, so that commits hardly wait for the disk.
+"""Checkpoints SQLite's write-ahead log in a thread, so that commits hardly wait for the disk.
 
-By default the commit that makes the log too long copies it into the database and syncs both, tens of milliseconds in
-which no decision becomes durable. Here a thread with a connection of its own does that while the writer continues. The
-log can start over only when all of it was copied, and meanwhile the writer has added to it: so once it is longer than
-``LOG_PAGES``, the writer copies what came since the last turn of the thread, some ten pages, before it continues.
+By default the commit that makes the log too long copies it into the database and syncs both. That takes tens of
+milliseconds in which no decision becomes durable. Here a thread with its own connection does it beside the writer. The
+log can restart only when all of it is copied, but the writer adds to it meanwhile. So when it is longer than
+``LOG_PAGES``, the writer itself copies the last pages, about ten.
 
-SQLite syncs the database only in the checkpoint that copies the last page, which would be the writer's: all that the
-thread has copied before would have to reach the disk then. So the thread syncs the database itself.
+SQLite syncs the database in the checkpoint that copies the last page, which would be the writer's. So the thread syncs
+the database itself, before that.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ host that has one core waits longer behind each: 16,384 rows are 13 ms of work, 
 LOG_PAGES = 32_768
 """Length at which the log should start over, 128 MiB."""
 LOG_PAGES_AT_MOST = 4 * LOG_PAGES
-"""Length at which a commit does it all, should the thread have failed."""
+"""Length at which a commit does all of it, if the thread has failed."""
 NICENESS = 10
-"""The thread's: on a busy core the others go first."""
+"""Of the thread: on a busy core other threads go first."""
 
 
 class Checkpointer:
@@ -53,7 +53,7 @@ class Checkpointer:
             self._wanted.set()
 
     def before_write(self, connection: sqlite3.Connection) -> None:
-        """The writer, on its own connection, is about to begin a transaction: let the log start over where it can."""
+        """Called before a transaction of the writer, with its connection: let the log restart if it can."""
         if self.nearly_done:
             with suppress(sqlite3.Error):
                 self.nearly_done = _checkpoint(connection) is None

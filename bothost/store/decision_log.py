@@ -28,7 +28,7 @@ from bothost.store.models import COLUMNS, TABLE_OF
 from bothost.store.records import Record
 from bothost.store.sinks import Chunk, Sink
 from bothost.store.spool import Spool
-from bothost.store.writer import Writer, say
+from bothost.store.writer import Writer, log_safely
 
 QUEUE_ROWS = 20_000
 PACE_S = 0.004
@@ -205,7 +205,7 @@ class DecisionLog:
                 self._given_up += rows
                 raise StoreUnavailable("the log was closed before these rows could be written")
         except Exception as error:
-            say("error", "rows_lost", rows=rows, error=f"{type(error).__name__}: {error}")
+            log_safely("error", "rows_lost", rows=rows, error=f"{type(error).__name__}: {error}")
             return error
         finally:
             self._writing = 0

@@ -86,7 +86,7 @@ def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms:
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
-def bind_as_they_are() -> None:
+def bind_without_adapters() -> None:
     """Let the sqlite3 module bind bytes and None as they are, in this process.
 
     By itself it takes them for types that need an adapter, and looks for one in four places, for every value: a fourth

@@ -11,6 +11,7 @@ import numpy as np
 
 from bothost.errors import StoreError
 from bothost.rules.game import Game, View
+from bothost.store.logged_games import GameCache
 from bothost.store.query import players_of
 from bothost.store.reader import Timeline, iter_views, join_events
 from bothost.store.records import DecisionRecord
@@ -24,7 +25,7 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
     ``problems`` lists what is wrong with the log: a gap, or a logged view that the events do not lead to.
     """
     record, end = timeline.hand.game, timeline.hand.end
-    game = _game(make_game, record.game, record.rules)
+    game = GameCache(make_game).get(record.game, record.rules)
     problems: list[str] = [] if game is not None else [f"the game {record.game} is not installed here"]
     return {
         "id": record.game_id.hex(),
@@ -145,13 +146,6 @@ def _check(timeline: Timeline, game: Game) -> list[str]:
     except (StoreError, ValueError) as error:
         found.append(str(error))
     return found
-
-
-def _game(make_game: Callable[..., Game], name: str, rules: str) -> Game | None:
-    try:
-        return make_game(name, **json.loads(rules))
-    except Exception:  # whatever is wrong with a plugin's game: the log can be read without it
-        return None
 
 
 def _parsed(text: str) -> Any:

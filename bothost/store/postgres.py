@@ -22,7 +22,7 @@ from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import partitions, schema
 from bothost.store.engine import full_url, shown
 from bothost.store.models import COLUMNS, Key, metadata
-from bothost.store.postgres_connection import Impatient, connect
+from bothost.store.postgres_connection import TimedConnection, connect
 from bothost.store.sinks import BadRow, Chunk
 
 _log = structlog.get_logger("bothost.store")
@@ -48,7 +48,7 @@ class PostgresSink:
         self._shown = shown(settings.url)
         self._dsn = full_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
         self._synchronous = settings.synchronous
-        self._connection: Impatient | None = None
+        self._connection: TimedConnection | None = None
         self._wait_ms = -1
         self._careful = False
         self._partitions_at = 0.0

@@ -16,7 +16,7 @@ CONNECT_TIMEOUT_S = 3
 T = TypeVar("T")
 
 
-class Impatient(psycopg.Connection[Any]):
+class TimedConnection(psycopg.Connection[Any]):
     """A connection that is closed when an answer takes longer than ``most_s`` seconds."""
 
     most_s = 10.0
@@ -32,8 +32,8 @@ class Impatient(psycopg.Connection[Any]):
             ) from error
 
 
-def connect(dsn: str, most_s: float, *, autocommit: bool = False) -> Impatient:
+def connect(dsn: str, most_s: float, *, autocommit: bool = False) -> TimedConnection:
     """Connect within ``CONNECT_TIMEOUT_S``. Raises psycopg.OperationalError."""
-    connection = Impatient.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S, autocommit=autocommit)
+    connection = TimedConnection.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S, autocommit=autocommit)
     connection.most_s = most_s
     return connection

@@ -4,7 +4,7 @@ Versions and aliases are rows; the files' content is in the database too, in par
 of a database gets every model, a backup of the database holds the models, and ``data_dir/models`` is a cache of
 verified copies: ``models/<sha256 of the model>/<file>``, each folder complete or absent.
 
-Nothing is ever updated. An alias stands for what its highest number says, and a number can be taken once only: of two
+Nothing is ever updated. The highest number of an alias is valid, and each number exists once: of two
 who move an alias at the same time, one gets an error.
 """
 

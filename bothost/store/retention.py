@@ -87,7 +87,7 @@ def _old_partitions(store: Store, bound: UUID) -> list[str]:
 
 
 def _drop(store: Store, names: list[str]) -> None:
-    """Each in a transaction of its own: a lock on the table is held for as short as can be."""
+    """Each in a transaction of its own: so that locks on the table are short."""
     for name in names:
         with store.begin() as connection:
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
@@ -100,7 +100,7 @@ def _delete_crossing_outcomes(store: Store, bound: UUID) -> None:
 
 
 def _delete_hands(store: Store, bound: UUID) -> None:
-    """The oldest first, so many hands per transaction. ``games`` goes last: it tells what is left to do."""
+    """The oldest first, so many hands per transaction. ``games`` goes last: it shows what is left to do."""
     games = models.games
     oldest = sa.select(games.c.game_id).where(games.c.game_id < bound.bytes).order_by(games.c.game_id)
     while True:

@@ -1,6 +1,6 @@
-"""Where rows wait while the database is away: append-only files, replayed in order when it is back.
+"""Append-only files that hold rows while the database is away. They are replayed in order when it is back.
 
-A spool folder has one slot per process that writes into it, ``0/``, ``1/``, …, each held by a file lock that dies with
+A spool folder has one slot per process that writes into it, ``0/``, ``1/``, …, each held by a file lock that ends with
 its process. A process that opens the spool takes the first free slot, and the rows that dead processes left. A slot
 holds segments ``0000000000000001.spool``, …; a segment is a magic line, then frames::
 
@@ -30,7 +30,7 @@ from bothost.errors import StoreError
 
 MAGIC = b"bothost spool 1\n"
 SEGMENT_BYTES = 4 << 20
-"""A segment is replayed in one transaction: this bounds how long new rows wait for it."""
+"""A segment is replayed in one transaction, so this bounds how long new rows wait."""
 FRAME_ROWS = 500
 
 Rows = Sequence[Sequence[Any]]
@@ -137,7 +137,7 @@ class Spool:
         self.rows += sum(map(len, groups.values()))
 
     def oldest(self) -> Path | None:
-        """The segment to replay next, with no more rows to come; ``drop`` it when they are committed."""
+        """The segment to replay next; it is complete. ``drop`` it when its rows are committed."""
         waiting = self._waiting()
         if waiting and waiting[0] == self._path:
             self.seal()
@@ -152,12 +152,12 @@ class Spool:
             yield table, columns, rows
 
     def drop(self, path: Path, rows: int) -> None:
-        """Forget a segment of which ``rows`` rows are in the database now."""
+        """Delete a segment; ``rows`` of it are in the database now."""
         path.unlink()
         self.rows = max(0, self.rows - rows)
 
     def set_aside(self, path: Path, rows: int) -> None:
-        """Keep a damaged segment for a person to look at; ``rows`` of it are in the database now."""
+        """Rename a damaged segment so that a person can look at it; ``rows`` of it are in the database now."""
         path.rename(path.with_suffix(".damaged"))
         self.rows = max(0, self.rows - rows)
 
@@ -173,7 +173,7 @@ class Spool:
             self._file = None
 
     def close(self) -> None:
-        """Let go of the slots; what waits stays for the next process."""
+        """Release the slots. The rows stay for the next process."""
         self.seal()
         for slot in self._slots:
             slot.close()
@@ -200,7 +200,7 @@ class Spool:
             _sync_folder(self._own.folder)
 
     def _cut_back(self) -> None:
-        """After a failed write: what was not acknowledged must not be read; where even that fails, end the segment."""
+        """After a failed write, remove the bytes that were not acknowledged. If that fails too, end the segment."""
         assert self._file is not None
         try:
             os.ftruncate(self._file, self._size)
@@ -209,7 +209,7 @@ class Spool:
 
 
 class SpoolDamaged(StoreError):
-    """A segment holds bytes that were whole once and are not what was written."""
+    """A segment holds complete frames whose bytes have changed."""
 
 
 def frames_of(path: Path) -> Iterator[Frame]:

@@ -23,7 +23,7 @@ from sqlalchemy.dialects import sqlite as dialect
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import bind_as_they_are, set_up_sqlite
+from bothost.store.engine import bind_without_adapters, set_up_sqlite
 from bothost.store.sinks import BadRow, Chunk
 
 ROWS_PER_STEP = 64
@@ -63,7 +63,7 @@ class SqliteSink:
         except StoreError:
             connection.close()
             raise
-        bind_as_they_are()
+        bind_without_adapters()
         self._connection = connection
         self._checkpointer = Checkpointer(self._path)
         self._wait_ms = 1000

@@ -1,8 +1,8 @@
-"""Makes rows durable: in the database, or in the spool while that is away, and from there back, in order.
+"""Makes rows durable: in the database, or in the spool while the database is away.
 
-The caller's thread writes to the database until a write fails. From then on the database belongs to a second thread,
-which tries to reach it and moves the spool into it, however long that takes, while the caller's rows are durable in
-the spool at once. When nothing is left there the database goes back to the caller's thread.
+The caller's thread writes to the database until a write fails. Then a second thread owns the database. It tries to
+reach it and moves the spool into it, while the caller's rows go to the spool and are durable there. When the spool is
+empty, the caller's thread owns the database again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bothost.store.spool import Spool, SpoolDamaged
 LOCK_WAIT_MS = 250
 """How long a commit waits for another process's write lock before its rows go to the spool."""
 ANSWER_S = 2.0
-"""How long a commit waits for a server that says nothing; then the same happens, for moves wait with it."""
+"""How long a commit waits for a silent server before its rows go to the spool."""
 REPLAY_ANSWER_S = 20.0
 """The same while rows are replayed, when no move waits for them."""
 RETRY_S = (0.05, 2.0)
 """First and longest pause between attempts to reach a database that is away, or a spool that cannot be written."""
 CLOSE_PATIENCE_S = 5.0
-"""How long rows are held, once the log closes, that neither the database nor the spool takes."""
+"""How long a closing log keeps rows that neither the database nor the spool accepts."""
 
 _log = structlog.get_logger("bothost.store")
 
@@ -42,7 +42,7 @@ class Writer:
         self._mutex = threading.RLock()  # guards the spool, and that ``_away`` ends
         self._away = spool.rows > 0  # what an earlier process left comes first
         self._replay = threading.Event()
-        """Set while there is something for the second thread: the database is away, or all ends."""
+        """Set while the second thread has work: the database is away, or the writer closes."""
         self._ending = threading.Event()
         self.recovered = threading.Event()
         """Whether all rows that an earlier process left in the spool are in the database."""
@@ -73,7 +73,7 @@ class Writer:
                 if self._written(chunks):
                     return True
             except OSError as error:
-                say("error", "spool_failed", error=str(error), rows=sum(len(rows) for _, _, rows in chunks))
+                log_safely("error", "spool_failed", error=str(error), rows=sum(len(rows) for _, _, rows in chunks))
             if closing():
                 closes_at = closes_at or time.monotonic() + CLOSE_PATIENCE_S
                 if time.monotonic() > closes_at:
@@ -83,7 +83,7 @@ class Writer:
             pause_s = min(pause_s * 2, RETRY_S[1] / 2)
 
     def close(self) -> None:
-        """A last attempt to empty the spool, then let go of everything."""
+        """Try once more to empty the spool, then close everything."""
         self._ending.set()
         self._replay.set()
         self._thread.join()
@@ -110,7 +110,7 @@ class Writer:
     def _lost(self, error: Exception) -> None:
         self._away = True
         self.outages += 1
-        say("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
+        log_safely("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
         self._pause()
         self._replay.set()
 
@@ -127,7 +127,7 @@ class Writer:
                     except (TypeError, ValueError, OverflowError):
                         self._reject(table, row, error)
 
-    # ------------------------------------------------------------------------------------- whoever has the database
+    # ------------------------------------------------------------------------------ the thread that owns the database
 
     def _commit(self, chunks: list[Chunk], answer_s: float) -> None:
         try:
@@ -141,7 +141,7 @@ class Writer:
         self.commits += 1
 
     def _commit_apart(self, chunks: list[Chunk], answer_s: float, error: BadRow) -> None:
-        """One row of these is bad: write halves until it stands alone, and keep it as text."""
+        """One of these rows is bad: split them in halves to find it, and keep it as text."""
         rows = [(table, columns, row) for table, columns, many in chunks for row in many]
         if len(rows) == 1:
             self._reject(rows[0][0], rows[0][2], error)
@@ -151,7 +151,7 @@ class Writer:
             self._commit([(table, columns, [row]) for table, columns, row in part], answer_s)
 
     def _reject(self, table: str, row: Sequence[Any], error: Exception) -> None:
-        say("error", "row_rejected", table=table, error=str(error))
+        log_safely("error", "row_rejected", table=table, error=str(error))
         with self._mutex:
             self._spool.keep_rejected([f"{table} {error}: {row!r}"])
             self.rejected += 1
@@ -175,7 +175,7 @@ class Writer:
         try:
             return self._replay_segment()
         except Exception as error:
-            say("error", "replay_failed", error=f"{type(error).__name__}: {error}")
+            log_safely("error", "replay_failed", error=f"{type(error).__name__}: {error}")
             self._pause()
             return False
 
@@ -190,7 +190,7 @@ class Writer:
                 self._away = False
                 self.recovered.set()
         if path is None:
-            say("info", "database_back", rows=self.rows)
+            log_safely("info", "database_back", rows=self.rows)
             return True
         chunks: list[Chunk] = []
         damage: SpoolDamaged | None = None
@@ -208,7 +208,7 @@ class Writer:
             if damage is None:
                 self._spool.drop(path, total)
             else:
-                say("error", "spool_damaged", error=str(damage), kept=str(path.with_suffix(".damaged")))
+                log_safely("error", "spool_damaged", error=str(damage), kept=str(path.with_suffix(".damaged")))
                 self._spool.set_aside(path, total)
         return True
 
@@ -217,7 +217,7 @@ class Writer:
         self._retry_s = min(self._retry_s * 2, RETRY_S[1])
 
 
-def say(level: str, event: str, **fields: Any) -> None:
+def log_safely(level: str, event: str, **fields: Any) -> None:
     """Log; but a log that fails (a closed pipe, a full disk) must not stop the writer."""
     with contextlib.suppress(Exception):
         getattr(_log, level)(event, **fields)

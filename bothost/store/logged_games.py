@@ -1,0 +1,30 @@
+"""The games of logged hands, by name and rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from bothost.rules.game import Game
+
+MAX_GAMES = 256
+
+
+class GameCache:
+    """Makes games, and keeps those that were made lately."""
+
+    def __init__(self, make: Callable[..., Game]) -> None:
+        self._make = make
+        self._games: dict[tuple[str, str], Game | None] = {}
+
+    def get(self, name: str, rules: str) -> Game | None:
+        """The game with these rules (JSON); None if no plugin knows it, or if the plugin fails."""
+        key = name, rules
+        if key not in self._games:
+            if len(self._games) >= MAX_GAMES:
+                self._games.clear()
+            try:
+                self._games[key] = self._make(name, **json.loads(rules))
+            except Exception:  # a plugin's game may fail in any way, and the log must stay readable
+                self._games[key] = None
+        return self._games[key]
