@@ -66,7 +66,8 @@ def exported(folder):
 
 
 def test_the_configuration_is_valid_and_means_the_same(old):
-    assert main(["config", "lint", "-c", str(old / "config.toml")]) == 0
+    where = ["-c", str(old / "config.toml")]
+    assert main(["db", "upgrade", *where]) == main(["config", "lint", *where]) == 0
     settings = config.load(old / "config.toml")
     assert settings.host.name == "old" and settings.host.lease_s == 15
     assert [lobby.adapter for lobby in settings.lobbies] == ["embedded", "botzone"]
