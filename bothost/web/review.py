@@ -38,11 +38,13 @@ THRESHOLDS: dict[str, tuple[float, float, float]] = {
     "doudizhu": WIN_SCALE,
     "othello": WIN_SCALE,
     "mahjong": (2.0, 5.0, 10.0),
-    "pairing": (3.0, 8.0, 15.0),
+    "pairing": (3.0, 5.0, 8.0),
 }
 """Game → value lost from which a move is an inaccuracy, a mistake, a blunder. Mahjong and pairing count points."""
-OF_PROBABILITY = (0.5, 0.75, 0.95)
+LIKELIER = (0.5, 0.75, 0.95)
 """The same for reviewers without values: by how much the best action is likelier than the played one."""
+OF_PROBABILITY: dict[str, tuple[float, float, float]] = {"mahjong": (0.85, 0.95, 0.99)}
+"""Game → the same, where it was calibrated: reviewers of mahjong are sure of most tiles."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -54,6 +56,13 @@ class Question(msgspec.Struct, frozen=True):
     legal: ActionArray
     action: int
     """What was played."""
+
+
+def limits_of(game: str, measure: str | None) -> tuple[float, float, float]:
+    """From which loss a move is an inaccuracy, a mistake, a blunder."""
+    if measure == "probability":
+        return OF_PROBABILITY.get(game, LIKELIER)
+    return THRESHOLDS.get(game, WIN_SCALE)
 
 
 def severity(lost: float, thresholds: tuple[float, float, float]) -> Severity | None:
@@ -140,13 +149,12 @@ def _judged(player: Player, question: Question, game: str) -> Json:
     decision = player.decide(question.view.clone(), question.legal, Budget(started + DECISION_S))
     elapsed_ms = 1000 * (time.monotonic() - started)
     measure, lost = value_lost(decision, question.legal, question.action)
-    limits = OF_PROBABILITY if measure == "probability" else THRESHOLDS.get(game, WIN_SCALE)
     return {
         "position": question.position,
         "seat": question.view.seat,
         "measure": measure,
         "lost": lost,
-        "severity": None if lost is None else severity(lost, limits),
+        "severity": None if lost is None else severity(lost, limits_of(game, measure)),
         "best": question.view.notation(int(decision.action)),
         "played": question.view.notation(question.action),
         **opinion(decision, question.view, question.legal, question.action),

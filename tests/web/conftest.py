@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import random
 import shutil
 import textwrap
@@ -140,9 +141,10 @@ def served(site: Site) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def chromium():
     """Debian's Chromium, driven by Playwright."""
-    program = shutil.which("chromium")
+    name = os.environ.get("CHROMIUM", "chromium")
+    program = shutil.which(name)
     if program is None:
-        pytest.skip("Chromium is not installed, so the pages were not tested in a browser: apt-get install chromium")
+        pytest.skip(f"{name} is not there, so the pages were not tested in a browser: apt-get install chromium")
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]

@@ -12,7 +12,17 @@ from bothost import Decision, rules
 from bothost.errors import UsageError
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost.web.application import Web
-from bothost.web.review import OF_PROBABILITY, SEVERITIES, THRESHOLDS, questions, reviewed, severity, value_lost
+from bothost.web.review import (
+    LIKELIER,
+    OF_PROBABILITY,
+    SEVERITIES,
+    THRESHOLDS,
+    limits_of,
+    questions,
+    reviewed,
+    severity,
+    value_lost,
+)
 from bothost.web.viewers import Viewers
 
 
@@ -85,9 +95,17 @@ def test_severities_begin_at_their_thresholds():
     assert [severity(lost, (0.1, 0.2, 0.3)) for lost in (0.0, 0.09, 0.1, 0.2, 0.5)] == [None, None, *SEVERITIES]
 
 
+def test_thresholds_depend_on_the_game_and_on_what_is_measured():
+    assert limits_of("pairing", "value") == THRESHOLDS["pairing"]
+    assert limits_of("mahjong", "probability") == OF_PROBABILITY["mahjong"]
+    assert limits_of("doudizhu", "probability") == limits_of("nim", "probability") == LIKELIER
+    assert limits_of("nim", "value") == (0.1, 0.2, 0.3)
+
+
 def test_the_thresholds_are_documented():
     text = (Path(__file__).parents[2] / "docs/reference/reviews.md").read_text()
-    for game, limits in {**THRESHOLDS, "probability": OF_PROBABILITY}.items():
+    of_probability = {f"{game}, by probability": limits for game, limits in OF_PROBABILITY.items()}
+    for game, limits in {**THRESHOLDS, "probability": LIKELIER, **of_probability}.items():
         (line,) = [line for line in text.splitlines() if line.startswith(f"| {game} |")]
         assert [float(cell) for cell in line.strip("| ").split("|")[2:]] == list(limits)
 
