@@ -106,3 +106,24 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     for query in ("until=2001-01-01", "fallbacks=1", "results=drawn&games=othello"):
         opened(page, f"{served}/hands?{query}")
         page.wait_for_selector("text=no hand matches")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_cells_of_othello_are_even_and_hold_their_discs(page, served, hands, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, f"{served}/hand/{hands[2]}?at=20")
+    cells = page.evaluate("""() => [...document.querySelectorAll(".cell")].map((cell) => {
+        const box = (element) => {
+            const { left, top, right, bottom } = element.getBoundingClientRect();
+            return [left, top, right, bottom];
+        };
+        const disc = cell.querySelector(".disc");
+        return [box(cell), disc && box(disc)];
+    })""")
+    assert len(cells) == 64
+    sides = [side for (left, top, right, bottom), _ in cells for side in (right - left, bottom - top)]
+    assert max(sides) - min(sides) < 1.5
+    discs = [(cell, disc) for cell, disc in cells if disc is not None]
+    assert len(discs) > 20
+    for cell, disc in discs:
+        assert cell[0] < disc[0] and cell[1] < disc[1] and disc[2] < cell[2] and disc[3] < cell[3]
