@@ -37,6 +37,8 @@ class Match:
 
     def __init__(self, owner: Owner, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
+        self.frames = Frames(self)
+        self.moves = Moves(self)
         self.id = match_id
         self.room = room
         self.seats = seats
@@ -57,52 +59,6 @@ class Match:
         self.alarm: asyncio.TimerHandle | None = None
         self.over = False
 
-    # --------------------------------------------------------------------------------------------------- telling
-
-    def to_all(self, kind: str, member: str, info: Any) -> None:
-        """``info``: a dict, or a function of the viewer's index."""
-        for i, seat in enumerate(self.seats):
-            if not seat.robot and not seat.offline:
-                body = info(i) if callable(info) else info
-                self.owner.tell(seat.user, {"type": kind, "success": True, "message": "-", member: body})
-
-    def do(self, actions: list[str], player: int, **members: Any) -> None:
-        self.tick += 1
-        tick = self.tick
-
-        def info(viewer: int) -> dict[str, Any]:
-            told = {key: value for key, value in members.items() if value is not None}
-            if viewer != player:
-                told.pop("deal_tile", None)
-                if actions == ["angang"]:
-                    told["combination_target"], told["combination_mask"] = "G0", [2, 0] * 4
-            return {"action_list": actions, "action_player": player, **told, "action_tick": tick}
-
-        self.to_all("gamestate/guobiao/do_action", "do_action_info", info)
-
-    def picture(self, viewer: int) -> dict[str, Any]:
-        return {
-            "room_id": int(self.room["room_id"]),
-            "gamestate_id": self.id,
-            "current_player_index": self.current,
-            "action_tick": self.tick,
-            "max_round": self.room["game_round"],
-            "tile_count": len(self.wall),
-            "current_round": self.round,
-            "step_time": self.room["step_timer"],
-            "round_time": self.room["round_timer"],
-            "room_rule": "guobiao",
-            "sub_rule": "guobiao/standard",
-            "hepai_limit": self.room["hepai_limit"],
-            "open_cuohe": False,
-            "players_info": [seat.picture(i, shown=i == viewer) for i, seat in enumerate(self.seats)],
-            "dealer_index": 0,
-        }
-
-    def tags(self) -> None:
-        tags = {str(i): ["offline"] if seat.offline else [] for i, seat in enumerate(self.seats)}
-        self.to_all("refresh_player_tag_list", "refresh_player_tag_list_info", {"player_to_tag_list": tags})
-
     # --------------------------------------------------------------------------------------------------- a hand
 
     def deal(self) -> None:
@@ -116,7 +72,7 @@ class Match:
             seat.bank = self.room["round_timer"]
             seat.tiles = [self.wall.pop(0) for _ in range(14 if i == 0 else 13)]
         self.tick, self.current, self.status = 0, 0, "opening"
-        self.to_all("gamestate/guobiao/game_start", "game_info", self.picture)
+        self.frames.to_all("gamestate/guobiao/game_start", "game_info", self.frames.picture)
         self.open_flowers(0)
 
     def open_flowers(self, index: int) -> None:
@@ -140,45 +96,16 @@ class Match:
         self.ask = {"kind": "hand", **members}
         for i, seat in enumerate(self.seats):
             if not seat.robot and not seat.offline:
-                self.tell_hand_ask(i)
+                self.frames.hand_ask(i)
         self.start_clock()
-
-    def tell_hand_ask(self, viewer: int) -> None:
-        members = {key: value for key, value in self.ask.items() if key != "kind" and value}
-        info = {
-            "remaining_time": self.seats[viewer].bank,
-            "player_index": self.current,
-            "remain_tiles": len(self.wall),
-            "action_list": self.asked.get(viewer, []),
-            "action_tick": self.tick,
-            **members,
-            "dealer_index": 0,
-        }
-        kind = "gamestate/guobiao/broadcast_hand_action"
-        self.owner.tell(
-            self.seats[viewer].user, {"type": kind, "success": True, "message": "-", "ask_hand_action_info": info}
-        )
 
     def ask_claims(self, claims: dict[int, list[str]], status: str, tile: int) -> None:
         self.tick += 1
         self.status, self.asked, self.answers, self.ask = status, claims, {}, {"kind": "claims", "tile": tile}
         for i in claims:
             if not self.seats[i].robot and not self.seats[i].offline:
-                self.tell_claim_ask(i)
+                self.frames.claim_ask(i)
         self.start_clock()
-
-    def tell_claim_ask(self, viewer: int) -> None:
-        info = {
-            "remaining_time": self.seats[viewer].bank,
-            "action_list": self.asked[viewer],
-            "cut_tile": self.ask["tile"],
-            "action_tick": self.tick,
-            "player_index": viewer,
-        }
-        kind = "gamestate/guobiao/ask_other_action"
-        self.owner.tell(
-            self.seats[viewer].user, {"type": kind, "success": True, "message": "-", "ask_other_action_info": info}
-        )
 
     def start_clock(self) -> None:
         if self.alarm is not None:
@@ -212,7 +139,7 @@ class Match:
                 self.take(i, "pass", 0)
             elif "cut" in self.asked[i]:
                 self.asked = {}
-                self.cut_tile(i, self.seats[i].tiles[-1], True, None, timeout=True)
+                self.moves.cut_tile(i, self.seats[i].tiles[-1], True, None, timeout=True)
             return self.time_is_up(hand, tick)
 
     # --------------------------------------------------------------------------------------------------- answers
@@ -246,7 +173,7 @@ class Match:
     def take(self, index: int, action: str, tile: int, place: int | None = None) -> None:
         if self.ask["kind"] == "hand":
             self.asked = {}
-            return self.hand_action(index, action, tile, place)
+            return self.moves.hand_action(index, action, tile, place)
         self.answers[index] = (action, tile)
         waiting = [i for i in self.asked if i not in self.answers]
         best = max(self.answers, key=lambda i: PRIORITY.get(self.answers[i][0], 1))
@@ -256,114 +183,7 @@ class Match:
         if most == 0 and waiting:
             return
         self.asked = {}
-        self.claim(best, self.answers[best][0])
-
-    def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None:
-        seat = self.seats[index]
-        if self.status == "opening":
-            if action == "pass":
-                return self.open_flowers(index + 1)
-            flower = self.lay_flower(seat)
-            seat.tiles.append(self.wall.pop(0))
-            told = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
-            self.do(["buhua", "deal_buhua_tile"], index, **told)
-            return self.open_flowers(index)
-        if action == "cut":
-            return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
-        if action == "buhua":
-            self.do(["buhua"], index, buhua_tile=self.lay_flower(seat), is_mo_buhua=True)
-            return self.draw(index, "deal_buhua_tile", self.wall.pop())
-        if action == "angang":
-            seat.tiles = [held for held in seat.tiles if held != tile]
-            seat.combos.append(f"G{tile}")
-            seat.masks.append([2, tile] * 4)
-            self.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
-            return self.draw(index, "deal_gang_tile", self.wall.pop())
-        if action == "jiagang":
-            return self.add_to_pung(index, tile)
-        self.end(index, "hu_self", seat.tiles[-1])
-
-    def add_to_pung(self, index: int, tile: int) -> None:
-        seat = self.seats[index]
-        seat.tiles.remove(tile)
-        seat.slot = False
-        place = seat.combos.index(f"k{tile}")
-        seat.combos[place] = f"g{tile}"
-        mask = seat.masks[place]
-        at = mask.index(1)
-        seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
-        self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
-        self.cut = tile
-        claims = self.position.claims(tile, robbing=True)
-        if claims:
-            return self.ask_claims(claims, "robbing", tile)
-        self.draw(index, "deal_gang_tile", self.wall.pop())
-
-    def lay_flower(self, seat: Seat) -> int:
-        flower = max(seat.tiles)
-        seat.tiles.remove(flower)
-        seat.flowers.append(flower)
-        seat.slot = False
-        return flower
-
-    def draw(self, index: int, kind: str, tile: int) -> None:
-        seat = self.seats[index]
-        seat.tiles.append(tile)
-        seat.slot, self.current, self.status = True, index, "hand"
-        self.do([kind], index, deal_tile=tile)
-        self.ask_hand(self.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
-
-    def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
-        seat = self.seats[index]
-        if drawn:
-            seat.tiles.pop()
-        else:
-            seat.tiles.remove(tile)
-        seat.discards.append(tile)
-        seat.slot, self.cut = False, tile
-        late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
-        self.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
-        claims = self.position.claims(tile)
-        if claims:
-            return self.ask_claims(claims, "claims", tile)
-        self.nobody_claims()
-
-    def nobody_claims(self) -> None:
-        if self.status == "robbing":
-            return self.draw(self.current, "deal_gang_tile", self.wall.pop())
-        if not self.wall:
-            return self.end(None, "liuju", 0)
-        self.draw((self.current + 1) % 4, "deal_tile", self.wall.pop(0))
-
-    def claim(self, index: int, action: str) -> None:
-        tile, seat, source = self.cut, self.seats[index], self.seats[self.current]
-        if action == "pass":
-            return self.nobody_claims()
-        if action.startswith("hu_"):
-            return self.end(index, action, tile)
-        source.discards.pop()
-        source.claimed.append(tile)
-        side = (index - self.current) % 4
-        if action.startswith("chi"):
-            a, b = {"chi_left": (-2, -1), "chi_mid": (-1, 1), "chi_right": (1, 2)}[action]
-            pair, middle = [tile + a, tile + b], sorted([tile, tile + a, tile + b])[1]
-            target, mask = f"s{middle}", [1, tile, 0, tile + a, 0, tile + b]
-        else:
-            pair = [tile] * (3 if action == "gang" else 2)
-            target = f"{'g' if action == 'gang' else 'k'}{tile}"
-            sideways = len(pair) if side == 3 else side - 1
-            mask = [x for i in range(len(pair) + 1) for x in (int(i == sideways), tile)]
-        for held in pair:
-            seat.tiles.remove(held)
-        seat.combos.append(target)
-        seat.masks.append(mask)
-        members = {"combination_mask": mask, "combination_target": target}
-        self.do([action], index, **members, cut_from_player=self.current, cut_tile=tile)
-        self.current, seat.slot = index, False
-        if action == "gang":
-            return self.draw(index, "deal_gang_tile", self.wall.pop())
-        self.status = "hand"
-        self.ask_hand(["cut"])
+        self.moves.claim(best, self.answers[best][0])
 
     # --------------------------------------------------------------------------------------------------- the end
 
@@ -389,7 +209,7 @@ class Match:
         by_original = {str(seat.original): change for seat, change in zip(self.seats, changes, strict=True)}
         told |= {"action_tick": self.tick, "score_changes": by_original}
         told["next_status"] = "match_end" if last else "round_end_by_ready"
-        self.to_all("gamestate/guobiao/show_result", "show_result_info", told)
+        self.frames.to_all("gamestate/guobiao/show_result", "show_result_info", told)
         self.asked, self.status = {}, "over"
         if last:
             return self.finish()
@@ -398,20 +218,16 @@ class Match:
             return
         self.status = "ready"
         self.waits = {i for i, seat in enumerate(self.seats) if not seat.robot and not seat.offline}
-        self.tell_ready()
+        self.frames.ready()
         self.owner.later(20 * self.owner.second, self.next_hand, self.round)
         if not self.waits:
             self.next_hand(self.round)
-
-    def tell_ready(self) -> None:
-        ready = {str(i): i not in self.waits for i in range(4)}
-        self.to_all("gamestate/guobiao/ready_status", "ready_status_info", {"player_to_ready": ready})
 
     def heard_ready(self, index: int) -> None:
         if self.status != "ready" or index not in self.waits:
             return
         self.waits.discard(index)
-        self.tell_ready()
+        self.frames.ready()
         if not self.waits:
             self.next_hand(self.round)
 
@@ -426,7 +242,7 @@ class Match:
             for i, seat in enumerate(self.seats)
         }
         info = {"master_seed": 4 * 10**76, "commitment": "0", "salt": "0", "player_final_data": data}
-        self.to_all("gamestate/guobiao/game_end", "game_end_info", info)
+        self.frames.to_all("gamestate/guobiao/game_end", "game_end_info", info)
         self.stop()
         self.owner.finished(self)
 
@@ -446,7 +262,7 @@ class Match:
         if index is None:
             return True
         self.seats[index].offline = True
-        self.tags()
+        self.frames.tags()
         if all(seat.offline or seat.robot for seat in self.seats):
             self.stop()
             return False
@@ -461,10 +277,210 @@ class Match:
         index = self.index_of(user)
         assert index is not None
         self.seats[index].offline = False
-        self.tags()
+        self.frames.tags()
         frame = {"type": "gamestate/guobiao/game_start", "success": True, "message": "-"}
-        self.owner.tell(user, {**frame, "game_info": self.picture(index)})
+        self.owner.tell(user, {**frame, "game_info": self.frames.picture(index)})
         if self.asked and self.ask["kind"] == "hand" and index == self.current and self.status == "hand":
-            self.tell_hand_ask(index)
+            self.frames.hand_ask(index)
         elif index in self.asked and self.ask["kind"] == "claims" and index not in self.answers:
-            self.tell_claim_ask(index)
+            self.frames.claim_ask(index)
+
+
+class Frames:
+    """The frames that a match sends."""
+
+    def __init__(self, match: Match) -> None:
+        self._match = match
+
+    def to_all(self, kind: str, member: str, info: Any) -> None:
+        """``info``: a dict, or a function of the viewer's index."""
+        for i, seat in enumerate(self._match.seats):
+            if not seat.robot and not seat.offline:
+                body = info(i) if callable(info) else info
+                self._match.owner.tell(seat.user, {"type": kind, "success": True, "message": "-", member: body})
+
+    def do(self, actions: list[str], player: int, **members: Any) -> None:
+        self._match.tick += 1
+        tick = self._match.tick
+
+        def info(viewer: int) -> dict[str, Any]:
+            told = {key: value for key, value in members.items() if value is not None}
+            if viewer != player:
+                told.pop("deal_tile", None)
+                if actions == ["angang"]:
+                    told["combination_target"], told["combination_mask"] = "G0", [2, 0] * 4
+            return {"action_list": actions, "action_player": player, **told, "action_tick": tick}
+
+        self.to_all("gamestate/guobiao/do_action", "do_action_info", info)
+
+    def picture(self, viewer: int) -> dict[str, Any]:
+        return {
+            "room_id": int(self._match.room["room_id"]),
+            "gamestate_id": self._match.id,
+            "current_player_index": self._match.current,
+            "action_tick": self._match.tick,
+            "max_round": self._match.room["game_round"],
+            "tile_count": len(self._match.wall),
+            "current_round": self._match.round,
+            "step_time": self._match.room["step_timer"],
+            "round_time": self._match.room["round_timer"],
+            "room_rule": "guobiao",
+            "sub_rule": "guobiao/standard",
+            "hepai_limit": self._match.room["hepai_limit"],
+            "open_cuohe": False,
+            "players_info": [seat.picture(i, shown=i == viewer) for i, seat in enumerate(self._match.seats)],
+            "dealer_index": 0,
+        }
+
+    def tags(self) -> None:
+        tags = {str(i): ["offline"] if seat.offline else [] for i, seat in enumerate(self._match.seats)}
+        self.to_all("refresh_player_tag_list", "refresh_player_tag_list_info", {"player_to_tag_list": tags})
+
+    def hand_ask(self, viewer: int) -> None:
+        members = {key: value for key, value in self._match.ask.items() if key != "kind" and value}
+        info = {
+            "remaining_time": self._match.seats[viewer].bank,
+            "player_index": self._match.current,
+            "remain_tiles": len(self._match.wall),
+            "action_list": self._match.asked.get(viewer, []),
+            "action_tick": self._match.tick,
+            **members,
+            "dealer_index": 0,
+        }
+        kind = "gamestate/guobiao/broadcast_hand_action"
+        self._match.owner.tell(
+            self._match.seats[viewer].user,
+            {"type": kind, "success": True, "message": "-", "ask_hand_action_info": info},
+        )
+
+    def claim_ask(self, viewer: int) -> None:
+        info = {
+            "remaining_time": self._match.seats[viewer].bank,
+            "action_list": self._match.asked[viewer],
+            "cut_tile": self._match.ask["tile"],
+            "action_tick": self._match.tick,
+            "player_index": viewer,
+        }
+        kind = "gamestate/guobiao/ask_other_action"
+        self._match.owner.tell(
+            self._match.seats[viewer].user,
+            {"type": kind, "success": True, "message": "-", "ask_other_action_info": info},
+        )
+
+    def ready(self) -> None:
+        ready = {str(i): i not in self._match.waits for i in range(4)}
+        self.to_all("gamestate/guobiao/ready_status", "ready_status_info", {"player_to_ready": ready})
+
+
+class Moves:
+    """What players do in a hand, once it is allowed."""
+
+    def __init__(self, match: Match) -> None:
+        self._match = match
+
+    def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None:
+        seat = self._match.seats[index]
+        if self._match.status == "opening":
+            if action == "pass":
+                return self._match.open_flowers(index + 1)
+            flower = self._lay_flower(seat)
+            seat.tiles.append(self._match.wall.pop(0))
+            told = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
+            self._match.frames.do(["buhua", "deal_buhua_tile"], index, **told)
+            return self._match.open_flowers(index)
+        if action == "cut":
+            return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
+        if action == "buhua":
+            self._match.frames.do(["buhua"], index, buhua_tile=self._lay_flower(seat), is_mo_buhua=True)
+            return self.draw(index, "deal_buhua_tile", self._match.wall.pop())
+        if action == "angang":
+            seat.tiles = [held for held in seat.tiles if held != tile]
+            seat.combos.append(f"G{tile}")
+            seat.masks.append([2, tile] * 4)
+            self._match.frames.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
+            return self.draw(index, "deal_gang_tile", self._match.wall.pop())
+        if action == "jiagang":
+            return self._add_to_pung(index, tile)
+        self._match.end(index, "hu_self", seat.tiles[-1])
+
+    def _add_to_pung(self, index: int, tile: int) -> None:
+        seat = self._match.seats[index]
+        seat.tiles.remove(tile)
+        seat.slot = False
+        place = seat.combos.index(f"k{tile}")
+        seat.combos[place] = f"g{tile}"
+        mask = seat.masks[place]
+        at = mask.index(1)
+        seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
+        self._match.frames.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
+        self._match.cut = tile
+        claims = self._match.position.claims(tile, robbing=True)
+        if claims:
+            return self._match.ask_claims(claims, "robbing", tile)
+        self.draw(index, "deal_gang_tile", self._match.wall.pop())
+
+    def _lay_flower(self, seat: Seat) -> int:
+        flower = max(seat.tiles)
+        seat.tiles.remove(flower)
+        seat.flowers.append(flower)
+        seat.slot = False
+        return flower
+
+    def draw(self, index: int, kind: str, tile: int) -> None:
+        seat = self._match.seats[index]
+        seat.tiles.append(tile)
+        seat.slot, self._match.current, self._match.status = True, index, "hand"
+        self._match.frames.do([kind], index, deal_tile=tile)
+        self._match.ask_hand(self._match.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
+
+    def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
+        seat = self._match.seats[index]
+        if drawn:
+            seat.tiles.pop()
+        else:
+            seat.tiles.remove(tile)
+        seat.discards.append(tile)
+        seat.slot, self._match.cut = False, tile
+        late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
+        self._match.frames.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
+        claims = self._match.position.claims(tile)
+        if claims:
+            return self._match.ask_claims(claims, "claims", tile)
+        self.nobody_claims()
+
+    def nobody_claims(self) -> None:
+        if self._match.status == "robbing":
+            return self.draw(self._match.current, "deal_gang_tile", self._match.wall.pop())
+        if not self._match.wall:
+            return self._match.end(None, "liuju", 0)
+        self.draw((self._match.current + 1) % 4, "deal_tile", self._match.wall.pop(0))
+
+    def claim(self, index: int, action: str) -> None:
+        tile, seat, source = self._match.cut, self._match.seats[index], self._match.seats[self._match.current]
+        if action == "pass":
+            return self.nobody_claims()
+        if action.startswith("hu_"):
+            return self._match.end(index, action, tile)
+        source.discards.pop()
+        source.claimed.append(tile)
+        side = (index - self._match.current) % 4
+        if action.startswith("chi"):
+            a, b = {"chi_left": (-2, -1), "chi_mid": (-1, 1), "chi_right": (1, 2)}[action]
+            pair, middle = [tile + a, tile + b], sorted([tile, tile + a, tile + b])[1]
+            target, mask = f"s{middle}", [1, tile, 0, tile + a, 0, tile + b]
+        else:
+            pair = [tile] * (3 if action == "gang" else 2)
+            target = f"{'g' if action == 'gang' else 'k'}{tile}"
+            sideways = len(pair) if side == 3 else side - 1
+            mask = [x for i in range(len(pair) + 1) for x in (int(i == sideways), tile)]
+        for held in pair:
+            seat.tiles.remove(held)
+        seat.combos.append(target)
+        seat.masks.append(mask)
+        members = {"combination_mask": mask, "combination_target": target}
+        self._match.frames.do([action], index, **members, cut_from_player=self._match.current, cut_tile=tile)
+        self._match.current, seat.slot = index, False
+        if action == "gang":
+            return self.draw(index, "deal_gang_tile", self._match.wall.pop())
+        self._match.status = "hand"
+        self._match.ask_hand(["cut"])
