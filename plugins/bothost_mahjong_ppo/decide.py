@@ -11,7 +11,7 @@ import numpy as np
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
-from bothost_mahjong_ppo.encode import PROSPECTS, REWARD_SCALE, VERSION, encode, masks, supports
+from bothost_mahjong_ppo.encode import PROSPECTS, REWARD_SCALE, VERSION, choices, encode, masks, supports
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,10 +69,10 @@ class MahjongPpo(Strategy):
         return [player.choose(*position) for player, *position in positions]
 
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
-        """Probabilities (n, 193), 0 where illegal, and expected scores (n,)."""
+        """Probabilities (n, 193), 0 where illegal, and expected scores (n,). A win is always taken."""
         states, prospects = encode(views, legal, self.encoder_version)
         logits, values = self.session.run(state=states, prospects=prospects)
-        logits = np.where(masks(legal), logits, -np.inf)
+        logits = np.where(masks(choices(views, legal)), logits, -np.inf)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True), values / REWARD_SCALE
 

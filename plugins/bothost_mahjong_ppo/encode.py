@@ -14,9 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import ActionArray, FloatArray, Game, View
+from bothost.rules import ActionArray, FloatArray, Game, View, mahjong
 
 ACTIONS = 193
+WIN = 1
+"""The action that declares a win."""
+_WIN = np.array([WIN])
 NATIVE_PROSPECT = 18
 VALUE = 17
 """Index of the value against the best in ``prospect``."""
@@ -97,6 +100,19 @@ def _encode_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: 
     value = given[:, VALUE, None]
     behind = np.log(np.maximum(value, np.exp(-FARTHEST))) / FARTHEST
     out[at] = np.concatenate((given, value >= 1.0, behind), axis=1)
+
+
+def choices(views: Sequence[View], legal: Sequence[ActionArray]) -> list[ActionArray]:
+    """The legal actions among which the policy chooses: only the win where one of enough points is legal.
+
+    A false win, which some rules let a seat declare, is an action like any other.
+    """
+    return [_WIN if WIN in of and wins(view) else of for view, of in zip(views, legal, strict=True)]
+
+
+def wins(view: View) -> bool:
+    """Whether a win that is legal reaches the minimum of points."""
+    return not view.game.rules["false_win"] or mahjong.rule_choice(view, simple=True)[0] == WIN
 
 
 def masks(legal: Sequence[ActionArray]) -> npt.NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, REWARD_SCALE, STATE, encode, masks
+from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, REWARD_SCALE, STATE, WIN, choices, encode, masks
 from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, demonstrations, fit_critic, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
@@ -330,6 +330,47 @@ def test_every_decision_is_legal_and_tells_policy_value_and_model(trained):
     assert alone == strategy.decide_many(requests)[9]
 
 
+def winning_positions(count):
+    """Views of seats that may win, in hands of rule players who pass their wins."""
+    views = []
+    for seed in range(count):
+        state = GAME.new_state(seed)
+        while not state.terminal and len(views) < count:
+            view = state.view(state.to_act[0])
+            legal = view.legal()
+            if WIN in legal:
+                views.append(view)
+            state.apply(view.seat, int(legal[legal != WIN][0]) if WIN in legal else mahjong.rule_choice(view)[0])
+    return views
+
+
+def test_a_legal_win_is_never_passed():
+    strategy = MahjongPpo(PlayOptions(temperature=1.0), weights.find(MahjongPpo, "level-1"))
+    views = winning_positions(1000)
+    assert len(views) == 1000
+    for view in views:
+        player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=view.seat, seed=4))
+        decision = player.decide(view, view.legal(), FOREVER)
+        assert decision.action == WIN
+        assert max(decision.policy) == 1.0
+
+
+def test_a_false_win_is_an_action_like_any_other():
+    game = rules.game("mahjong", false_win=True)
+    hand = ["W1", "W2", "W3", "W5", "W6", "W7", "T4", "T5", "T6", "B7", "B8", "B9", "F1", "F1"]
+    chows = [{"kind": "chi", "tile": "W2", "claimed": "W1"}, {"kind": "chi", "tile": "T4", "claimed": "T3"}]
+    known = {"seat": 0, "phase": "turn", "actor": 0, "prevalent_wind": "east"}
+    worthy = game.view_from_snapshot({**known, "hand": hand})
+    cheap = game.view_from_snapshot(
+        {**known, "hand": ["B5", "B6", "B7", "W6", "W7", "W8", "T8", "T8"], "melds": [chows, [], [], []]}
+    )
+    views, legal = [worthy, cheap], [worthy.legal(), cheap.legal()]
+    assert all(WIN in actions for actions in legal)
+    only, any_of = choices(views, legal)
+    assert only.tolist() == [WIN]
+    assert any_of.tolist() == legal[1].tolist()
+
+
 def illegal_answers(hands, opponents, seed):
     """Count the champion's decisions that the rules refuse, and all its decisions, over hands with one seat each."""
     strategy, rng = MahjongPpo(PlayOptions(), weights.find(MahjongPpo, "champion")), np.random.default_rng(seed)
@@ -341,13 +382,10 @@ def illegal_answers(hands, opponents, seed):
                 while not state.terminal and (seat := state.to_act[0]) != own:
                     state.apply(seat, opponents(state, seat, rng))
             running = [(state, own) for state, own in running if not state.terminal]
-            requests = []
             for state, own in running:
-                view = state.view(own)
                 player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=own, seed=1))
-                requests.append(Request(player, view, view.legal(), FOREVER))
-            for (state, own), decision in zip(running, strategy.decide_many(requests), strict=True):
-                legal = state.legal(own)
+                view, legal = state.view(own), state.legal(own)
+                decision = player.decide(view, legal, FOREVER)
                 wrong, given = wrong + (decision.action not in legal), given + 1
                 state.apply(own, decision.action if decision.action in legal else int(legal[0]))
     return wrong, given

@@ -46,12 +46,8 @@ void encode_prospect(const Option& o, const Option& best, float* out) {
 }  // namespace
 
 void encode_look_ahead(const View& view, int depth, float* out) {
-  auto targets = targets_of(view);
-  encode_look_ahead(view, targets, depth, out);
-}
-
-void encode_look_ahead(const View& view, Targets& targets, int depth, float* out) {
   std::fill_n(out, kLookAheadPlanes * kPlane, 0.0f);
+  auto targets = targets_of(view);
   targets.find(depth);
   const auto ahead = look_ahead(targets, Arrivals(outlook_of(view), targets.unseen()), depth, true);
   const auto phase = view.table().phase;

@@ -4,7 +4,6 @@
 
 #include "core/types.h"
 #include "mahjong/appraisal.h"
-#include "mahjong/targets.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
@@ -17,8 +16,6 @@ inline constexpr int kProspectFloats = 18;
 
 /// `depth` draws ahead, 1..kDeepestLookAhead.
 void encode_look_ahead(const View& view, int depth, float* out);
-/// `targets`: those of the view's hand.
-void encode_look_ahead(const View& view, Targets& targets, int depth, float* out);
 /// Throws IllegalAction for an action that the view may not take.
 void encode_prospects(const View& view, Appraisal appraisal, std::span<const Action> actions, float* out);
 
