@@ -270,16 +270,24 @@ class Mlp:
     ``widths``: inputs, those of the hidden layers (multiples of 16), actions + 1. With ``bf16`` products are of
     bfloat16 and sums of float32. ``kernels`` names one of ``network_kernels()``; "": the fastest. Raises ValueError
     where the processor lacks it. Its face for trainers is ``bothost.training.fused``.
+
+    With ``features`` a scorer of ``hidden`` units (a multiple of 16) adds to the logit of each action. Observations
+    then have ``features`` more numbers for each action, and the last of ``widths`` is actions + 1 + hidden.
     """
 
-    def __init__(self, widths: Sequence[int], bf16: bool = False, kernels: str = "") -> None: ...
+    def __init__(
+        self, widths: Sequence[int], bf16: bool = False, kernels: str = "", features: int = 0, hidden: int = 0
+    ) -> None: ...
     @property
     def kernels(self) -> str: ...
     def load(self, parameters: Sequence[npt.NDArray[np.float32]]) -> None:
-        """Take a weight (outputs, inputs) and a bias (outputs,) of each layer."""
+        """Take a weight (outputs, inputs) and a bias (outputs,) of each layer.
+
+        With a scorer, its weights (hidden, features) and (hidden,) follow.
+        """
 
     def forward(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Outputs (n, actions + 1) of observations (n, inputs)."""
+        """Outputs (n, actions + 1) of observations (n, inputs + actions · features)."""
 
     def act(
         self,

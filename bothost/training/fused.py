@@ -1,16 +1,16 @@
 """Small policy networks computed natively, for updates and rollouts of models that allow it.
 
-A model that is a chain of linear layers with ReLU between them has a method ``linear_layers``. Parameters, optimizer
-and checkpoints stay with torch. Only forward passes and gradients are computed here, without autograd. The first layer
-skips inputs that are 0, as most elements of card encodings are. The instruction set is chosen at run time: AVX-512,
-with bfloat16 products if ``bf16`` asks for them and the processor has them. ``ppo.losses`` is the readable version of
-the same mathematics, and tests compare the two.
+A model that is a chain of linear layers with ReLU between them has a method ``linear_layers``. One that also scores
+each action from features of its own has ``scorer``. Parameters, optimizer and checkpoints stay with torch. Only forward
+passes and gradients are computed here, without autograd. The first layer skips inputs that are 0, as most elements of
+card encodings are. The instruction set is chosen at run time: AVX-512, with bfloat16 products if ``bf16`` asks for them
+and the processor has them. ``ppo.losses`` is the readable version of the same mathematics, and tests compare the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,37 @@ class Layered(Protocol):
     def linear_layers(self) -> Sequence[nn.Linear]: ...
 
 
+class Scorer(NamedTuple):
+    """Parameters that add ``out · relu(weight @ features + context)`` to the logit of each action.
+
+    All actions share them. The features of the actions follow the first layer's inputs in an observation. The context
+    are the last outputs of the network, after the value.
+    """
+
+    weight: Tensor
+    """(hidden, features)."""
+    out: Tensor
+    """(hidden,)."""
+
+
+@runtime_checkable
+class Scored(Layered, Protocol):
+    """A layered model with a scorer of actions."""
+
+    def scorer(self) -> Scorer: ...
+
+
 class FusedNetwork:
     """A native copy of a layered model. ``load`` updates its parameters."""
 
-    def __init__(self, layers: Sequence[nn.Linear], *, bf16: bool = False, kernels: str = "") -> None:
-        self._layers = layers
+    def __init__(self, model: Layered, *, bf16: bool = False, kernels: str = "") -> None:
+        layers = model.linear_layers()
+        scorer = model.scorer() if isinstance(model, Scored) else ()
+        self._parameters: list[Tensor] = [p for layer in layers for p in (layer.weight, layer.bias)]
+        self._parameters += scorer
         self.bf16 = bf16
-        self._native = _native.Mlp(widths(layers), bf16, kernels)
+        hidden, features = scorer.weight.shape if isinstance(scorer, Scorer) else (0, 0)
+        self._native = _native.Mlp(widths(layers), bf16, kernels, features, hidden)
         self.load()
 
     @property
@@ -47,10 +71,10 @@ class FusedNetwork:
 
     def load(self) -> None:
         """Copy the present parameters."""
-        self._native.load([parameter.detach().numpy() for parameter in self._parameters()])
+        self._native.load([parameter.detach().numpy() for parameter in self._parameters])
 
     def __call__(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Observations (B, inputs) → logits (B, A), values (B,), without gradients."""
+        """Observations (B, row) → logits (B, A), values (B,), without gradients."""
         out = torch.from_numpy(self._native.forward(observations.numpy()))
         return out[:, :-1], out[:, -1]
 
@@ -74,18 +98,14 @@ class FusedNetwork:
         ``fields`` are those of ``ppo.Batch``. Returns the means of the terms: policy, value, entropy, approximate KL
         divergence and clipped fraction. Raises ValueError for an action that is not legal.
         """
-        parameters = self._parameters()
-        for parameter in parameters:
+        for parameter in self._parameters:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        into = [parameter.grad.numpy() for parameter in parameters if parameter.grad is not None]
+        into = [parameter.grad.numpy() for parameter in self._parameters if parameter.grad is not None]
         observations, masks, actions, log_probs, advantages, returns = (f.contiguous().numpy() for f in fields)
         return self._native.gradients(
             observations, masks, actions, log_probs, advantages, returns, into, clip, value_coef, entropy_coef, kl_coef
         )
-
-    def _parameters(self) -> list[Tensor]:
-        return [parameter for layer in self._layers for parameter in (layer.weight, layer.bias)]
 
 
 def widths(layers: Sequence[nn.Linear]) -> list[int]:
@@ -103,7 +123,7 @@ def fused(model: object, *, bf16: bool = False) -> FusedNetwork | None:
     layers = list(model.linear_layers())
     if not _computable(layers) or (bf16 and "avx512_bf16" not in _native.network_kernels()):
         return None
-    return FusedNetwork(layers, bf16=bf16)
+    return FusedNetwork(model, bf16=bf16)
 
 
 def _computable(layers: Sequence[nn.Linear]) -> bool:

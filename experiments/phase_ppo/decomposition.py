@@ -27,7 +27,7 @@ from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost.training.statistics import mean_half95
-from bothost_phase_ppo.encode import ACTIONS, BLOCK, REWARD_SCALE, TURNS
+from bothost_phase_ppo.encode import ACTIONS, BLOCKS, REWARD_SCALE, TURNS
 from bothost_phase_ppo.model import PhaseNet
 from bothost_phase_ppo.train import train
 from experiments.phase_ppo.duel import Duel, duel
@@ -90,7 +90,7 @@ def kinds(environments: int) -> dict[str, Kind]:
     """Both action spaces, with updates of about equally many hands."""
 
     def kind(game_: Any, actions: int, horizon: int) -> Kind:
-        task = RolloutTask(game_, BLOCK, TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
+        task = RolloutTask(game_, BLOCKS[1], TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
         return Kind(actions, task, horizon, environments * horizon // 8)
 
     return {"phases": kind(game("pairing"), ACTIONS, 80), "flat": kind(FlatPairing(), COMPOSITES, 40)}

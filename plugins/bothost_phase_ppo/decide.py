@@ -12,7 +12,7 @@ from bothost import Budget, Decision, Model, ModelError, Player, Request, Strate
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
-from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, VERSION, Symmetries, encode, masks
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, VERSION, Symmetries, encode, masks
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,15 +66,16 @@ class PhasePpo(Strategy):
         super().__init__(options, model)
         if model is None:
             raise ModelError("phase-ppo plays by a model, and there is none", advice="install its package again")
-        self.session = Session(model, encoder_version=VERSION)
+        self.encoder_version = model.encoder_version if model.encoder_version in BLOCKS else VERSION
+        self.session = Session(model, encoder_version=self.encoder_version)
         self.temperature = options.temperature
         self.playouts = 0 if options.temperature else options.playouts
-        self.symmetries = Symmetries(options.symmetries)
+        self.symmetries = Symmetries(options.symmetries, self.encoder_version)
 
     @classmethod
     def supports(cls, game: Game) -> bool:
-        """Pairing under any rules, as long as its encoder is the one that the models here were made for."""
-        return game.name in cls.games and game.blocks[BLOCK].version == VERSION
+        """Pairing under any rules, as long as its encoders are those that the models here were made for."""
+        return game.name in cls.games and all(game.blocks[name].version == version for version, name in BLOCKS.items())
 
     @classmethod
     def trainer(cls) -> type[Trainer]:
@@ -97,7 +98,7 @@ class PhasePpo(Strategy):
 
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
         """Probabilities (n, 58), 0 where illegal, and values in points (n,)."""
-        logits, values = self.session.run(observations=self.symmetries.rename(encode(views)))
+        logits, values = self.session.run(observations=self.symmetries.rename(encode(views, self.encoder_version)))
         allowed = masks(legal)
         logits = np.where(allowed[:, None], self.symmetries.name_back(logits), -np.inf)
         logits -= np.logaddexp.reduce(logits, axis=2, keepdims=True)
@@ -156,7 +157,7 @@ class PhasePpoPlayer(Player):
             phase=view.phase,
             stats=stats or None,
             model_sha256=self.strategy.session.model.sha256,
-            encoder_version=VERSION,
+            encoder_version=self.strategy.encoder_version,
         )
 
 

@@ -1,7 +1,8 @@
-"""The observation: the native encoder block ``features`` of the pairing game, 384 numbers.
+"""The observation: a native encoder block of the pairing game.
 
-7 planes of 52 cards and 20 scalars, described in ``bothost.rules.game("pairing").blocks["features"].doc``. Training
-reads the same block through ``VecEnv``.
+Version 1, ``features``: 7 planes of 52 cards and 20 scalars. Version 2, ``candidates``: the same, 16 numbers about the
+position, and 32 about each action. ``bothost.rules.game("pairing").blocks[name].doc`` lists them. Training reads the
+same blocks through ``VecEnv``.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ import numpy.typing as npt
 
 from bothost.rules import ActionArray, FloatArray, View
 
-BLOCK = "features"
+BLOCKS = {1: "features", 2: "candidates"}
+"""The block of each encoder version. Models of other versions are refused."""
+VERSION = 2
+"""Version of new models."""
 FEATURES = 384
+POSITION = 400
+"""Version 2: numbers about the position."""
+CANDIDATE = 32
+"""Version 2: numbers about each action, after those about the position."""
 ACTIONS = 58
 """52 cards to select and 6 phases to enter."""
-VERSION = 1
-"""Version of the block that models need. Others are refused."""
+SIZES = {1: FEATURES, 2: POSITION + ACTIONS * CANDIDATE}
 TURNS = 381
 """Index of the number of finished turns."""
 REWARD_SCALE = 0.1
@@ -29,11 +36,11 @@ PLANES, COLOURS, RANKS = 7, 4, 13
 CARDS = COLOURS * RANKS
 
 
-def encode(views: Sequence[View]) -> FloatArray:
-    """Observations (n, 384) of the deciding seats."""
-    out = np.empty((len(views), FEATURES), np.float32)
+def encode(views: Sequence[View], version: int = VERSION) -> FloatArray:
+    """Observations (n, size) of the deciding seats; ``SIZES`` has the size of each version."""
+    out = np.empty((len(views), SIZES[version]), np.float32)
     for row, view in zip(out, views, strict=True):
-        view.encode(BLOCK, row)
+        view.encode(BLOCKS[version], row)
     return out
 
 
@@ -52,20 +59,25 @@ class Symmetries:
     so an average over them is invariant under the group.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, version: int = VERSION) -> None:
         rotations = [tuple((shift + colour) % COLOURS for colour in range(COLOURS)) for shift in range(COLOURS)]
         others = [order for order in permutations(range(COLOURS)) if order not in rotations]
         cards = np.arange(CARDS).reshape(COLOURS, RANKS)
         chosen = [cards[list(order)].reshape(-1) for order in [*rotations, *others][:count]]
         planes = [np.concatenate([plane * CARDS + order for plane in range(PLANES)]) for order in chosen]
-        self.features = np.stack([_with_rest(order, FEATURES) for order in planes])
-        """(count, 384): feature j after permutation s is feature ``features[s, j]`` before."""
+        positions = [_with_rest(order, FEATURES if version == 1 else POSITION) for order in planes]
+        if version == 2:
+            rows = [_with_rest(order, ACTIONS) for order in chosen]
+            candidates = [(POSITION + row[:, None] * CANDIDATE + np.arange(CANDIDATE)).reshape(-1) for row in rows]
+            positions = [np.concatenate(both) for both in zip(positions, candidates, strict=True)]
+        self.features = np.stack(positions)
+        """(count, size): feature j after permutation s is feature ``features[s, j]`` before."""
         self.actions = np.stack([_with_rest(np.argsort(order), ACTIONS) for order in chosen])
         """(count, 58): action a before permutation s is action ``actions[s, a]`` after."""
 
     def rename(self, observations: FloatArray) -> FloatArray:
-        """Observations (n, 384) → all their permutations (n · count, 384)."""
-        return observations[:, self.features].reshape(-1, FEATURES)
+        """Observations (n, size) → all their permutations (n · count, size)."""
+        return observations[:, self.features].reshape(-1, observations.shape[1])
 
     def name_back(self, over_actions: FloatArray) -> FloatArray:
         """Numbers over permuted actions (n · count, 58) → over the original actions (n, count, 58)."""

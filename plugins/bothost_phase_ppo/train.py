@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import torch
@@ -31,11 +31,11 @@ from bothost.training.rollout import (
     SelfPlayOptions,
     rollout_figures,
 )
-from bothost_phase_ppo.encode import BLOCK, REWARD_SCALE, TURNS, VERSION
-from bothost_phase_ppo.model import PhaseNet, graph
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
+from bothost_phase_ppo.model import NETWORKS, graph
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v3"
+GENERATION = "v4"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 
@@ -44,6 +44,9 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
 
     preset: str = "seven-phase"
     """Preset of the game's rules."""
+    network: Literal["candidates", "source"] = "candidates"
+    """``candidates`` also scores each action from features of its own; ``source`` sees the source's inputs alone. A
+    retraining keeps the network of its champion."""
     levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples. After 22 million samples these are
     about equally far apart in strength."""
@@ -61,11 +64,16 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """In a retraining: logged samples for each sample of self-play."""
 
     @property
+    def version(self) -> int:
+        """Encoder version of the network."""
+        return 1 if self.network == "source" else 2
+
+    @property
     def task(self) -> RolloutTask:
         """The game as self-play sees it."""
         return RolloutTask(
             game("pairing", preset=self.preset),
-            BLOCK,
+            BLOCKS[self.version],
             TURNS,
             reward_scale=REWARD_SCALE,
             win_points=self.win_points,
@@ -123,18 +131,20 @@ def train(
     run: TrainingRun,
     report: ReportProgress,
     *,
+    version: int = 1,
     start: Path | None = None,
     extra: ppo.ExtraBatch | None = None,
     clock: Clock = time.monotonic,
 ) -> Progress:
     """Train in this process, or in many if the options ask for workers.
 
+    ``version``: of the encoder that the network sees the game by.
     ``start``: a safetensors file with parameters to begin with. ``extra``: samples beside those of self-play.
     """
     if isinstance(options, fleet.FleetOptions) and (options.workers or options.runner != "local"):
-        return fleet.train(options, task, build, run, VERSION, report, start=start, extra=extra)
+        return fleet.train(options, task, build, run, version, report, start=start, extra=extra)
     learner = SelfPlayPpo(options, task, build, run.seed, extra=extra, clock=clock)
-    return TrainerLoop(options, run, VERSION, learner, report, start=start, clock=clock).train()
+    return TrainerLoop(options, run, version, learner, report, start=start, clock=clock).train()
 
 
 class PhasePpoTrainer(Trainer):
@@ -147,8 +157,9 @@ class PhasePpoTrainer(Trainer):
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
         start = None if options.start is None else Path(options.start)
-        progress = train(options, options.task, PhaseNet, run, report, start=start)
-        levels = publish(run.out, progress, options.levels, run, _play(options.playouts))
+        network, version = NETWORKS[options.version], options.version
+        progress = train(options, options.task, network, run, report, version=version, start=start)
+        levels = publish(run, progress, options.levels, version, _play(options.playouts))
         return {"out": str(run.out), **progress.figures(), "levels": levels}
 
     def retrain(
@@ -160,21 +171,24 @@ class PhasePpoTrainer(Trainer):
         """
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
+        if start is not None:
+            options = msgspec.structs.replace(options, network="source" if start.encoder_version == 1 else "candidates")
+        version, network = options.version, NETWORKS[options.version]
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
         begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
         extra = hands.extra_batch(options.logged_share)
-        progress = train(options, options.task, PhaseNet, run, report, start=begin, extra=extra)
-        model = PhaseNet()
+        progress = train(options, options.task, network, run, report, version=version, start=begin, extra=extra)
+        model = network()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
         play = _play(options.playouts) if start is None else play_options(start)
-        made = write_version(run.out / "weights" / "v1", model, graph(), VERSION, play)
+        made = write_version(run.out / "weights" / "v1", model, graph(version), version, play)
         figures = {
             **progress.figures(),
             "logged_decisions": hands.decisions,
             "logged_share": options.logged_share,
             "evaluation": evaluation,
         }
-        lineage = lineage_of(run, progress, VERSION, figures)
+        lineage = lineage_of(run, progress, version, figures)
         write_manifest(run.out / "weights", {"v1": made}, {"champion": "v1"}, lineage)
         return figures
 
@@ -185,10 +199,11 @@ def _play(playouts: int) -> dict[str, Any]:
 
 
 def publish(
-    out: Path, progress: Progress, parts: tuple[float, ...], run: TrainingRun, play: Mapping[str, Any]
+    run: TrainingRun, progress: Progress, parts: tuple[float, ...], encoder: int, play: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write the levels into ``out/weights`` and return how each was made. The last level gets the options of play."""
-    pool, model = ModelPool(out / "pool"), PhaseNet()
+    """Write the levels into ``run.out/weights``. Returns how each was made. The last level gets the options of play."""
+    out, model = run.out, NETWORKS[encoder]()
+    pool = ModelPool(out / "pool")
     versions, made = {}, {}
     for number, part in enumerate(parts, start=1):
         level = f"level-{number}"
@@ -196,10 +211,10 @@ def publish(
         pool.load(version, model)
         name = f"{GENERATION}-{level}"
         last = number == len(parts)
-        versions[name] = write_version(out / "weights" / name, model, graph(), VERSION, play if last else None)
+        versions[name] = write_version(out / "weights" / name, model, graph(encoder), encoder, play if last else None)
         made[level] = then.figures()
     aliases = {level: f"{GENERATION}-{level}" for level in made}
     aliases["champion"] = f"{GENERATION}-level-{len(parts)}"
     figures = {**progress.figures(), "levels": made}
-    write_manifest(out / "weights", versions, aliases, lineage_of(run, progress, VERSION, figures))
+    write_manifest(out / "weights", versions, aliases, lineage_of(run, progress, encoder, figures))
     return made

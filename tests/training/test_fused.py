@@ -83,7 +83,7 @@ def gradients(model, compute):
 
 def both(model, batch, options, kernels=""):
     """Gradients and terms by autograd and by the native network."""
-    network = FusedNetwork(model.linear_layers(), bf16=options.bf16, kernels=kernels)
+    network = FusedNetwork(model, bf16=options.bf16, kernels=kernels)
     assert not kernels or network.kernels == kernels
     plain = gradients(model, lambda: ppo.accumulate(model, batch, options))
     return plain, gradients(model, lambda: ppo.accumulate_fused(network, batch, options))
@@ -124,7 +124,7 @@ def test_bfloat16_is_as_near_to_float32_as_torchs_own():
 def test_gradients_add_up():
     model = Net(20, 32, 9)
     batch, options = minibatch(model, 40), PpoOptions()
-    network = FusedNetwork(model.linear_layers())
+    network = FusedNetwork(model)
     (once, _) = gradients(model, lambda: ppo.accumulate_fused(network, batch, options))
     ppo.accumulate_fused(network, batch, options)
     for parameter, single in zip(model.parameters(), once, strict=True):
@@ -136,7 +136,7 @@ def test_gradients_add_up():
 def test_outputs_are_the_models(kernels, density):
     model = Net(50, 64, 32, 12)
     observations = minibatch(model, 131, density=density).observations
-    network = FusedNetwork(model.linear_layers(), kernels=kernels)
+    network = FusedNetwork(model, kernels=kernels)
     with torch.no_grad():
         for mine, theirs in zip(network(observations), model(observations), strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
@@ -149,7 +149,7 @@ def test_actions_are_drawn_by_the_masked_policy(kernels):
     one = minibatch(model, 1, seed=2)
     n = 20000
     observations, masks = one.observations.expand(n, -1).numpy().copy(), one.masks.expand(n, -1).numpy().copy()
-    network = FusedNetwork(model.linear_layers(), bf16=kernels.endswith("bf16"), kernels=kernels)
+    network = FusedNetwork(model, bf16=kernels.endswith("bf16"), kernels=kernels)
     uniform = np.random.default_rng(0).random(n, np.float32)
     actions, log_probs, values = network.act(observations, masks, uniform)
     logits, value = network(one.observations)
@@ -162,7 +162,7 @@ def test_actions_are_drawn_by_the_masked_policy(kernels):
 def test_numbers_at_the_ends_draw_legal_actions():
     model = Net(10, 16, 20)
     batch = minibatch(model, 500)
-    network = FusedNetwork(model.linear_layers())
+    network = FusedNetwork(model)
     for u in (0.0, np.nextafter(np.float32(1), np.float32(0))):
         uniform = np.full(500, u, np.float32)
         actions, _, _ = network.act(batch.observations.numpy(), batch.masks.numpy(), uniform)
@@ -171,7 +171,7 @@ def test_numbers_at_the_ends_draw_legal_actions():
 
 def test_parameters_are_those_of_the_last_load():
     model = Net(10, 16, 4)
-    network = FusedNetwork(model.linear_layers())
+    network = FusedNetwork(model)
     x = minibatch(model, 5).observations
     before = network(x)[0].clone()
     with torch.no_grad():
@@ -205,7 +205,7 @@ def test_networks_of_other_kinds_are_left_to_torch():
 
 def test_samples_and_shapes_are_checked():
     model = Net(10, 16, 4)
-    network = FusedNetwork(model.linear_layers())
+    network = FusedNetwork(model)
     batch, options = minibatch(model, 6), PpoOptions()
     illegal = batch._replace(masks=torch.zeros_like(batch.masks))
     with pytest.raises(ValueError, match="not legal"):

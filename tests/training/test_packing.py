@@ -11,13 +11,13 @@ from bothost import rules
 from bothost.training.packing import pack, unpack
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import Rollout, RolloutTask, SelfPlay
-from bothost_phase_ppo.encode import BLOCK, TURNS
+from bothost_phase_ppo.encode import BLOCKS, TURNS
 from bothost_phase_ppo.model import PhaseNet
 
 
 def test_what_is_unpacked_is_what_was_packed_and_a_tenth_as_large():
     torch.manual_seed(0)
-    play, net = SelfPlay(RolloutTask(rules.game("pairing"), BLOCK, TURNS), 16, 32), PhaseNet()
+    play, net = SelfPlay(RolloutTask(rules.game("pairing"), BLOCKS[1], TURNS), 16, 32), PhaseNet()
     rollout = play.collect(net, net, seed=1)
     whole = sum(field.nbytes for field in rollout if isinstance(field, np.ndarray))
     packed = pack(rollout)

@@ -32,6 +32,7 @@ const Kernels& kernels_named(const std::string& name, bool bf16) {
 namespace {
 
 using network::Layer;
+using network::Scorer;
 
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
@@ -41,8 +42,8 @@ using Actions = Array<const std::int64_t>;
 
 /// The network, and a guard: with the GIL released a second thread could enter while it computes.
 struct Mlp {
-  Mlp(std::vector<int> widths, bool bf16, const std::string& kernels)
-      : native(std::move(widths), bf16, kernels_named(kernels, bf16)) {}
+  Mlp(std::vector<int> widths, bool bf16, const std::string& kernels, int features, int hidden)
+      : native(std::move(widths), bf16, kernels_named(kernels, bf16), {features, hidden}) {}
 
   network::Mlp native;
   Exclusive busy{"network"};
@@ -50,8 +51,8 @@ struct Mlp {
   template <class T>
   std::vector<Layer<T>> layers(const std::vector<Array<T>>& arrays) const {
     const auto& widths = native.widths();
-    if (arrays.size() != 2 * native.num_layers())
-      throw InvalidInput("a weight and a bias of each layer are needed");
+    if (arrays.size() != 2 * (native.num_layers() + (native.scorer().features != 0)))
+      throw InvalidInput("a weight and a bias of each layer are needed, and two weights of the scorer");
     std::vector<Layer<T>> out;
     for (std::size_t l = 0; l < native.num_layers(); ++l) {
       const auto &weight = arrays[2 * l], &bias = arrays[2 * l + 1];
@@ -66,9 +67,23 @@ struct Mlp {
     return out;
   }
 
+  /// The scorer's parameters, which follow those of the layers.
+  template <class T>
+  Scorer<T> scorer(const std::vector<Array<T>>& arrays) const {
+    const auto features = static_cast<std::size_t>(native.scorer().features),
+               hidden = static_cast<std::size_t>(native.scorer().hidden);
+    if (features == 0) return {};
+    const auto &weight = arrays[arrays.size() - 2], &out = arrays.back();
+    if (weight.ndim() != 2 || weight.shape(0) != hidden || weight.shape(1) != features || out.ndim() != 1 ||
+        out.shape(0) != hidden)
+      throw InvalidInput("scorer: shapes (" + std::to_string(hidden) + ", " + std::to_string(features) +
+                         ") and (" + std::to_string(hidden) + ",) are needed");
+    return {weight.data(), out.data()};
+  }
+
   std::size_t rows_of(const Floats& observations) const {
-    if (observations.ndim() != 2 || observations.shape(1) != static_cast<std::size_t>(native.inputs()))
-      throw InvalidInput("observations: shape (n, " + std::to_string(native.inputs()) + ") is needed");
+    if (observations.ndim() != 2 || observations.shape(1) != static_cast<std::size_t>(native.row()))
+      throw InvalidInput("observations: shape (n, " + std::to_string(native.row()) + ") is needed");
     return observations.shape(0);
   }
 
@@ -87,9 +102,10 @@ void check_length(const Array<T>& array, std::size_t n, const char* name) {
 
 void load(Mlp& self, const std::vector<Floats>& parameters) {
   const auto layers = self.layers<const float>(parameters);
+  const auto scorer = self.scorer<const float>(parameters);
   const auto held = self.busy.hold();
   nb::gil_scoped_release release;
-  self.native.load(layers);
+  self.native.load(layers, scorer);
 }
 
 nb::object forward(Mlp& self, const Floats& observations) {
@@ -138,6 +154,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
       throw InvalidInput("action " + std::to_string(action) + " of sample " + std::to_string(i) +
                          " is not legal");
   const auto layers = self.layers<float>(into);
+  const auto scorer = self.scorer<float>(into);
   const network::Minibatch batch{n,
                                  observations.data(),
                                  masks.data(),
@@ -149,7 +166,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
   const auto held = self.busy.hold();
   {
     nb::gil_scoped_release release;
-    terms = self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers);
+    terms = self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers, scorer);
   }
   return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);
 }
@@ -158,8 +175,8 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
 
 void bind_network(nb::module_& m) {
   nb::class_<Mlp>(m, "Mlp", "A small network of a policy and a value; see bothost/native/_native.pyi.")
-      .def(nb::init<std::vector<int>, bool, const std::string&>(), nb::arg("widths"), nb::arg("bf16") = false,
-           nb::arg("kernels") = "")
+      .def(nb::init<std::vector<int>, bool, const std::string&, int, int>(), nb::arg("widths"),
+           nb::arg("bf16") = false, nb::arg("kernels") = "", nb::arg("features") = 0, nb::arg("hidden") = 0)
       .def_prop_ro("kernels", [](const Mlp& self) { return self.native.kernels(); })
       .def("load", &load, nb::arg("parameters"))
       .def("forward", &forward, nb::arg("observations"))

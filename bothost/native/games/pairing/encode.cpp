@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "pairing/candidates.h"
 #include "pairing/pairing.h"
 
 namespace bothost {
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::size_t kPlanes = 7;
 constexpr std::size_t kFeatures = 384;
+/// Indices of blocks.
+constexpr int kScores = 1, kCandidates = 2;
 
 constexpr const char* kFeaturesDoc =
     "What one seat knows, of either phase machine. 7 planes of 52 zeros and ones, card = 13 * colour + rank "
@@ -34,6 +37,27 @@ constexpr const char* kFeaturesDoc =
     "  382         discards left in the current turn, whoever's it is / discards of a turn (or 1)\n"
     "  383         1 when the first card of a phase that selects two is chosen\n"
     "All zero before the deal.";
+
+constexpr const char* kCandidatesDoc =
+    "For networks that score each action from inputs of its own: \"features\", 16 numbers about the position, "
+    "and 32 about each of the 58 actions, zero for illegal ones. The gain of a card is its points and the "
+    "bonuses of the sets that it completes. The position, from 384 on: largest gain of a matching pair, of a "
+    "pair beside that one, of any pair, of a pair and of its pool card for the other seat; two largest gains "
+    "of pool cards for the other seat; matching pairs; hand cards that match; gains of the hand, of the pool, "
+    "of the pool for the other seat; poorest gain of the hand; mean gain of unseen cards; size of the pool; "
+    "colours of the hand and of the pool.\n"
+    "An action, from 400 + 32 * action on. A phase stands for its best pair or its poorest card:\n"
+    "  0 .. 2    points of the card, gain, gain for the other seat\n"
+    "  3 .. 8    cards of its rank in either library, whether either seat can still complete the rank, cards "
+    "of its colour in either library modulo the size of a set\n"
+    "  9 .. 11   other cards of its rank in hand, pool, unseen\n"
+    "  12 .. 14  other cards of its colour in hand, pool, unseen\n"
+    "  15        partners that match, or that the phase takes\n"
+    "  16 .. 19  largest and second gain of a pair, the same with the pool card's gain for the other seat\n"
+    "  20 .. 21  largest gain of a pair after the best one, and of a pool card for the other seat then\n"
+    "  22        largest gain of a matching pair without the card\n"
+    "  23        mean gain of unseen cards less the card's\n"
+    "  24 .. 31  one-hot: hand card, pool card, or the phase";
 
 constexpr const char* kScoresDoc =
     "Points so far: own score, the other's. The reward of a trainer is the change of own less other between "
@@ -90,13 +114,18 @@ const std::vector<Block>& Pairing::blocks() {
   static const std::vector<Block> list{
       {"features", {static_cast<int>(kFeatures)}, 1, Block::Of::view, kFeaturesDoc},
       {"scores", {2}, 1, Block::Of::view, kScoresDoc},
+      {"candidates", {static_cast<int>(kFeatures + kSummary + kNumActions * kCandidate)}, 2, Block::Of::view,
+       kCandidatesDoc},
       {"hidden", {2, kCards}, 1, Block::Of::oracle, kHiddenDoc},
   };
   return list;
 }
 
 void Pairing::encode(const View& view, int block, float* out) {
-  if (block == 0) return encode_features(view, out);
+  if (block == 0 || block == kCandidates) encode_features(view, out);
+  if (block == kCandidates)
+    encode_candidates(view, out + kFeatures, out + kFeatures + kSummary);
+  if (block != kScores) return;
   const Position& p = view.position();
   out[0] = p.score[at(view.seat())];
   out[1] = p.score[at(other(view.seat()))];

@@ -8,8 +8,8 @@
 #include "learn/networks/layout.h"
 
 namespace bothost::network {
-Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
-    : widths_(std::move(widths)), bf16_(bf16), kernels_(kernels) {
+Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes scorer)
+    : widths_(std::move(widths)), bf16_(bf16), kernels_(kernels), scorer_(scorer) {
   if (widths_.size() < 3)
     throw InvalidInput("widths: inputs, at least one hidden layer, and outputs are needed");
   if (widths_.front() < 1 || widths_.front() > kMostInputs)
@@ -20,6 +20,14 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
     if (widths_[l] < 1 || widths_[l] % kWidest != 0 || widths_[l] > kMostHidden)
       throw InvalidInput("widths: those of hidden layers must be multiples of 16, at most " +
                          std::to_string(kMostHidden));
+
+  if (scorer_.features < 0 || scorer_.features > kMostHidden || scorer_.hidden < 0 ||
+      scorer_.hidden % kWidest != 0 || (scorer_.features == 0) != (scorer_.hidden == 0) || actions() < 1)
+    throw InvalidInput("scorer: its hidden width must be a multiple of 16, beside at least one action");
+  scorer_weight_.resize(size_of(scorer_.features, scorer_.hidden));
+  scorer_gradient_.resize(scorer_weight_.size());
+  scorer_out_.resize(static_cast<std::size_t>(scorer_.hidden));
+  units_.resize(size_of(actions(), scorer_.hidden));
 
   const int hidden = widths_[1];
   first_stride_ = (hidden + 2 * kWidest - 1) / (2 * kWidest) * (2 * kWidest);
@@ -61,7 +69,12 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels)
   value_by_input_.resize(most);
 }
 
-void Mlp::load(std::span<const Layer<const float>> layers) {
+void Mlp::load(std::span<const Layer<const float>> layers, Scorer<const float> scorer) {
+  if (scorer_.features) {
+    transpose(scorer.weight, scorer_.features, scorer_.hidden, scorer_.features, scorer_weight_.data(),
+              scorer_.hidden);
+    std::copy_n(scorer.out, scorer_.hidden, scorer_out_.data());
+  }
   const int hidden = widths_[1];
   transpose(layers[0].weight, inputs(), hidden, inputs(), first_.data(), first_stride_);
   std::copy_n(layers[0].bias, hidden, first_bias_.data());
@@ -98,7 +111,7 @@ void Mlp::find_nonzeros(const float* observations, int n) {
   for (int i = 0; i < n; ++i) {
     const auto at = begin_[static_cast<std::size_t>(i)];
     begin_[static_cast<std::size_t>(i) + 1] =
-        at + kernels_.nonzeros(observations + static_cast<std::ptrdiff_t>(i) * inputs(), inputs(),
+        at + kernels_.nonzeros(observations + static_cast<std::ptrdiff_t>(i) * row(), inputs(),
                                input_.data() + at, value_.data() + at);
   }
 }
@@ -211,12 +224,55 @@ void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
   }
 }
 
+void Mlp::score(const float* observation, const bool* legal, float* outputs) {
+  const int features = scorer_.features, hidden = scorer_.hidden;
+  const float* context = outputs + actions() + 1;
+  std::array<std::uint16_t, kMostHidden + kWidest> index;
+  std::array<float, kMostHidden + kWidest> value;
+  for (int action = 0; features && action < actions(); ++action) {
+    if (legal && !legal[action]) continue;
+    const int found =
+        kernels_.nonzeros(observation + inputs() + action * features, features, index.data(), value.data());
+    float* units = units_.data() + action * hidden;
+    kernels_.gather(index.data(), value.data(), found, scorer_weight_.data(), hidden, context, units, hidden);
+    float sum = 0.0f;
+    for (int j = 0; j < hidden; ++j) sum += units[j] * scorer_out_[static_cast<std::size_t>(j)];
+    outputs[action] += sum;
+  }
+}
+
+void Mlp::score_backward(const float* observation, const bool* legal, float* outputs, Scorer<float> into) {
+  const int features = scorer_.features, hidden = scorer_.hidden;
+  float* context = outputs + actions() + 1;
+  std::fill_n(context, hidden, 0.0f);
+  std::array<float, kMostHidden> slope;
+  for (int action = 0; features && action < actions(); ++action) {
+    if (!legal[action]) continue;
+    const float* units = units_.data() + action * hidden;
+    const float* x = observation + inputs() + action * features;
+    for (int j = 0; j < hidden; ++j) {
+      into.out[j] += outputs[action] * units[j];
+      slope[static_cast<std::size_t>(j)] =
+          units[j] > 0.0f ? outputs[action] * scorer_out_[static_cast<std::size_t>(j)] : 0.0f;
+      context[j] += slope[static_cast<std::size_t>(j)];
+    }
+    for (int f = 0; f < features; ++f) {
+      if (x[f] == 0.0f) continue;
+      float* gradient = scorer_gradient_.data() + f * hidden;
+      for (int j = 0; j < hidden; ++j) gradient[j] += x[f] * slope[static_cast<std::size_t>(j)];
+    }
+  }
+}
+
 void Mlp::forward(const float* observations, std::size_t n, float* outputs) {
   for (std::size_t i = 0; i < n; i += kChunk) {
     const int some = static_cast<int>(std::min<std::size_t>(kChunk, n - i));
-    forward_chunk(observations + i * static_cast<std::size_t>(inputs()), some);
-    for (int k = 0; k < some; ++k, outputs += widths_.back())
-      std::copy_n(outputs_of(k), widths_.back(), outputs);
+    const float* rows = observations + i * static_cast<std::size_t>(row());
+    forward_chunk(rows, some);
+    for (int k = 0; k < some; ++k, outputs += actions() + 1) {
+      score(rows + static_cast<std::ptrdiff_t>(k) * row(), nullptr, outputs_of(k));
+      std::copy_n(outputs_of(k), actions() + 1, outputs);
+    }
   }
 }
 
@@ -227,10 +283,11 @@ void Mlp::act(const float* observations, const bool* masks, const float* uniform
   for (std::size_t i = 0; i < n; ++i) {
     const auto within = static_cast<int>(i % kChunk);
     if (within == 0)
-      forward_chunk(observations + i * static_cast<std::size_t>(inputs()),
+      forward_chunk(observations + i * static_cast<std::size_t>(row()),
                     static_cast<int>(std::min<std::size_t>(kChunk, n - i)));
     const bool* legal = masks + i * width;
-    const float* outputs = outputs_of(within);
+    float* outputs = outputs_of(within);
+    score(observations + i * static_cast<std::size_t>(row()), legal, outputs);
     const int action = kernels_.draw(outputs, legal, actions(), uniform[i], log_probs.data());
     chosen[i] = action;
     chosen_log_probs[i] = log_probs[static_cast<std::size_t>(action)];
@@ -238,25 +295,33 @@ void Mlp::act(const float* observations, const bool* masks, const float* uniform
   }
 }
 
-Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<const Layer<float>> into) {
+Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<const Layer<float>> into,
+                     Scorer<float> into_scorer) {
   const auto width = static_cast<std::size_t>(actions());
   const float weight = 1.0f / static_cast<float>(batch.samples);
   std::array<double, 5> sums{};
   std::fill(first_gradient_.begin(), first_gradient_.end(), 0.0f);
+  std::fill(scorer_gradient_.begin(), scorer_gradient_.end(), 0.0f);
   for (std::size_t i = 0; i < batch.samples; i += kChunk) {
     const int n = static_cast<int>(std::min<std::size_t>(kChunk, batch.samples - i));
-    forward_chunk(batch.observations + i * static_cast<std::size_t>(inputs()), n);
+    forward_chunk(batch.observations + i * static_cast<std::size_t>(row()), n);
     for (int k = 0; k < n; ++k) {
       const std::size_t at = i + static_cast<std::size_t>(k);
       const Sample sample{batch.masks + at * width, static_cast<int>(batch.actions[at]), batch.log_probs[at],
                           batch.advantages[at], batch.returns[at]};
+      const float* observation = batch.observations + at * static_cast<std::size_t>(row());
+      score(observation, sample.legal, outputs_of(k));
       const Terms terms = kernels_.objective(outputs_of(k), actions(), sample, objective, weight);
+      score_backward(observation, sample.legal, outputs_of(k), into_scorer);
       const float parts[] = {terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped};
       for (std::size_t t = 0; t < sums.size(); ++t) sums[t] += static_cast<double>(parts[t]);
     }
     backward_chunk(n, into);
   }
   transpose<true>(first_gradient_.data(), widths_[1], inputs(), widths_[1], into[0].weight, inputs());
+  if (scorer_.features)
+    transpose<true>(scorer_gradient_.data(), scorer_.hidden, scorer_.features, scorer_.hidden,
+                    into_scorer.weight, scorer_.features);
   const auto mean = [&](std::size_t t) {
     return static_cast<float>(sums[t] / static_cast<double>(batch.samples));
   };

@@ -20,9 +20,23 @@ struct Layer {
   Float* bias;
 };
 
+/// An addition to the logits of actions, each from features of its own: out · rectified(weight · features +
+/// context), where the context are further outputs of the network. All actions share the parameters.
+template <class Float>
+struct Scorer {
+  Float* weight;  // (hidden, features)
+  Float* out;     // (hidden)
+};
+
+/// Sizes of a scorer; none without features.
+struct ScorerSizes {
+  int features = 0;
+  int hidden = 0;
+};
+
 struct Minibatch {
   std::size_t samples;
-  const float* observations;  // (samples, inputs)
+  const float* observations;  // (samples, row)
   const bool* masks;          // (samples, actions): legal ones
   const std::int64_t* actions;
   const float* log_probs;
@@ -32,26 +46,30 @@ struct Minibatch {
 
 class Mlp {
  public:
-  /// `widths`: inputs, those of the hidden layers (multiples of 16), actions + 1. Throws InvalidInput on
-  /// others. With `bf16` weights are rounded to bfloat16, and so are the inputs of all layers but the first;
-  /// sums are of float32.
-  Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels);
+  /// `widths`: inputs, those of the hidden layers (multiples of 16), actions + 1 + hidden width of the scorer
+  /// (a multiple of 16). Throws InvalidInput on others. With `bf16` weights of layers are rounded to bfloat16,
+  /// and so are the inputs of all layers but the first; sums are of float32.
+  Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes scorer = {});
 
   [[nodiscard]] int inputs() const { return widths_.front(); }
-  [[nodiscard]] int actions() const { return widths_.back() - 1; }
+  [[nodiscard]] int actions() const { return widths_.back() - 1 - scorer_.hidden; }
+  /// Length of an observation: the inputs of the first layer, and the features of each action.
+  [[nodiscard]] int row() const { return inputs() + actions() * scorer_.features; }
+  [[nodiscard]] ScorerSizes scorer() const { return scorer_; }
   [[nodiscard]] const std::vector<int>& widths() const { return widths_; }
   [[nodiscard]] std::size_t num_layers() const { return widths_.size() - 1; }
   [[nodiscard]] const char* kernels() const { return kernels_.name; }
 
   /// Take these parameters from now on.
-  void load(std::span<const Layer<const float>> layers);
-  /// outputs (n, actions + 1) of observations (n, inputs)
+  void load(std::span<const Layer<const float>> layers, Scorer<const float> scorer = {});
+  /// outputs (n, actions + 1) of observations (n, row)
   void forward(const float* observations, std::size_t n, float* outputs);
   /// Draw an action for each row; `uniform` (n) are numbers in [0, 1).
   void act(const float* observations, const bool* masks, const float* uniform, std::size_t n,
            std::int64_t* actions, float* log_probs, float* values);
   /// Add the gradients of the minibatch's objective to `into`; returns its terms, means over the samples.
-  Terms gradients(const Minibatch&, const Objective&, std::span<const Layer<float>> into);
+  Terms gradients(const Minibatch&, const Objective&, std::span<const Layer<float>> into,
+                  Scorer<float> into_scorer = {});
 
  private:
   template <class T>
@@ -82,11 +100,19 @@ class Mlp {
   void forward_chunk(const float* observations, int n);
   void backward_chunk(int n, std::span<const Layer<float>> into);
   void multiply(Product product, const void* a, const void* b) const;
+  /// Adds the scorer to the logits of legal actions (all of them if null), which keeps its hidden units.
+  void score(const float* observation, const bool* legal, float* outputs);
+  /// The gradients of the scorer, and those of the context in place of it, from those of the logits.
+  void score_backward(const float* observation, const bool* legal, float* outputs, Scorer<float> into);
   float* outputs_of(int sample) { return dense_.back().outputs.data() + sample * dense_.back().out_stride; }
 
   std::vector<int> widths_;
   bool bf16_;
   const Kernels& kernels_;
+  ScorerSizes scorer_;
+  Buffer<float> scorer_weight_, scorer_gradient_;  // [features][hidden]
+  Buffer<float> scorer_out_;
+  Buffer<float> units_;  // of the scorer, of one sample: [actions][hidden]
   int first_stride_ = 0;  // of first_: the first hidden width, or 16 more
   Buffer<float> first_;   // [inputs][first hidden width]
   Buffer<std::uint32_t> first_folded_;
