@@ -5,12 +5,13 @@ import pytest
 import safetensors.torch
 import torch
 
-from bothost import Budget, ModelError, Request, Table, rules
+from bothost import Budget, Model, ModelError, Request, Table, rules
 from bothost.plugins import weights
 from bothost.rules.pairing import rule_returns
+from bothost.training.publish import write_version
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions, improved
-from bothost_phase_ppo.encode import Symmetries, encode, masks
-from bothost_phase_ppo.model import PhaseNet
+from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, SIZES, Symmetries, encode, masks
+from bothost_phase_ppo.model import NETWORKS, graph
 
 GAME = rules.game("pairing")
 FOREVER = Budget(deadline=float("inf"))
@@ -48,13 +49,17 @@ def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last(
     assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
 
 
-def test_live_play_computes_what_was_trained():
-    model = weights.find(PhasePpo, "level-3")
-    net = PhaseNet()
-    net.load_state_dict(safetensors.torch.load_file(f"{model.path}/model.safetensors"))
+@pytest.mark.parametrize("version", [1, 2])
+def test_live_play_computes_what_was_trained(version, tmp_path):
+    torch.manual_seed(version)
+    net = NETWORKS[version]()
+    for parameter in net.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    made = write_version(tmp_path, net, graph(version), version)
+    model = Model("phase-ppo", "v", "0" * 64, str(tmp_path), made.files, version)
     views = positions(1)
     with torch.no_grad():
-        logits, values = net(torch.from_numpy(encode(views)))
+        logits, values = net(torch.from_numpy(encode(views, version)))
     got = PhasePpo(PlayOptions(symmetries=1), model).infer(views, [view.legal() for view in views])
     legal = torch.from_numpy(masks([view.legal() for view in views]))
     expected = logits.masked_fill(~legal, -torch.inf).softmax(dim=1)
@@ -95,10 +100,64 @@ def test_with_a_temperature_actions_are_drawn_by_the_policy_and_the_seed():
     assert both.player(table(seed=7)).decide(view, legal, FOREVER) == drawn[7], "what is drawn is not improved"
 
 
+def test_candidates_are_what_each_action_brings():
+    """The largest gain of a pair is what the score grows by when the pair is collected."""
+    checked = 0
+    rng = np.random.default_rng(3)
+    for seed in range(12):
+        state = GAME.new_state(seed)
+        while not state.terminal:
+            seat = state.to_act[0]
+            view = state.view(seat)
+            (row,) = encode([view], 2)
+            np.testing.assert_array_equal(row[:384], view.encode("features"))
+            candidates = row[POSITION:].reshape(ACTIONS, CANDIDATE)
+            legal = view.legal()
+            assert not np.delete(candidates, legal, axis=0).any() and (candidates[legal, 24:].sum(axis=1) == 1).all()
+            if view.phase == "pairing" and len(legal) > 1 and legal[0] < 52:
+                before = state.view(seat).encode("scores")[0]
+                for action in legal[:4]:
+                    gains = []
+                    first = state.clone()
+                    first.apply(seat, int(action))
+                    if first.to_act != (seat,) or first.view(seat).phase != "pairing":
+                        gains.append(first.view(seat).encode("scores")[0] - before)
+                    else:
+                        for second in first.legal(seat):
+                            whole = first.clone()
+                            whole.apply(seat, int(second))
+                            gains.append(whole.view(seat).encode("scores")[0] - before)
+                    assert candidates[action, 16] * 16 == pytest.approx(max(gains)), (seed, view.notation(int(action)))
+                    checked += 1
+            state.apply(seat, int(rng.choice(state.legal(seat))))
+    assert checked > 100
+
+
+@pytest.mark.parametrize("count", [4, 24])
+def test_candidates_do_not_depend_on_the_names_of_colours(count):
+    """Renaming colours in a deal, and in the observation, is the same."""
+    symmetries = Symmetries(count, 2)
+    assert symmetries.features.shape == (count, SIZES[2])
+    for order in symmetries.features:
+        assert sorted(order) == list(range(SIZES[2]))
+    rng = np.random.default_rng(1)
+    for seed in range(4):
+        state = GAME.new_state(seed)
+        while not state.terminal:
+            seat = state.to_act[0]
+            row = encode([state.view(seat)], 2)
+            renamed = symmetries.rename(row)
+            actions = symmetries.actions[count - 1]
+            own = row[0, POSITION:].reshape(ACTIONS, CANDIDATE)
+            other = renamed[count - 1, POSITION:].reshape(ACTIONS, CANDIDATE)
+            np.testing.assert_array_equal(other[actions], own)
+            state.apply(seat, int(rng.choice(state.legal(seat))))
+
+
 @pytest.mark.parametrize("count", [4, 24])
 def test_decisions_do_not_depend_on_the_names_of_colours(count):
     strategy = PhasePpo(PlayOptions(symmetries=count), weights.find(PhasePpo, "level-2"))
-    symmetries = Symmetries(count)
+    symmetries = Symmetries(count, strategy.encoder_version)
     views = positions(1)
     legal = [view.legal() for view in views]
     policies, values = strategy.infer(views, legal)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bothost.native._native import Mlp, network_kernels
 from bothost.training import ppo
-from bothost.training.fused import FusedNetwork, fused
+from bothost.training.fused import FusedNetwork, Scorer, fused
 from bothost.training.ppo import Batch, PpoOptions
 
 EXACT = [name for name in network_kernels() if not name.endswith("bf16")]
@@ -31,6 +31,41 @@ class Net(torch.nn.Module):
             x = torch.relu(layer(x))
         out = self.chain[-1](x)
         return out[:, :-1], out[:, -1]
+
+
+class ScoredNet(Net):
+    """Also scores each action from features of its own."""
+
+    def __init__(self, *widths, features, hidden, seed=0):
+        super().__init__(*widths[:-1], widths[-1] + hidden, seed=seed)
+        self.actions, self.features = widths[-1] - 1, features
+        self.weight = torch.nn.Parameter(torch.randn(hidden, features) * features**-0.5)
+        self.out = torch.nn.Parameter(torch.randn(hidden) * hidden**-0.5)
+
+    def scorer(self):
+        return Scorer(self.weight, self.out)
+
+    def units(self, x):
+        """The scorer's inputs to its hidden units, and the outputs of the chain."""
+        inputs = self.chain[0].in_features
+        logits, last = super().forward(x[:, :inputs])
+        out = torch.cat([logits, last[:, None]], dim=1)
+        features = x[:, inputs:].reshape(-1, self.actions, self.features)
+        return features @ self.weight.T + out[:, None, self.actions + 1 :], out
+
+    def forward(self, x):
+        units, out = self.units(x)
+        return out[:, : self.actions] + torch.relu(units) @ self.out, out[:, self.actions]
+
+
+def scored_minibatch(model, n, seed):
+    """Samples whose illegal actions have features 0."""
+    plain = Net(model.chain[0].in_features, 16, model.actions + 1)
+    batch = minibatch(plain, n, seed)
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((n, model.actions, model.features)) * (rng.random((n, model.actions, 1)) < 0.7)
+    features = torch.from_numpy(features.astype(np.float32)) * batch.masks[:, :, None]
+    return batch._replace(observations=torch.cat([batch.observations, features.flatten(1)], dim=1))
 
 
 class Opaque(torch.nn.Module):
@@ -108,6 +143,32 @@ def test_gradients_and_terms_are_those_of_autograd(kernels, widths, n, seed):
     torch.testing.assert_close(native_terms, terms, rtol=2e-4, atol=2e-5)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=2e-5 * float(theirs.abs().max() + 1e-3))
+
+
+@pytest.mark.parametrize("kernels", EXACT)
+@pytest.mark.parametrize(
+    ("widths", "features", "hidden"), [((400, 256, 256, 59), 32, 32), ((7, 16, 2), 1, 16), ((33, 48, 16, 12), 5, 48)]
+)
+@pytest.mark.parametrize("n", [1, 37, 200])
+def test_scores_of_actions_and_their_gradients_are_those_of_autograd(kernels, widths, features, hidden, n):
+    model = ScoredNet(*widths, features=features, hidden=hidden, seed=n)
+    options = PpoOptions(clip=0.15, value_coef=0.4, entropy_coef=0.03, kl_coef=0.2)
+    batch = scored_minibatch(model, n, n)
+    with torch.no_grad():  # a unit at 0 has two gradients, and each is right
+        units, _ = model.units(batch.observations)
+        smooth = ((units.abs() > 2e-6) | ~batch.masks[:, :, None]).flatten(1).all(dim=1)
+    batch = Batch(*(field[smooth] for field in batch))
+    assert len(batch.actions) > 0.8 * n
+    network = FusedNetwork(model, kernels=kernels)
+    with torch.no_grad():
+        logits, values = model(batch.observations)
+    found_logits, found_values = network(batch.observations)
+    torch.testing.assert_close(found_logits[batch.masks], logits[batch.masks], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found_values, values, rtol=1e-4, atol=1e-5)
+    (expected, terms), (found, native_terms) = both(model, batch, options, kernels)
+    torch.testing.assert_close(native_terms, terms, rtol=2e-4, atol=2e-5)
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-3, atol=5e-5 * float(theirs.abs().max() + 1e-3))
 
 
 @pytest.mark.skipif(not BF16, reason="the processor does not multiply in bfloat16")
