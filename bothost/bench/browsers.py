@@ -22,11 +22,13 @@ from typing import Annotated, Any
 import httpx
 import typer
 
-from bothost.bench.host import LOAD_CORE, measure
+from bothost.bench.host import LOAD_CORE, end, measure
 from bothost.config import StoreSettings
 from bothost.store import schema
 
 WARM_PAGES, PAGES = 1, 5
+QUIET_S = 2.0
+"""A watcher without news for so long looks whether it shall end, and reads anew."""
 
 
 def command(
@@ -74,18 +76,18 @@ def serving(folder: Path) -> Iterator[str]:
     file = folder / "web.toml"
     file.write_text(f'[host]\ndata_dir = "{folder}/web"\n[store]\nurl = "sqlite:///{folder}/bench.db"\n')
     line = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--port", "0"]
-    web = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    web = subprocess.Popen(line, stdout=subprocess.PIPE)
     try:
         if len(os.sched_getaffinity(0)) > 1:
             os.sched_setaffinity(web.pid, {LOAD_CORE})
         assert web.stdout is not None
-        found = re.search(r"http://\S+", web.stdout.readline())
+        found = re.search(r"http://\S+", web.stdout.readline().decode())
         if found is None:
             raise RuntimeError("bothost web did not start")
         yield found[0].rstrip("/")
     finally:
         web.terminate()
-        web.wait(10)
+        end(web)
 
 
 @contextlib.contextmanager
@@ -104,13 +106,14 @@ def watchers(url: str, count: int) -> Iterator[list[int]]:
 
 
 def _watch(url: str, number: int, read: list[int], stop: threading.Event) -> None:
-    with httpx.Client(base_url=url, timeout=30.0, trust_env=False) as client:
+    with httpx.Client(base_url=url, timeout=httpx.Timeout(30.0, read=QUIET_S), trust_env=False) as client:
         client.get("/api/session")
-        with client.stream("GET", "/api/tables") as answer:
-            for line in answer.iter_lines():
-                read[number] += line.startswith("data:")
-                if stop.is_set():
-                    return
+        while not stop.is_set():
+            with contextlib.suppress(httpx.ReadTimeout), client.stream("GET", "/api/tables") as answer:
+                for line in answer.iter_lines():
+                    read[number] += line.startswith("data:")
+                    if stop.is_set():
+                        return
 
 
 def page_ms(url: str) -> list[float]:
