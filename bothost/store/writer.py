@@ -29,6 +29,7 @@ RETRY_S = (0.05, 2.0)
 """First and longest pause between attempts to reach a database that is away, or a spool that cannot be written."""
 CLOSE_PATIENCE_S = 5.0
 """How long a closing log keeps rows that neither the database nor the spool accepts."""
+SPOOL_ADVICE = "Free space for the database or for host.data_dir. No move is sent until its row is saved."
 
 _log = structlog.get_logger("bothost.store")
 
@@ -73,7 +74,8 @@ class Writer:
                 if self._written(chunks):
                     return True
             except OSError as error:
-                log_safely("error", "spool_failed", error=str(error), rows=sum(len(rows) for _, _, rows in chunks))
+                rows = sum(len(rows) for _, _, rows in chunks)
+                log_safely("error", "spool_failed", error=str(error), rows=rows, advice=SPOOL_ADVICE)
             if closing():
                 closes_at = closes_at or time.monotonic() + CLOSE_PATIENCE_S
                 if time.monotonic() > closes_at:
