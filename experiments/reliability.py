@@ -1,0 +1,152 @@
+"""A campaign of SIGKILLs against a host in play, in rounds; each round's result is one line of a file.
+
+    python -m experiments.reliability --kills 1000 --out runs/reliability.jsonl --plot runs/reliability.png
+
+The same command continues. A round is ``bothost bench chaos`` on a new database. PostgreSQL gets three kills in ten,
+SQLite the others. Every answer that the lobby received (``moves``) must have exactly one row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+
+from bothost import __version__, logs
+from bothost.bench.chaos import Chaos
+from bothost.config import StoreSettings
+from bothost.testing.postgres import new_database, temporary_postgres
+
+Json = dict[str, Any]
+
+ACCOUNTS = 8
+TABLES = 40
+PACE_MS = 300.0
+FAULT_CHANCE = 0.01
+PER_MINUTE = {"kill": 10.0, "outage": 2.0, "restart": 1.0}
+POSTGRESQL_SHARE = 0.3
+WRONG = ("rows_lost", "rows_doubled", "illegal_moves", "missed_deadlines")
+"""Figures that must be 0."""
+
+
+def campaign(
+    kills: Annotated[int, typer.Option(help="SIGKILLs in all, with those of earlier calls.")] = 1000,
+    out: Annotated[Path, typer.Option(help="Results, one round a line; new rounds are appended.")] = Path(
+        "runs/reliability.jsonl"
+    ),
+    minutes: Annotated[float, typer.Option(help="Length of a round.")] = 1.0,
+    most_minutes: Annotated[float, typer.Option(help="Start no round after so long.")] = float("inf"),
+    plot: Annotated[Path | None, typer.Option(help="Draw the times back at the table into this file.")] = None,
+) -> None:
+    """Run rounds until there were so many kills. Exit code 1: an invariant was broken."""
+    logs.configure(level="error")
+    rounds = read(out)
+    end = time.monotonic() + most_minutes * 60.0
+    with ExitStack() as stack:
+        server: str | None = None
+        while sum(done["kills"] for done in rounds) < kills and time.monotonic() < end:
+            number = len(rounds) + 1
+            url: str | None = None
+            if next_database(rounds) == "postgresql":
+                server = server or stack.enter_context(temporary_postgres())
+                url = new_database(server, f"reliability_{number}")
+            done = play_round(number, minutes, url)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with out.open("a") as file:
+                file.write(json.dumps(done) + "\n")
+            rounds.append(done)
+            print(f"round {number}: {done['database']}, {done['kills']} kills, {done['moves']:,} moves, {wrong(done)}")
+    print(summary(rounds))
+    if plot is not None:
+        draw(rounds, plot)
+    if any(wrong(done) for done in rounds):
+        raise typer.Exit(1)
+
+
+def read(out: Path) -> list[Json]:
+    """The rounds so far. A line that was cut off by a crash counts for nothing."""
+    if not out.exists():
+        return []
+    text = out.read_text()
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        out.write_text(whole)
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def next_database(rounds: Sequence[Json]) -> str:
+    """The database that has had too few kills for its share."""
+    kills = sum(done["kills"] for done in rounds if done["database"] == "postgresql")
+    return "postgresql" if kills < POSTGRESQL_SHARE * sum(done["kills"] for done in rounds) else "sqlite"
+
+
+def play_round(number: int, minutes: float, url: str | None) -> Json:
+    """Play under faults, drain, and count. ``url``: of an empty PostgreSQL database; None: SQLite."""
+    with tempfile.TemporaryDirectory(prefix="bothost-reliability-") as folder:
+        store = StoreSettings(url=url or f"sqlite:///{folder}/chaos.db")
+        chaos = Chaos(Path(folder), store, random.Random(number))
+        chaos.write_configuration(ACCOUNTS, TABLES, FAULT_CHANCE, PACE_MS)
+        figures = asyncio.run(chaos.run(minutes * 60.0, PER_MINUTE))
+    return {
+        "round": number,
+        "database": "sqlite" if url is None else "postgresql",
+        "version": __version__,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **figures,
+        "recoveries_s": [round(seconds, 3) for seconds in sorted(chaos.recoveries)],
+    }
+
+
+def wrong(done: Json) -> Json:
+    """The broken invariants of a round."""
+    return {name: done[name] for name in WRONG if done[name]}
+
+
+def summary(rounds: Sequence[Json]) -> str:
+    """One line per database, as a table in Markdown."""
+    lines = [
+        "| database | kills | outages | lobby restarts | plugin faults | moves | lost | doubled | illegal | late "
+        "| back at the table, s: median | 90 % | worst |",
+        "|" + "---|" * 13,
+    ]
+    for name in ("sqlite", "postgresql"):
+        mine = [done for done in rounds if done["database"] == name]
+        times = sorted(seconds for done in mine for seconds in done["recoveries_s"])
+        if not times:
+            continue
+        counted = ("kills", "db_outages", "lobby_restarts", "plugin_faults", "moves", *WRONG)
+        figures = [f"{sum(done[key] for done in mine):,}" for key in counted]
+        figures += [f"{median(times):.2f}", f"{times[int(0.9 * (len(times) - 1))]:.2f}", f"{times[-1]:.2f}"]
+        lines.append(f"| {name} | " + " | ".join(figures) + " |")
+    return "\n".join(lines)
+
+
+def draw(rounds: Sequence[Json], path: Path) -> None:
+    """The share of kills after which all accounts had moved again, over time."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.subplots()
+    for name in ("sqlite", "postgresql"):
+        times = sorted(s for done in rounds if done["database"] == name for s in done["recoveries_s"])
+        if times:
+            axes.ecdf(times, label=f"{name}, {len(times)} faults")
+    axes.set_xlabel("seconds until every account has moved again")
+    axes.set_ylabel("share of kills and lobby restarts")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    typer.run(campaign)
