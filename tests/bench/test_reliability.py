@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 import typer
 
-from experiments import reliability
+from benchmarks import reliability
 
 FIGURES = {"kills": 10, "db_outages": 2, "lobby_restarts": 1, "plugin_faults": 5, "moves": 1000, "rows_lost": 0}
 FIGURES |= {"rows_doubled": 0, "illegal_moves": 0, "missed_deadlines": 0, "recoveries_s": [1.0, 1.5, 3.0]}

@@ -1,6 +1,6 @@
 """A campaign of SIGKILLs against a host in play, in rounds; each round's result is one line of a file.
 
-    python -m experiments.reliability --kills 1000 --out runs/reliability.jsonl --plot runs/reliability.png
+    python -m benchmarks.reliability --kills 1000 --out runs/reliability.jsonl --plot runs/reliability.png
 
 The same command continues. A round is ``bothost bench chaos`` on a new database. PostgreSQL gets three kills in ten,
 SQLite the others. Every answer that the lobby received (``moves``) must have exactly one row.
