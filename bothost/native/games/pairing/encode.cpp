@@ -39,11 +39,13 @@ constexpr const char* kFeaturesDoc =
     "All zero before the deal.";
 
 constexpr const char* kCandidatesDoc =
-    "For networks that score each action from inputs of its own: \"features\", 16 numbers about the position, "
+    "For networks that score each action from inputs of its own: \"features\", 16 numbers about the "
+    "position, "
     "and 32 about each of the 58 actions, zero for illegal ones. The gain of a card is its points and the "
     "bonuses of the sets that it completes. The position, from 384 on: largest gain of a matching pair, of a "
     "pair beside that one, of any pair, of a pair and of its pool card for the other seat; two largest gains "
-    "of pool cards for the other seat; matching pairs; hand cards that match; gains of the hand, of the pool, "
+    "of pool cards for the other seat; matching pairs; hand cards that match; gains of the hand, of the "
+    "pool, "
     "of the pool for the other seat; poorest gain of the hand; mean gain of unseen cards; size of the pool; "
     "colours of the hand and of the pool.\n"
     "An action, from 400 + 32 * action on. A phase stands for its best pair or its poorest card:\n"
@@ -114,7 +116,10 @@ const std::vector<Block>& Pairing::blocks() {
   static const std::vector<Block> list{
       {"features", {static_cast<int>(kFeatures)}, 1, Block::Of::view, kFeaturesDoc},
       {"scores", {2}, 1, Block::Of::view, kScoresDoc},
-      {"candidates", {static_cast<int>(kFeatures + kSummary + kNumActions * kCandidate)}, 2, Block::Of::view,
+      {"candidates",
+       {static_cast<int>(kFeatures + kSummary + kNumActions * kCandidate)},
+       2,
+       Block::Of::view,
        kCandidatesDoc},
       {"hidden", {2, kCards}, 1, Block::Of::oracle, kHiddenDoc},
   };
@@ -123,8 +128,7 @@ const std::vector<Block>& Pairing::blocks() {
 
 void Pairing::encode(const View& view, int block, float* out) {
   if (block == 0 || block == kCandidates) encode_features(view, out);
-  if (block == kCandidates)
-    encode_candidates(view, out + kFeatures, out + kFeatures + kSummary);
+  if (block == kCandidates) encode_candidates(view, out + kFeatures, out + kFeatures + kSummary);
   if (block != kScores) return;
   const Position& p = view.position();
   out[0] = p.score[at(view.seat())];

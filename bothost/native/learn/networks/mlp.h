@@ -47,8 +47,8 @@ struct Minibatch {
 class Mlp {
  public:
   /// `widths`: inputs, those of the hidden layers (multiples of 16), actions + 1 + hidden width of the scorer
-  /// (a multiple of 16). Throws InvalidInput on others. With `bf16` weights of layers are rounded to bfloat16,
-  /// and so are the inputs of all layers but the first; sums are of float32.
+  /// (a multiple of 16). Throws InvalidInput on others. With `bf16` weights of layers are rounded to
+  /// bfloat16, and so are the inputs of all layers but the first; sums are of float32.
   Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes scorer = {});
 
   [[nodiscard]] int inputs() const { return widths_.front(); }
@@ -112,7 +112,7 @@ class Mlp {
   ScorerSizes scorer_;
   Buffer<float> scorer_weight_, scorer_gradient_;  // [features][hidden]
   Buffer<float> scorer_out_;
-  Buffer<float> units_;  // of the scorer, of one sample: [actions][hidden]
+  Buffer<float> units_;   // of the scorer, of one sample: [actions][hidden]
   int first_stride_ = 0;  // of first_: the first hidden width, or 16 more
   Buffer<float> first_;   // [inputs][first hidden width]
   Buffer<std::uint32_t> first_folded_;
