@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -24,7 +24,7 @@ import numpy.typing as npt
 import torch
 
 from bothost.errors import UsageError
-from bothost.rules import FloatArray
+from bothost.rules import ActionArray, FloatArray
 from bothost.strategy import LoggedGames, LoggedStep, Trajectory
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import Batch, Bool, ExtraBatch, Float, PpoOptions, masked_log_probs
@@ -92,6 +92,8 @@ class Encoded(NamedTuple):
     """(T, observation_size)."""
     rewards: Float
     """(T,): the reward after each decision."""
+    choices: Sequence[ActionArray] | None = None
+    """The legal actions among which the policy chose, of each decision. None: all legal ones."""
 
 
 class HandEncoder(Protocol):
@@ -266,8 +268,8 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
                 continue
             steps = len(hand.steps)
             legal = np.zeros((steps, encoder.num_actions), np.bool_)
-            counts = [len(step.legal) for step in hand.steps]
-            legal[np.repeat(np.arange(steps), counts), np.concatenate([step.legal for step in hand.steps])] = True
+            choices = encoded.choices or [step.legal for step in hand.steps]
+            legal[np.repeat(np.arange(steps), list(map(len, choices))), np.concatenate(choices)] = True
             numbers = np.empty((steps, 3), np.float32)
             numbers[:, 0] = [step.action for step in hand.steps]
             numbers[:, 1] = [behaviour(step) for step in hand.steps]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bothost import Trajectory
+from bothost import LoggedStep, Trajectory
+from bothost.rules import ActionArray
 from bothost.training.offpolicy import Encoded
-from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE, supports
+from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE, choices, supports
 from bothost_mahjong_ppo.model import OBSERVATION
 from bothost_mahjong_ppo.selfplay import observed
 
@@ -26,4 +27,11 @@ class MahjongHands:
             return None
         rewards = np.zeros(len(hand.steps), np.float32)
         rewards[-1] = REWARD_SCALE * hand.scores[hand.seat]
-        return Encoded(observed([step.view for step in hand.steps], [step.legal for step in hand.steps]), rewards)
+        views, legal = [step.view for step in hand.steps], [step.legal for step in hand.steps]
+        return Encoded(observed(views, legal), rewards, [_among(step) for step in hand.steps])
+
+
+def _among(step: LoggedStep) -> ActionArray:
+    """What the policy chose among. Earlier versions could pass a win: there it is all legal actions."""
+    (found,) = choices([step.view], [step.legal])
+    return found if step.action in found else step.legal

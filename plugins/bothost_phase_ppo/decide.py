@@ -12,7 +12,7 @@ from bothost import Budget, Decision, Model, ModelError, Player, Request, Strate
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
-from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, VERSION, Symmetries, encode, masks
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, VERSION, Symmetries, encode, masks
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +68,12 @@ class PhasePpo(Strategy):
             raise ModelError("phase-ppo plays by a model, and there is none", advice="install its package again")
         self.encoder_version = model.encoder_version if model.encoder_version in BLOCKS else VERSION
         self.session = Session(model, encoder_version=self.encoder_version)
+        inputs, made = self.session.width("observations"), SIZES[self.encoder_version]
+        if inputs != made:
+            message = (
+                f"phase-ppo:{model.version} has {inputs} inputs, and encoder version {self.encoder_version} {made}"
+            )
+            raise ModelError(message, advice="import the model anew, or train it again")
         self.temperature = options.temperature
         self.playouts = 0 if options.temperature else options.playouts
         self.symmetries = Symmetries(options.symmetries, self.encoder_version)

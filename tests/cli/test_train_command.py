@@ -33,7 +33,7 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
     assert list(manifest["aliases"]) == ["level-1", "level-2", "level-3", "level-4", "level-5", "champion"]
     for name, version in manifest["versions"].items():
         verify(out / "weights" / name, version["files"])
-        assert version["encoder_version"] == 1 and model_sha256(version["files"])
+        assert version["encoder_version"] == 2 and model_sha256(version["files"])
         assert ("play.json" in version["files"]) == (name == manifest["aliases"]["level-5"])
     lineage = json.loads((out / "weights" / "lineage.json").read_text())
     assert lineage["command"].startswith("bothost train phase-ppo --seed 3 --option iterations=2")
