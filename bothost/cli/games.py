@@ -152,12 +152,12 @@ def forget(
 ) -> None:
     """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets.
 
-    Their consent records and memos go too, and log files lose the name. Backups and trained models stay.
+    Their consent records, ratings and memos go too, and log files lose the name. Backups and trained models stay.
     """
     from bothost import logs
     from bothost.export.forget import forget as forget_in
     from bothost.retrain.forget import forget as forget_in_job
-    from bothost.store import Store, consent, erase
+    from bothost.store import Store, consent, erase, ratings
     from bothost.store.forget import check_ended, delete_hands, hands_of
 
     logs.configure(level="error")
@@ -183,6 +183,7 @@ def forget(
                 masked[str(path)] = count
             erase.delete_memos(store, shown)
             consent.forget(store, names)
+            ratings.forget(store, names)
             delete_hands(store, ids)
     if yes:
         erase.rewrite_database(settings.store)

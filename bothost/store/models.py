@@ -255,6 +255,59 @@ consents = sa.Table(
     comment="Insert-only: whether a player may be imitated is what the highest number says.",
 )
 
+ratings = sa.Table(
+    "ratings",
+    metadata,
+    _column("scope", sa.Text),
+    _column("game", sa.Text),
+    _column("contestant", sa.Text),
+    _column("mu", sa.Double),
+    _column("sigma", sa.Double),
+    _column("hands", sa.Integer),
+    _column("last_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("scope", "game", "contestant"),
+    sqlite_with_rowid=False,
+    comment="What the ladder knows now; its rows are replaced, and can be made again from the log.",
+)
+
+rating_history = sa.Table(
+    "rating_history",
+    metadata,
+    _column("scope", sa.Text),
+    _column("game", sa.Text),
+    _column("contestant", sa.Text),
+    _column("hands", sa.Integer),
+    _column("mu", sa.Double),
+    _column("sigma", sa.Double),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("scope", "game", "contestant", "hands"),
+    sqlite_with_rowid=False,
+)
+
+rating_pairs = sa.Table(
+    "rating_pairs",
+    metadata,
+    _column("scope", sa.Text),
+    _column("game", sa.Text),
+    _column("contestant", sa.Text),
+    _column("opponent", sa.Text),
+    _column("hands", sa.Integer),
+    _column("wins", sa.Double),
+    sa.PrimaryKeyConstraint("scope", "game", "contestant", "opponent"),
+    sqlite_with_rowid=False,
+    comment="Head to head, each pair once; a draw is half a win.",
+)
+
+rated = sa.Table(
+    "rated",
+    metadata,
+    _column("scope", sa.Text),
+    _column("key", Key),
+    sa.PrimaryKeyConstraint("scope", "key"),
+    sqlite_with_rowid=False,
+    comment="Hands and deals that the ladder has counted.",
+)
+
 TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     GameRecord: games,
     GameEndRecord: game_ends,

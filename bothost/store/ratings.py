@@ -1,0 +1,115 @@
+"""What the ladder knows of a contestant: kept in the database, computed by ``bothost.ladder``.
+
+A *contestant* is a strategy of ours in one version and level, or a player at a lobby. A *scope* says which hands count:
+``others`` leaves out hands among our own accounts, ``all`` does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.store.models import rating_history, rating_pairs, ratings
+from bothost.store.store import Store
+
+MU, SIGMA = 25.0, 25.0 / 3.0
+"""The rating of somebody of whom nothing is known, as OpenSkill has it."""
+
+Scope = Literal["others", "all"]
+Kind = Literal["strategy", "player", "role"]
+
+
+class Contestant(msgspec.Struct, frozen=True, order=True, array_like=True):
+    """Whom a rating is of. Its JSON is the key of its rows."""
+
+    kind: Kind
+    name: str
+    """The strategy, the lobby's id of the player, or the role."""
+    lobby: str = ""
+    """Of a player."""
+    version: str = ""
+    """Of a strategy: the beginning of its model's sha256, else its version."""
+    level: str = ""
+
+    @property
+    def key(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @property
+    def label(self) -> str:
+        """For people: ``deep-mc:level-2 (3f9c21aa)``, ``guest-17 at home``."""
+        if self.kind == "player":
+            return f"{self.name} at {self.lobby}"
+        if self.kind == "role":
+            return f"being {self.name}"
+        return self.name + (f":{self.level}" if self.level else "") + (f" ({self.version})" if self.version else "")
+
+
+class Rating(msgspec.Struct, frozen=True):
+    """A skill as OpenSkill estimates it: normal, with this mean and standard deviation."""
+
+    mu: float = MU
+    sigma: float = SIGMA
+    hands: int = 0
+    """Hands, or deals of the arena, that the rating is made of."""
+    last_us: int = 0
+    """When the last of them ended, microseconds since 1970, UTC."""
+
+    @property
+    def ci95(self) -> tuple[float, float]:
+        """The interval that holds the skill with a probability of 95 %, if the model is right."""
+        return self.mu - 1.96 * self.sigma, self.mu + 1.96 * self.sigma
+
+
+_contestant = msgspec.json.Decoder(Contestant).decode
+
+
+def rating_of(store: Store, lobby: str, player: str, game: str, *, scope: Scope = "others") -> Rating | None:
+    """What the ladder knows of a player, by the lobby's id; None for somebody it has not met.
+
+    As fresh as the last ``bothost ladder``. Raises StoreUnavailable.
+    """
+    return rating_of_contestant(store, Contestant("player", player, lobby), game, scope=scope)
+
+
+def rating_of_contestant(store: Store, who: Contestant, game: str, *, scope: Scope = "others") -> Rating | None:
+    """The same of any contestant."""
+    columns = (ratings.c.mu, ratings.c.sigma, ratings.c.hands, ratings.c.last_us)
+    query = sa.select(*columns).where(ratings.c.scope == scope, ratings.c.game == game, ratings.c.contestant == who.key)
+    with store.begin() as connection:
+        row = connection.execute(query).one_or_none()
+    return None if row is None else Rating(*row)
+
+
+def all_ratings(
+    store: Store, *, scope: Scope = "others", game: str | None = None
+) -> dict[str, dict[Contestant, Rating]]:
+    """Game → contestant → rating, the highest first."""
+    query = sa.select(ratings).where(ratings.c.scope == scope).order_by(ratings.c.game, ratings.c.mu.desc())
+    if game is not None:
+        query = query.where(ratings.c.game == game)
+    found: dict[str, dict[Contestant, Rating]] = {}
+    with store.begin() as connection:
+        for row in connection.execute(query):
+            rating = Rating(row.mu, row.sigma, row.hands, row.last_us)
+            found.setdefault(row.game, {})[_contestant(row.contestant)] = rating
+    return found
+
+
+def forget(store: Store, names: Collection[str]) -> int:
+    """Delete what the ladder holds of players with these names. Returns the number of ratings."""
+    gone = 0
+    with store.begin() as connection:
+        keys = [key for key in connection.execute(sa.select(ratings.c.contestant).distinct()).scalars()]
+        for key in keys:
+            who = _contestant(key)
+            if who.kind != "player" or who.name not in names:
+                continue
+            gone += connection.execute(ratings.delete().where(ratings.c.contestant == key)).rowcount
+            connection.execute(rating_history.delete().where(rating_history.c.contestant == key))
+            either = (rating_pairs.c.contestant == key) | (rating_pairs.c.opponent == key)
+            connection.execute(rating_pairs.delete().where(either))
+    return gone
