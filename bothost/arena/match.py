@@ -26,6 +26,8 @@ class HandResult(msgspec.Struct, frozen=True):
     """Seconds in ``decide`` per contestant. The requests of a batch share its time."""
     illegal: tuple[int, ...]
     """Illegal actions per contestant. The first legal action was played instead."""
+    failed: tuple[int, ...] = ()
+    """Errors per contestant, where the match forgives them. The first legal action was played instead."""
 
 
 class DealResult(msgspec.Struct, frozen=True):
@@ -72,6 +74,7 @@ class HandInPlay:
         self.decisions = [0] * len(strategies)
         self.seconds = [0.0] * len(strategies)
         self.illegal = [0] * len(strategies)
+        self.failed = [0] * len(strategies)
         self.fold()
 
     def player_seed(self, seed: int, seat: int) -> int:
@@ -96,10 +99,14 @@ class HandInPlay:
         ]
 
     def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
-        """Apply a player's decision, or the first legal action if the decision is illegal."""
+        """Apply a player's decision, or the first legal action if the decision is illegal or ``FAILED``."""
         who = self.lineup[seat]
         self.decisions[who] += 1
         self.seconds[who] += seconds
+        if decision is FAILED:
+            self.failed[who] += 1
+            self.state.apply(seat, int(request.legal[0]))
+            return
         action = int(decision.action)
         if not request.view.is_legal(action):
             self.illegal[who] += 1
@@ -115,11 +122,18 @@ class HandInPlay:
             decisions=tuple(self.decisions),
             seconds=tuple(self.seconds),
             illegal=tuple(self.illegal),
+            failed=tuple(self.failed),
         )
 
 
-def decide(hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: float = math.inf) -> None:
-    """One decision of every asked seat, one ``decide_many`` per contestant."""
+FAILED = Decision(action=-1)
+"""Stands for the decision of a contestant that raised."""
+
+
+def decide(
+    hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: float = math.inf, *, forgive: bool = False
+) -> None:
+    """One decision of every asked seat, one ``decide_many`` per contestant. ``forgive``: see ``MatchSpec``."""
     budget = Budget(deadline=time.monotonic() + ms / 1000.0 if math.isfinite(ms) else math.inf)
     asked: list[list[tuple[HandInPlay, int, Request]]] = [[] for _ in strategies]
     for hand in hands:
@@ -130,10 +144,15 @@ def decide(hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: floa
             continue
         requests = [request for _, _, request in batch]
         if math.isfinite(ms):  # a batch shares the processor: each request gets its time from its own start
-            decisions, times = _decide_singly(strategy, requests, ms)
+            decisions, times = _decide_singly(strategy, requests, ms, forgive=forgive)
         else:
             start = time.perf_counter()
-            decisions = strategy.decide_many(requests)
+            try:
+                decisions = strategy.decide_many(requests)
+            except Exception:
+                if not forgive:
+                    raise
+                decisions, _ = _decide_singly(strategy, requests, ms, forgive=True)  # only some of them fail
             times = [(time.perf_counter() - start) / len(requests)] * len(requests)
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
             hand.answer(seat, request, decision, seconds)
@@ -141,12 +160,19 @@ def decide(hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: floa
         hand.fold()
 
 
-def _decide_singly(strategy: Strategy, requests: list[Request], ms: float) -> tuple[list[Decision], list[float]]:
+def _decide_singly(
+    strategy: Strategy, requests: list[Request], ms: float, *, forgive: bool
+) -> tuple[list[Decision], list[float]]:
     decisions, times = [], []
     for request in requests:
         start = time.perf_counter()
         timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
-        decisions += strategy.decide_many([timed])
+        try:
+            decisions += strategy.decide_many([timed])
+        except Exception:
+            if not forgive:
+                raise
+            decisions.append(FAILED)
         times.append(time.perf_counter() - start)
     return decisions, times
 
@@ -160,6 +186,7 @@ def play_deals(
     seed: int,
     ms: float = math.inf,
     batch: int = 64,
+    forgive: bool = False,
 ) -> Generator[DealResult, None, None]:
     """Play each deal in every lineup and yield results in the order in which deals finish.
 
@@ -179,7 +206,7 @@ def play_deals(
             hands += [HandInPlay(game, deal, number, lineup, strategies, seed) for number, lineup in enumerate(seats)]
         if not hands:
             return
-        decide(hands, strategies, ms)
+        decide(hands, strategies, ms, forgive=forgive)
         running = []
         for hand in hands:
             if not hand.state.terminal:

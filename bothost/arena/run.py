@@ -3,109 +3,35 @@
 from __future__ import annotations
 
 import json
-import math
-import multiprocessing
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from bothost.arena.crew import ProcessCrew, Work, play_here, spread
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
-from bothost.arena.lineup import Lineup, lineups
-from bothost.arena.match import DealResult, play_deals
+from bothost.arena.lineup import lineups
+from bothost.arena.match import DealResult
+from bothost.arena.spec import Build, Json, MatchSpec
 from bothost.rules.game import Game
 from bothost.sequential import BettingTest
 from bothost.strategy import Strategy
 
-Json = dict[str, Any]
-
-
-class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A match, in a form for worker processes."""
-
-    game: str
-    rules: Json
-    contestants: tuple[str, ...]
-    """Strategy addresses."""
-    options: tuple[Json, ...]
-    """Options per contestant."""
-    weights: tuple[str | None, ...] = ()
-    """Per contestant the folder of its version, or None; empty: None for all."""
-    deals: int
-    seed: int = 0
-    ms: float | None = None
-    """Time allowed per decision; None: no clock."""
-    batch: int = 64
-    workers: int = 1
-    sequential: bool = False
-    """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
-    alpha: float = 0.05
-    config: str | None = None
-    """Configuration file that names the plugins."""
-
-
-Build = Callable[[MatchSpec], tuple[Game, list[Strategy]]]
-"""Makes a match's game and strategies. It must be a module-level function: worker processes import it by name."""
-
-_WORKER: dict[str, Any] = {}
-
-
-def _start_worker(build: Build, spec: MatchSpec) -> None:
-    _WORKER["game"], _WORKER["strategies"] = build(spec)
-    _WORKER["spec"] = spec
-
-
-def _play_chunk(deals: Sequence[int]) -> list[DealResult]:
-    spec: MatchSpec = _WORKER["spec"]
-    seats = lineups(_WORKER["game"], len(spec.contestants))
-    return list(_play(spec, _WORKER["game"], _WORKER["strategies"], seats, deals))
-
-
-def _play(
-    spec: MatchSpec, game: Game, strategies: Sequence[Strategy], seats: Sequence[Lineup], deals: Sequence[int]
-) -> Generator[DealResult, None, None]:
-    ms = math.inf if spec.ms is None else spec.ms
-    return play_deals(game, strategies, seats, deals, seed=spec.seed, ms=ms, batch=spec.batch)
-
-
-def _in_processes(build: Build, spec: MatchSpec, deals: Sequence[int]) -> Generator[DealResult, None, None]:
-    """Spreads deals over worker processes, a few at a time, so that a sequential stop wastes little."""
-    chunk = max(1, min(spec.batch, math.ceil(len(deals) / (4 * spec.workers))))
-    chunks = iter([deals[i : i + chunk] for i in range(0, len(deals), chunk)])
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec)) as pool:
-        running: set[Future[list[DealResult]]] = set()
-        try:
-            while True:
-                while len(running) < spec.workers + 1 and (part := next(chunks, None)) is not None:
-                    running.add(pool.submit(_play_chunk, part))
-                if not running:
-                    return
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield from future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
 
 def _stream(
-    build: Build,
-    spec: MatchSpec,
-    game: Game,
-    strategies: Sequence[Strategy],
-    seats: Sequence[Lineup],
-    deals: Sequence[int],
+    build: Build, spec: MatchSpec, game: Game, strategies: Sequence[Strategy], deals: Sequence[int]
 ) -> Generator[DealResult, None, None]:
     """The deals as they finish."""
+    work = Work(0, tuple(range(len(spec.contestants))), spec.seed, tuple(deals))
     if spec.workers <= 1:
-        return _play(spec, game, strategies, seats, deals)
+        yield from (result for _, result in play_here(spec, game, strategies, [work]))
+        return
     for strategy in strategies:  # the workers make their own
         strategy.close()
-    return _in_processes(build, spec, deals)
+    with ProcessCrew(build, spec) as crew, closing(spread(crew, [work], spec.batch)) as finished:
+        yield from (result for _, result in finished)
 
 
 class _Sequence:
@@ -160,7 +86,7 @@ def run_match(
     header = Header(
         game=game.name,
         rules=msgspec.json.encode(game.rules).decode(),
-        contestants=tuple(_describe(*side) for side in zip(spec.contestants, strategies, spec.options, strict=True)),
+        contestants=tuple(describe(*side) for side in zip(spec.contestants, strategies, spec.options, strict=True)),
         seed=spec.seed,
         ms=spec.ms,
     )
@@ -175,7 +101,7 @@ def run_match(
         total = sum(score(result, seats) for result in results.values())
         todo = [deal for deal in range(spec.deals) if deal not in results]
         if not (spec.sequential and sequence.verdict):
-            stream = _stream(build, spec, game, strategies, seats, todo)
+            stream = _stream(build, spec, game, strategies, todo)
             for result in stream:
                 results[result.deal] = result
                 book.append(result)
@@ -197,8 +123,9 @@ def run_match(
     return out
 
 
-def _describe(address: str, strategy: Strategy, given: Json) -> str:
-    """Options that come with a model are part of its sha256."""
+def describe(address: str, strategy: Strategy, given: Json) -> str:
+    """An address with what it stands for: version or model, and options. Options that come with a model are part of
+    its sha256."""
     made = strategy.version if strategy.model is None else strategy.model.sha256
     options = f" {json.dumps(given, sort_keys=True)}" if given else ""
     return f"{address}@{made}{options}"

@@ -12,7 +12,7 @@ from bothost.cli import options, output
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
-    from bothost.arena.run import MatchSpec
+    from bothost.arena.spec import MatchSpec
     from bothost.rules.game import Game
     from bothost.strategy import Strategy
 
@@ -36,7 +36,8 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Play a match on duplicate deals: every deal once per lineup, so that luck of the deal cancels."""
-    from bothost.arena.run import MatchSpec, run_match
+    from bothost.arena.run import run_match
+    from bothost.arena.spec import MatchSpec
 
     names = [chr(ord("A") + number) for number in range(len(contestants))]
     spec = MatchSpec(

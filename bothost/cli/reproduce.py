@@ -89,7 +89,8 @@ class Matches:
         each_deal: bool = False,
     ) -> dict[str, Any]:
         """See :class:`bothost.PlayMatch`."""
-        from bothost.arena.run import MatchSpec, run_match
+        from bothost.arena.run import run_match
+        from bothost.arena.spec import MatchSpec
         from bothost.cli.arena import build
 
         spec = MatchSpec(

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from bothost.arena.run import Build, MatchSpec, run_match
+from bothost.arena.run import run_match
+from bothost.arena.spec import Build, MatchSpec
 from bothost.errors import BothostError, UsageError
 from bothost.sequential import BettingTest
 from bothost.strategy import Model, PlayerLog, Strategy

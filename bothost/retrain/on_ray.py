@@ -21,7 +21,7 @@ from bothost.retrain.elsewhere import until_learnt
 from bothost.retrain.task import DATASET, Learnt, RetrainTask, Site, learn
 from bothost.store.store import Store
 from bothost.strategy import ReportProgress
-from bothost.training.ray_processes import connect, value_of
+from bothost.training.ray_cluster import connect, value_of
 
 HERE = "local"
 """Used instead of an address: start Ray on this machine and stop it at the end."""

@@ -39,6 +39,20 @@ class First(Strategy):
         return _FirstPlayer()
 
 
+class _LastPlayer(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[-1]))
+
+
+class Last(Strategy):
+    name = "test-last"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _LastPlayer()
+
+
 class _SearchPlayer(Player):
     def __init__(self, seed):
         self.seed = seed
@@ -88,7 +102,7 @@ class Slow(Strategy):
         return _SlowPlayer()
 
 
-STRATEGIES = {cls.name: cls for cls in (Random, First, Searching, Liar, Slow)}
+STRATEGIES = {cls.name: cls for cls in (Random, First, Last, Searching, Liar, Slow)}
 
 
 def build(spec):

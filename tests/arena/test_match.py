@@ -10,7 +10,8 @@ import pytest
 from bothost import rules
 from bothost.arena.lineup import lineups
 from bothost.arena.match import play_deals
-from bothost.arena.run import MatchSpec, run_match
+from bothost.arena.run import run_match
+from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
 
 

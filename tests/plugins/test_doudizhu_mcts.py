@@ -379,7 +379,8 @@ def test_the_network_alone_needs_a_network() -> None:
 @pytest.mark.long
 def test_headline_against_the_rhcp_player(tmp_path: Path) -> None:
     """1,000 duplicate deals, 200 ms a move: some hours on one core."""
-    from bothost.arena.run import MatchSpec, run_match
+    from bothost.arena.run import run_match
+    from bothost.arena.spec import MatchSpec
     from bothost.cli.arena import build
 
     spec = MatchSpec(

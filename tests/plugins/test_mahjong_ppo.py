@@ -11,7 +11,8 @@ import safetensors.torch
 import torch
 
 from bothost import Budget, Request, Table, TrainingRun, rules
-from bothost.arena.run import MatchSpec, run_match
+from bothost.arena.run import run_match
+from bothost.arena.spec import MatchSpec
 from bothost.cli.arena import build
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import weights

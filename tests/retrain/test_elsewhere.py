@@ -16,7 +16,7 @@ from bothost.retrain.on_ray import OnRay, Trainee
 from bothost.retrain.task import TRAINING, RetrainTask, Site, learn
 from bothost.store.query import HandQuery
 from bothost.training.processes import ATTEMPTS, WorkerDied
-from bothost.training.ray_processes import connect
+from bothost.training.ray_cluster import connect
 from bothost_phase_ppo.decide import PhasePpo
 
 pytestmark = pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)

@@ -28,7 +28,8 @@ SCRIPT = textwrap.dedent(
     from bothost.training.fleet import Coordinator, FleetOptions
     from bothost.training.loop import TrainerLoop
     from bothost.training.ppo import PpoOptions
-    from bothost.training.ray_processes import LOOPBACK, RayProcesses
+    from bothost.training.ray_cluster import LOOPBACK
+    from bothost.training.ray_processes import RayProcesses
     from bothost.training.rollout import RolloutTask
     from bothost_phase_ppo.model import PhaseNet
 

@@ -1,0 +1,225 @@
+"""Those who play: this process, child processes, or actors of a Ray cluster.
+
+A worker builds all contestants once. Then it plays deals of any match among them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import multiprocessing
+import os
+import queue
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from bothost.arena.lineup import lineups
+from bothost.arena.match import DealResult, play_deals
+from bothost.arena.spec import Build, MatchSpec
+from bothost.errors import BothostError
+from bothost.rules.game import Game
+from bothost.strategy import Strategy
+from bothost.training.processes import WorkerDied
+
+ATTEMPTS = 3
+"""A match fails when the same deals ended this many Ray actors."""
+
+
+class Work(NamedTuple):
+    """Deals of one match."""
+
+    match: int
+    """The caller's number of it."""
+    who: tuple[int, ...]
+    """The match's contestants: indices of ``MatchSpec.contestants``."""
+    seed: int
+    deals: tuple[int, ...]
+
+
+Finished = Generator[tuple[int, DealResult], None, None]
+"""(match, deal) in the order in which deals end."""
+
+
+class Crew(Protocol):
+    """Workers that play at the same time."""
+
+    @property
+    def size(self) -> int:
+        """Number of workers."""
+        ...
+
+    def submit(self, work: Work) -> Future[list[DealResult]]:
+        """Play these deals."""
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the workers; drop what they have not begun."""
+        ...
+
+
+def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works: Iterable[Work]) -> Finished:
+    """Play in this process."""
+    ms = math.inf if spec.ms is None else spec.ms
+    for work in works:
+        sides = [strategies[who] for who in work.who]
+        seats = lineups(game, len(sides))
+        for result in play_deals(
+            game, sides, seats, work.deals, seed=work.seed, ms=ms, batch=spec.batch, forgive=spec.forgive
+        ):
+            yield work.match, result
+
+
+def spread(crew: Crew, works: Sequence[Work], batch: int) -> Finished:
+    """Spread deals over a crew, a few at a time, so that an early stop wastes little."""
+    parts = iter(_parts(works, crew.size, batch))
+    running: dict[Future[list[DealResult]], int] = {}
+    try:
+        while True:
+            for part in itertools.islice(parts, crew.size + 1 - len(running)):
+                running[crew.submit(part)] = part.match
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                match = running.pop(future)
+                yield from ((match, result) for result in _result(future))
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _parts(works: Sequence[Work], workers: int, batch: int) -> Iterator[Work]:
+    total = sum(len(work.deals) for work in works)
+    size = max(1, min(batch, math.ceil(total / (4 * workers))))
+    for work in works:
+        for start in range(0, len(work.deals), size):
+            yield work._replace(deals=work.deals[start : start + size])
+
+
+def _result(future: Future[list[DealResult]]) -> list[DealResult]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise BothostError(
+            "a worker process ended unexpectedly", advice="run the same command again: finished deals are kept"
+        ) from error
+
+
+# ------------------------------------------------------------------------------------------------- child processes
+
+_worker: Worker | None = None
+
+
+class Worker:
+    """Plays in a worker process, or in an actor of Ray."""
+
+    def __init__(self, build: Build, spec: MatchSpec) -> None:
+        self._spec = spec
+        self._game, self._strategies = build(spec)
+
+    def play(self, work: Work) -> list[DealResult]:
+        """Play all deals of the work."""
+        return [result for _, result in play_here(self._spec, self._game, self._strategies, [work])]
+
+
+def _start_worker(build: Build, spec: MatchSpec) -> None:
+    global _worker
+    _worker = Worker(build, spec)
+
+
+def _play(work: Work) -> list[DealResult]:
+    assert _worker is not None
+    return _worker.play(work)
+
+
+class ProcessCrew:
+    """Child processes of this machine. Implements ``Crew``."""
+
+    def __init__(self, build: Build, spec: MatchSpec) -> None:
+        self.size = spec.workers
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec))
+
+    def submit(self, work: Work) -> Future[list[DealResult]]:
+        """See ``Crew``."""
+        return self._pool.submit(_play, work)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- Ray
+
+
+class RayCrew:
+    """Actors on a Ray cluster, each with one core. Implements ``Crew``.
+
+    All nodes need the programs of exec strategies and the configuration under the same paths.
+    """
+
+    def __init__(self, build: Build, spec: MatchSpec, address: str | None) -> None:
+        """``address``: ``auto`` or ``HOST:PORT``; None starts Ray on this machine. Raises UsageError if Ray is not
+        installed or cannot be reached."""
+        from bothost.training.ray_cluster import connect
+
+        self.size = spec.workers
+        self._make = (build, spec)
+        self._ours = connect(address, cores=max(self.size, os.cpu_count() or 1), device="cpu")
+        self._actors: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(self.size):
+            self._actors.put(self._start())
+        self._threads = ThreadPoolExecutor(self.size)  # each waits for one actor
+
+    def _start(self) -> Any:
+        import ray
+
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
+        worker: Any = ray.remote(Worker)
+        return worker.options(**options).remote(*self._make)
+
+    def submit(self, work: Work) -> Future[list[DealResult]]:
+        """See ``Crew``."""
+        return self._threads.submit(self._play, work)
+
+    def _play(self, work: Work) -> list[DealResult]:
+        actor = self._actors.get()
+        try:
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return self._value(actor.play.remote(work))
+                except WorkerDied:
+                    actor = self._start()
+            return self._value(actor.play.remote(work))
+        finally:
+            self._actors.put(actor)
+
+    @staticmethod
+    def _value(reference: Any) -> list[DealResult]:
+        from bothost.training.ray_cluster import value_of
+
+        played: list[DealResult] = value_of(reference, "a worker of the match", None)
+        return played
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import ray
+
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        while not self._actors.empty():
+            ray.kill(self._actors.get(), no_restart=True)
+        if self._ours:
+            ray.shutdown()

@@ -1,0 +1,192 @@
+"""``bothost tournament``: strategies and programs against each other on duplicate deals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from bothost.arena.crew import Crew
+    from bothost.arena.spec import MatchSpec
+    from bothost.arena.tournament import OnDeal, Progress, TournamentRun
+
+
+class Format(StrEnum):
+    """How a tournament pairs its contestants."""
+
+    round_robin = "round-robin"
+    swiss = "swiss"
+    knockout = "knockout"
+    gauntlet = "gauntlet"
+
+
+def command(
+    game: Annotated[str, typer.Argument(help="Game, as in: doudizhu, pairing, othello, mahjong.")],
+    contestants: Annotated[list[str], typer.Argument(help="Strategies, favourites first: NAME[:ALIAS], exec:COMMAND.")],
+    deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=2, help="Deals of a match, in every lineup.")],
+    format: Annotated[
+        Format, typer.Option("--format", "-f", help="gauntlet: the first against all others.")
+    ] = Format.round_robin,
+    table: Annotated[
+        int | None, typer.Option(min=2, help="Contestants of a match: 2, or one a seat as in mahjong's 4. Default: 2.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of the Swiss system.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
+    ms: Annotated[float | None, typer.Option(min=0.1, help="Time per decision, ms; default: no clock.")] = None,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Play on this Ray cluster: auto, HOST:PORT, or local to start one here."),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
+    rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/tournament-….")] = None,
+    config: options.Config = None,
+    as_json: options.Json = False,
+) -> None:
+    """Play a tournament on duplicate deals. Run again, it continues. It writes results.json and report.html."""
+    from bothost.arena import tournament_report as report
+    from bothost.arena.spec import MatchSpec
+    from bothost.arena.tournament import TournamentRun, TournamentSpec, letter
+    from bothost.cli.arena import build
+
+    names = [letter(who) for who in range(len(contestants))]
+    match = MatchSpec(
+        game=game,
+        rules=options.nested(rule or [], "--rule"),
+        contestants=tuple(contestants),
+        options=tuple(options.nested_by_name(option or [], names).values()),
+        deals=deals,
+        seed=seed,
+        ms=ms,
+        batch=batch,
+        workers=workers,
+        forgive=True,
+        config=str(config.resolve()) if config is not None else None,
+    )
+    spec = TournamentSpec(match=match, format=format.value, table=table or 2, rounds=rounds)
+    with ExitStack() as stack:
+        run = TournamentRun(spec, build)
+        stack.callback(run.close)
+        folder = out or Path("runs") / f"tournament-{run.key}"
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is no folder", advice="name another with --out")
+        crew = _crew(match, ray)
+        if crew is not None:
+            stack.enter_context(crew)
+        repeat = shlex.join(["bothost", *sys.argv[1:]]) if sys.argv[1:2] == ["tournament"] else "bothost tournament"
+
+        def save() -> None:
+            _write(folder / "results.json", json.dumps(report.figures(run), indent=2, ensure_ascii=False) + "\n")
+            _write(folder / "report.html", report.page(run, repeat))
+
+        on_deal = stack.enter_context(_watched(run))
+        run.play(folder, crew, on_deal, save)
+    figures = report.figures(run) | {"folder": str(folder)}
+    output.emit(figures, as_json, _readable(run, folder))
+
+
+def _crew(spec: MatchSpec, ray: str | None) -> Crew | None:
+    from bothost.arena.crew import ProcessCrew, RayCrew
+    from bothost.cli.arena import build
+
+    if ray is not None:
+        return RayCrew(build, spec, None if ray == "local" else ray)
+    return ProcessCrew(build, spec) if spec.workers > 1 else None
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file at once: a reader sees the old text or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    os.replace(fresh, path)
+
+
+def _readable(run: TournamentRun, folder: Path) -> str:
+    from bothost.arena import tournament_report as report
+
+    header, rows = report.standing_rows(run)
+    cross_header, cross = report.crosstable_rows(run)
+    parts = [
+        output.table([[output.printable(cell) for cell in row] for row in rows], header),
+        "Wins of the row over the column, %, ± half a 95 % interval; * significant at 0.05 (Holm):",
+        output.table([[output.printable(text) for text, _ in row] for row in cross], cross_header),
+        f"report: {folder / 'report.html'}",
+    ]
+    return "\n\n".join(parts)
+
+
+@contextmanager
+def _watched(run: TournamentRun) -> Iterator[OnDeal]:
+    """Standings and a progress bar on the terminal where a person watches; else ``output.progress``."""
+    if not output.is_terminal() or os.environ.get("BOTHOST_PROGRESS") == "json":
+        with output.progress(None, f"tournament {run.game.name}") as advance:
+            yield _advance(advance)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
+        drawn = View(run)
+
+        def show(progress: Progress) -> None:
+            live.update(drawn.at(progress))
+
+        yield show
+
+
+def _advance(advance: Callable[..., None]) -> OnDeal:
+    return lambda progress: advance(progress.done, f"round {progress.round + 1} {progress.note}", progress.total)
+
+
+class View:
+    """What the terminal shows while a tournament is played."""
+
+    def __init__(self, run: TournamentRun) -> None:
+        self._run = run
+        self._matches = -1
+        self._table: Any = None
+
+    def at(self, progress: Progress) -> RenderableType:
+        """The standings of the finished matches, and how far the round is."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        if len(self._run.tournament.results) != self._matches:
+            self._matches = len(self._run.tournament.results)
+            self._table = self._standings()
+        line = f"round {progress.round + 1}: {progress.done} of {progress.total} deals  {progress.note}"
+        return Group(
+            self._table, Text(), Text(line), ProgressBar(progress.total or 1, completed=progress.done, width=60)
+        )
+
+    def _standings(self) -> RenderableType:
+        from rich.table import Table
+        from rich.text import Text
+
+        from bothost.arena.tournament_report import standing_rows
+
+        header, rows = standing_rows(self._run)
+        table = Table(box=None, header_style="dim")
+        for nth, name in enumerate(header):
+            table.add_column(name, justify="left" if nth == 1 else "right")
+        for row in rows:
+            table.add_row(*(Text(output.printable(cell)) for cell in row))
+        return table

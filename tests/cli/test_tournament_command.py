@@ -1,0 +1,91 @@
+"""``bothost tournament``: programs may enter, it writes a report, and a second call plays nothing again."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bothost import cli
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "hello":
+        print(json.dumps({"type": "hello", "version": 1, "name": "first", "games": ["othello"]}), flush=True)
+    elif message["type"] == "decide":
+        answer = {"type": "action", "table": message["table"], "id": message["id"], "action": message["legal"][0]}
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+
+
+def run(capsys, *words):
+    code = cli.main(["tournament", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, capsys):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    words = ("othello", "random", f"exec:{sys.executable} program.py", "rule-othello", "-n", "2", "--json")
+    code, out, err = run(capsys, *words)
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["standings"][0]["address"] == "rule-othello"
+    program = next(row for row in found["standings"] if row["contestant"] == "B")
+    assert (program["failed"], program["illegal"]) == (0, 0)
+    folder = Path(found["folder"])
+    assert {"results.json", "report.html", "matches"} <= {path.name for path in folder.iterdir()}
+    journals = {path: path.read_bytes() for path in (folder / "matches").iterdir()}
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert json.loads(out) == found
+    assert {path: path.read_bytes() for path in (folder / "matches").iterdir()} == journals
+
+
+def test_the_table_for_people_has_intervals(capsys):
+    code, out, _ = run(capsys, "othello", "random", "first-legal", "-n", "4")
+    assert code == 0
+    assert "wins, %" in out
+    assert "±" in out
+    assert "report.html" in out
+
+
+def test_what_is_wrong_is_explained(capsys):
+    code, _, err = run(capsys, "mahjong", "random", "first-legal", "-n", "2", "--table", "3")
+    assert code == 2
+    assert "--table 2, or 4" in err
+
+
+@pytest.mark.long
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+def test_on_ray_the_figures_are_the_same(tmp_path, run_ray_script):
+    words = ["tournament", "othello", "random", "first-legal", "rule-othello", "-n", "4", "--json"]
+    run_ray_script(
+        f"""
+        import contextlib, io, json
+        from bothost.cli import main
+
+        def figures(*more):
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                assert main([*{words!r}, *more]) == 0
+            found = json.loads(out.getvalue())
+            found.pop("folder")
+            return found
+
+        here = figures("--out", "here")
+        there = figures("--out", "there", "--ray", "local", "--workers", "2")
+        assert here == there
+        """
+    )
