@@ -1,0 +1,100 @@
+"""``bothost import``: recorded games of others into the decision log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from bothost.cli import options, output
+from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.imports.job import Report
+
+SHOWN = 20
+"""Broken records that are listed for people; `--json` has all of them."""
+
+
+def command(
+    format_: Annotated[str, typer.Argument(metavar="FORMAT", help="botzone, or jsonl: our own, for any game.")],
+    files: Annotated[list[Path], typer.Argument(help="Files of records, plain or gzip.")],
+    lobby: Annotated[
+        str, typer.Option(help="Lobby under which the hands are logged, and the players known.")
+    ] = "imported",
+    names: Annotated[
+        str, typer.Option("--players", help="Names by seat, as in A,B,C, for records that name no players.")
+    ] = "",
+    consents: Annotated[
+        bool, typer.Option("--consent", help="You have the right to let strategies imitate these players.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="What gives you that right; kept with each hand.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the records; write nothing.")] = False,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Bring recorded games of others into the log: players, hands, and every decision, rebuilt by our rules.
+
+    A hand is written as a whole or not at all, and once: the same record again changes nothing. Records that our rules
+    do not lead through are listed with file, line and reason, and the exit code is 1.
+    """
+    from bothost import rules
+    from bothost.imports.job import READERS, import_files
+    from bothost.imports.rebuild import Origin
+    from bothost.store import Store
+
+    if format_ not in READERS:
+        raise UsageError(f"there is no format {format_!r}", advice=f"Formats: {', '.join(READERS)}.")
+    if reason and not consents:
+        raise UsageError("--reason says why the players may be imitated", advice="Add --consent.")
+    for text, option in ((lobby, "--lobby"), (names, "--players"), (reason, "--reason")):
+        if not text.isprintable() or (option == "--lobby" and not text):
+            raise UsageError(f"{option} {text!r} is no name")
+    for path in files:
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    _ = options.plugins(config).games  # the games of plugins are known from here on
+    origin = Origin(
+        lobby=lobby,
+        format=format_,
+        file="",
+        line=0,
+        names=tuple(name.strip() for name in names.split(",") if name.strip()),
+        consents=consents,
+        reason=reason,
+    )
+    store = None if dry_run else Store.open(options.settings(config).store)
+    try:
+        with output.progress(None, "import") as advance:
+            report = import_files(store, format_, files, origin, make_game=rules.game, on_record=advance)
+    finally:
+        if store is not None:
+            store.close()
+    output.emit(
+        {**msgspec.to_builtins(report), "written": not dry_run}, json, _summary(report, lobby, consents, dry_run)
+    )
+    if report.broken:
+        raise typer.Exit(1)
+
+
+def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
+    games = ", ".join(f"{count:,} of {game}" for game, count in sorted(report.games.items()))
+    verb = "would be imported" if dry_run else "imported"
+    lines = [f"{report.imported:,} hands {verb}" + (f" ({games}; {report.decisions:,} decisions)" if games else "")]
+    if report.already:
+        lines.append(f"{report.already:,} hands are in the log already")
+        if consents:
+            lines.append(f"  their consent is as it was: bothost games consent PLAYER --lobby {lobby}")
+    if report.broken:
+        lines.append(f"{len(report.broken):,} records left out:")
+        lines += [
+            f"  {output.printable(each.file)}:{each.line}: {output.printable(each.reason)}"
+            for each in report.broken[:SHOWN]
+        ]
+        if len(report.broken) > SHOWN:
+            lines.append(f"  … and {len(report.broken) - SHOWN:,} more: --json lists all")
+    if report.imported and not dry_run:
+        lines.append(f"see them: bothost games list --lobby {lobby}")
+    return "\n".join(lines)

@@ -1,0 +1,122 @@
+"""An import: files into the log, a transaction a hand, and a report of what could not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from bothost.imports import botzone, json_lines
+from bothost.imports.rebuild import HOST, MakeGame, Origin, hand_name, play, rows, seated
+from bothost.imports.record import BadRecord, Found, HandRecord, Records
+from bothost.store.models import TABLE_OF, games
+from bothost.store.records import Record
+from bothost.store.store import Store
+
+READERS: dict[str, Callable[[Path], Records]] = {"botzone": botzone.read, "jsonl": json_lines.read}
+"""Format → its reader."""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A record that was left out."""
+
+    file: str
+    line: int
+    reason: str
+
+
+class Report(msgspec.Struct):
+    """What an import did."""
+
+    imported: int = 0
+    """Hands."""
+    decisions: int = 0
+    already: int = 0
+    """Hands that were in the log before."""
+    broken: list[Broken] = []
+    games: dict[str, int] = {}
+    """Game → hands imported."""
+    first: str = ""
+    """Id of the first hand imported."""
+
+
+def import_files(
+    store: Store | None,
+    format_: str,
+    paths: Sequence[Path],
+    origin: Origin,
+    *,
+    make_game: MakeGame,
+    on_record: Callable[[int], None] = lambda done: None,
+) -> Report:
+    """Import the records of files. Without a store they are only checked.
+
+    Raises UsageError for a file that cannot be read, and StoreUnavailable while the database is away. Hands that were
+    written stay; the same call continues.
+    """
+    report = Report()
+    known = set() if store is None else _known(store, origin.lobby)
+    done = 0
+    for path in paths:
+        for found in READERS[format_](path):
+            done += 1
+            here = msgspec.structs.replace(origin, file=path.name, line=found.line)
+            try:
+                _take(store, found, here, make_game, report, known)
+            except BadRecord as error:
+                report.broken.append(Broken(str(path), found.line, str(error)))
+            on_record(done)
+    return report
+
+
+def _known(store: Store, lobby: str) -> set[str]:
+    """The names of the hands that were imported into this lobby before."""
+    query = sa.select(games.c.hand).distinct().where(games.c.lobby == lobby, games.c.host == HOST)
+    with store.begin() as connection:
+        return set(connection.execute(query).scalars())
+
+
+def _take(
+    store: Store | None, found: Found, origin: Origin, make_game: MakeGame, report: Report, known: set[str]
+) -> None:
+    """Raises BadRecord."""
+    record = found.record
+    if record is None:
+        raise BadRecord(found.why)
+    name = hand_name(record)
+    if name in known:
+        report.already += 1
+        return
+    played = play(record, make_game)
+    made = rows(record, played, origin)
+    if store is not None and not _write(store, record, made, played.game.num_seats, origin):
+        report.already += 1
+        return
+    known.add(name)
+    report.imported += 1
+    report.decisions += len(played.moves)
+    report.games[played.game.name] = report.games.get(played.game.name, 0) + 1
+    report.first = report.first or made[0].game_id.hex()  # type: ignore[union-attr]
+
+
+def _write(store: Store, record: HandRecord, made: Sequence[Record], seats: int, origin: Origin) -> bool:
+    """Write all rows of a hand, or none. False: it is in the log already."""
+    infos, _ = seated(record, seats, origin)
+    named = (origin.lobby, infos[0].player, origin.format, hand_name(record))
+    columns = (games.c.lobby, games.c.account, games.c.table, games.c.hand)
+    known = sa.select(games.c.game_id).where(*(c == value for c, value in zip(columns, named, strict=True))).limit(1)
+    groups: dict[sa.Table, list[dict[str, object]]] = {}
+    for row in made:
+        groups.setdefault(TABLE_OF[type(row)], []).append(msgspec.structs.asdict(row))
+    try:
+        with store.begin() as connection:
+            if connection.execute(known).first() is not None:
+                return False
+            for table, values in groups.items():
+                connection.execute(table.insert(), values)
+    except IntegrityError:  # another import wrote it at the same time
+        return False
+    return True

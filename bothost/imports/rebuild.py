@@ -1,0 +1,244 @@
+"""A recorded hand, played again under our rules: the rows that a host at each seat would have logged."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from bothost.errors import BothostError
+from bothost.imports.record import BadRecord, HandRecord, Json
+from bothost.messages import PlayerInfo
+from bothost.rules.game import Game, State, View
+from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, Record
+
+HOST = "import"
+"""What the column ``host`` says of imported hands."""
+STRATEGY, VERSION = "imported", "1"
+"""What stands for the strategy of a decision that no strategy of ours made."""
+NEAR = 1e-4
+
+MakeGame = Callable[..., Game]
+_text = msgspec.json.Encoder(order=None).encode
+
+
+def game_of(record: HandRecord, make_game: MakeGame) -> Game:
+    """Raises BadRecord for a game or for rules that are not known here."""
+    try:
+        return make_game(record.game, **record.rules)
+    except (BothostError, ValueError, TypeError) as error:
+        raise BadRecord(str(error)) from None
+
+
+class Played(msgspec.Struct, frozen=True):
+    """A hand that was played again."""
+
+    game: Game
+    state: State
+    """At the end."""
+    moves: list[tuple[int, View, int]]
+    """Seat, view before the move, action."""
+
+
+def play(record: HandRecord, make_game: MakeGame) -> Played:
+    """Play the hand again. Raises BadRecord, which names the first action that does not fit."""
+    game = game_of(record, make_game)
+    state = _start(record, game)
+    moves = []
+    for number, (seat, said) in enumerate(record.actions, 1):
+        where = f"action {number} ({seat}:{said})"
+        if state.terminal:
+            raise BadRecord(f"{where}: the hand was over before")
+        if seat not in state.to_act:
+            asked = ", ".join(map(str, state.to_act))
+            raise BadRecord(f"{where}: seat {seat} is not asked, but {asked}")
+        view = state.view(seat)
+        action = _action(view, said, where)
+        moves.append((seat, view, action))
+        state.apply(seat, action)
+    if not state.terminal:
+        raise BadRecord(f"the hand is not over after {len(record.actions)} actions")
+    _check_scores(record, tuple(state.returns))
+    return Played(game, state, moves)
+
+
+def _start(record: HandRecord, game: Game) -> State:
+    try:
+        if record.deal is not None:
+            return game.state_from_deal(record.deal)
+        if record.seed is not None:
+            return game.new_state(record.seed)
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadRecord(f"the deal: {error}") from None
+    deals = [game.new_state(seed).deal for seed in (0, 1)]
+    if deals[0] != deals[1]:
+        raise BadRecord(f"{game.name} deals by chance, and the record has neither `deal` nor `seed`")
+    return game.new_state(0)
+
+
+def _action(view: View, said: str | int, where: str) -> int:
+    try:
+        action = view.parse(said) if isinstance(said, str) else said
+    except ValueError as error:
+        raise BadRecord(f"{where}: {error}") from None
+    legal = view.legal()
+    if action not in legal:
+        shown = " ".join(view.notation(int(each)) for each in legal[:8])
+        raise BadRecord(f"{where}: not legal there; legal: {shown}{' …' if len(legal) > 8 else ''}")
+    return action
+
+
+def _check_scores(record: HandRecord, ours: Sequence[float]) -> None:
+    said = record.scores
+    if said is None:
+        return
+    if len(said) != len(ours):
+        raise BadRecord(f"the record has {len(said)} scores, and the game {len(ours)} seats")
+    if record.exact:
+        agree = all(abs(a - b) <= NEAR for a, b in zip(said, ours, strict=True))
+    else:
+        best = [score for score, own in zip(said, ours, strict=True) if own > 0]
+        rest = [score for score, own in zip(said, ours, strict=True) if own <= 0]
+        agree = min(best) > max(rest) if best and rest else max(said) - min(said) <= NEAR
+    if not agree:
+        raise BadRecord(f"the record's scores are {_numbers(said)}; under our rules they are {_numbers(ours)}")
+
+
+def _numbers(scores: Sequence[float]) -> str:
+    return ", ".join(f"{score:g}" for score in scores)
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a hand came from, and what may be done with it."""
+
+    lobby: str
+    format: str
+    file: str
+    line: int
+    names: tuple[str, ...] = ()
+    """Of players that the record does not name, by seat."""
+    consents: bool = False
+    reason: str = ""
+
+
+def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[PlayerInfo, ...], bool]:
+    """A player for each seat, and whether all of them were named. Raises BadRecord."""
+    named = {player.seat: player for player in record.players}
+    if any(seat is None or not 0 <= seat < seats for seat in named):
+        raise BadRecord(f"the record names players of seats that {record.game} does not have")
+    infos = []
+    for seat in range(seats):
+        given = origin.names[seat] if seat < len(origin.names) else f"seat-{seat}"
+        info = named.get(seat) or PlayerInfo(given, seat, given)
+        if not info.player.isprintable() or not info.name.isprintable():
+            raise BadRecord(f"the name of seat {seat} holds control characters")
+        infos.append(msgspec.structs.replace(info, consents=origin.consents))
+    return tuple(infos), len(named) == seats or len(origin.names) >= seats
+
+
+def hand_name(record: HandRecord) -> str:
+    """The hand's name in the log."""
+    return record.digest()
+
+
+def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None = None) -> list[Record]:
+    """The rows of the hand, for each seat as if a host of ours had sat there. Raises BadRecord."""
+    game, state = played.game, played.state
+    infos, named = seated(record, game.num_seats, origin)
+    now_us = time.time_ns() // 1000 if now_us is None else now_us
+    started = record.started_us if record.started_us is not None else now_us
+    if not 0 <= started <= now_us + 86_400_000_000:
+        raise BadRecord("the time at which it started lies in the future")
+    digest = hand_name(record)
+    game_id = _uuid7(started, f"{origin.lobby}\0{digest}")
+    about: Json = {"format": origin.format, "file": origin.file, "line": origin.line, "named": named}
+    about |= {key: value for key, value in (("id", record.source), ("consent", origin.reason)) if value}
+    ended = started + len(played.moves)
+    made: list[Record] = []
+    for seat, info in enumerate(infos):
+        head = GameRecord(
+            game_id=game_id,
+            host=HOST,
+            lobby=origin.lobby,
+            account=info.player,
+            table=origin.format,
+            hand=digest,
+            game=game.name,
+            rules=_json(game.rules),
+            format_version=game.format_version,
+            seat=seat,
+            players=_json(infos),
+            seed=record.seed or 0,
+            strategy=STRATEGY,
+            strategy_version=VERSION,
+            model_sha256=None,
+            config_hash="",
+            attributes=_json({"imported": about}),
+            started_us=started,
+        )
+        scores, away = _json(tuple(state.returns)), _json(record.away)
+        end = GameEndRecord(game_id=game_id, seat=seat, reason="normal", scores=scores, ended_us=ended, away=away)
+        made += [head, end, EventsRecord(game_id, seat, 0, "\n".join(state.events(seat)))]
+    return made + _decisions(played, made[0], digest)
+
+
+def _decisions(played: Played, head: Record, digest: str) -> list[Record]:
+    assert isinstance(head, GameRecord)
+    steps: Counter[tuple[int, int]] = Counter()
+    made: list[Record] = []
+    for number, (seat, view, action) in enumerate(played.moves):
+        substep = steps[seat, view.seq]
+        steps[seat, view.seq] += 1
+        made.append(
+            DecisionRecord(
+                id=_uuid7(head.started_us, f"{head.lobby}\0{digest}\0{number}"),
+                game_id=head.game_id,
+                seat=seat,
+                seq=view.seq,
+                substep=substep,
+                attempt=0,
+                role="live",
+                host=HOST,
+                lobby=head.lobby,
+                table=head.table,
+                request_id=str(number),
+                game=head.game,
+                phase=view.phase,
+                state_hash=view.hash(),
+                view=view.to_bytes(),
+                legal=view.legal().astype("<i4").tobytes(),
+                policy=None,
+                action_values=None,
+                value=None,
+                action=action,
+                notation=view.notation(action),
+                strategy=STRATEGY,
+                strategy_version=VERSION,
+                model_sha256=None,
+                encoder_version=None,
+                stats=None,
+                fallback=None,
+                budget_ms=None,
+                elapsed_ms=0.0,
+                config_hash="",
+                seed=head.seed,
+                raw=None,
+                at_us=head.started_us + number,
+            )
+        )
+    return made
+
+
+def _json(value: object) -> str:
+    return _text(value).decode()
+
+
+def _uuid7(us: int, name: str) -> bytes:
+    """A uuid7 of this time whose other bits are a hash: the same for equal names."""
+    import hashlib
+
+    rest = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=10).digest(), "big")
+    bits = (us // 1000) << 80 | 7 << 76 | (rest >> 62 & 0xFFF) << 64 | 2 << 62 | rest & (1 << 62) - 1
+    return bits.to_bytes(16, "big")

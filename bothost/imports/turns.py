@@ -1,0 +1,217 @@
+"""A match of Botzone as requests and responses, read into a hand: by its game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from bothost import rules
+from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
+from bothost.imports.record import Action, BadRecord, HandRecord, Json
+from bothost.lobbies.botzone.dialect import Mismatch
+from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord2
+from bothost.lobbies.botzone.games import of_request
+from bothost.rules.game import State
+
+DECK = range(54)
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What was asked of some seats, and what they answered."""
+
+    requests: dict[int, Any]
+    responses: dict[int, Any]
+
+
+def record(turns: Sequence[Turn], *, initdata: Json, scores: tuple[float, ...] | None) -> HandRecord:
+    """The hand of a match. Raises BadRecord."""
+    if not turns or not turns[0].requests:
+        raise BadRecord("nobody was asked for anything")
+    first = turns[0].requests
+    try:
+        kind = of_request(first[min(first)])
+    except Mismatch as error:
+        raise BadRecord(str(error)) from None
+    made = _GAMES[kind.game](turns, initdata, kind is FightTheLandlord2)
+    return msgspec.structs.replace(made, scores=scores, exact=kind.game == "mahjong")
+
+
+# ------------------------------------------------------------------------------------------------------------ reversi
+
+
+def _reversi(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
+    actions: list[Action] = []
+    for turn in turns:
+        for seat, said in turn.responses.items():
+            x, y = map(int, said.split()) if isinstance(said, str) else (int(said["x"]), int(said["y"]))
+            if (x, y) != (-1, -1) and not (0 <= x < 8 and 0 <= y < 8):
+                raise BadRecord(f"there is no square {x}, {y}")
+            actions.append((seat, "pass" if x < 0 else f"{'abcdefgh'[x]}{y + 1}"))
+    return HandRecord(game="othello", actions=tuple(actions))
+
+
+# --------------------------------------------------------------------------------------------------------- Dou Dizhu
+
+
+def _doudizhu(turns: Sequence[Turn], initdata: Json, bidding: bool) -> HandRecord:
+    preset = {"preset": "botzone-bid" if bidding else "botzone"}
+    deal = _cards_dealt(turns)
+    game = rules.game("doudizhu", **preset)
+    state = game.state_from_deal(deal)
+    for turn in turns:
+        for seat, said in turn.responses.items():
+            _play_cards(state, seat, said)
+    return HandRecord(game="doudizhu", rules=preset, deal=deal, actions=_notations(state))
+
+
+def _cards_dealt(turns: Sequence[Turn]) -> Json:
+    """The hands, from what each seat was told first, and the three cards that all see."""
+    own: dict[int, frozenset[int]] = {}
+    bottom: frozenset[int] = frozenset()
+    for turn in turns:
+        for seat, asked in turn.requests.items():
+            if not isinstance(asked, dict):
+                raise BadRecord("a request of Dou Dizhu is an object")
+            bottom = bottom or frozenset(asked.get("publiccard") or ())
+            if asked.get("own"):
+                own.setdefault(seat, frozenset(asked["own"]))
+    hands = [
+        own.get(seat, frozenset()) - (bottom if len(own.get(seat, ())) == 20 else frozenset()) for seat in range(3)
+    ]
+    unknown = [seat for seat in range(3) if not hands[seat]]
+    if len(unknown) == 1:
+        hands[unknown[0]] = frozenset(DECK) - bottom - frozenset().union(*hands)
+    if sorted([*bottom, *(card for hand in hands for card in hand)]) != list(DECK):
+        raise BadRecord("the hands and the public cards are not the 54 cards")
+    return {"hands": [NUMBERING.text(hand) for hand in hands], "bottom": NUMBERING.text(bottom), "first": 0}
+
+
+def _play_cards(state: State, seat: int, said: Any) -> None:
+    """Raises BadRecord."""
+    where = f"action {len(state.actions) + 1} ({seat}:{str(said)[:60]})"
+    if state.terminal or seat not in state.to_act:
+        raise BadRecord(f"{where}: seat {seat} is not asked")
+    view = state.view(seat)
+    if view.phase == "bid":
+        words = [f"bid{int(said)}"]
+    elif said:
+        words = NUMBERING.readings([int(card) for card in said], state.game)
+    else:
+        words = ["pass"]
+    for word in words:
+        action = state.game.parse(word)
+        if view.is_legal(action):
+            state.apply(seat, action)
+            return
+    raise BadRecord(f"{where}: not legal there")
+
+
+# ----------------------------------------------------------------------------------------------------------- mahjong
+
+
+def _mahjong(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
+    deal, flowers = _tiles_dealt(turns, initdata)
+    options: Json = {**BOTZONE, **({"flowers": True} if flowers else {})}
+    state = rules.game("mahjong", **options).state_from_deal(deal)
+    for number, turn in enumerate(turns):
+        _answer(state, turn, number)
+    return HandRecord(game="mahjong", rules=options, deal=deal, actions=_notations(state))
+
+
+def _tiles_dealt(turns: Sequence[Turn], initdata: Json) -> tuple[Json, bool]:
+    """The deal, and whether there are flowers: the wall if the record has it, else what was dealt and drawn."""
+    wind = ""
+    tiles = Tiles()
+    for turn in turns:
+        for seat, asked in turn.requests.items():
+            match str(asked).split():
+                case ["0", _, number]:
+                    wind = WINDS[int(number)]
+                case ["1", *words]:
+                    tiles.dealt(seat, [int(word) for word in words[:4]], words[4:17], words[17:])
+                case ["2", tile]:
+                    tiles.drew(seat, tile)
+                case ["3", who, "BUHUA", flower] if int(who) == seat:
+                    tiles.laid(seat, flower)
+    if not wind:
+        raise BadRecord("the record does not name the prevalent wind")
+    told = initdata.get("walltiles")
+    wall = told.split() if isinstance(told, str) else told
+    if not isinstance(wall, list) or tiles.flowers:
+        wall = wall_of(tiles)
+    return {"prevalent_wind": wind, "wall": wall}, tiles.flowers
+
+
+def _answer(state: State, turn: Turn, number: int) -> None:
+    """What the seats answered to a round of requests. Raises BadRecord."""
+    said = {seat: str(answer or "PASS").split() for seat, answer in turn.responses.items()}
+    drawn = [seat for seat, asked in turn.requests.items() if str(asked).startswith("2 ")]
+    if drawn:
+        _do(state, drawn[0], _own(said.get(drawn[0], ["PASS"]), number), number)
+        return
+    if state.terminal or state.view(state.to_act[0]).phase not in ("claims", "robbing"):
+        claimed = [seat for seat, words in said.items() if words != ["PASS"]]
+        if claimed and number > 1:
+            raise BadRecord(f"round {number}: seat {claimed[0]} answers {' '.join(said[claimed[0]])}, but may not")
+        return
+    asked = state.to_act
+    for seat in said:
+        if said[seat] != ["PASS"] and seat not in asked:
+            raise BadRecord(f"round {number}: seat {seat} claims what it cannot")
+    last = str(state.view(asked[0]).to_json()["last_tile"])
+    for seat in asked:
+        _do(state, seat, _claim(said.get(seat, ["PASS"]), last, number), number)
+    if not state.terminal and state.view(state.to_act[0]).phase == "discard":
+        (seat,) = state.to_act
+        _do(state, seat, f"play:{said[seat][-1]}", number)
+
+
+def _own(words: list[str], number: int) -> str:
+    match words:
+        case ["HU"]:
+            return "hu"
+        case ["PLAY", tile]:
+            return f"play:{tile}"
+        case ["GANG", tile]:
+            return f"angang:{tile}"
+        case ["BUGANG", tile]:
+            return f"bugang:{tile}"
+    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is no answer to a draw")
+
+
+def _claim(words: list[str], last: str, number: int) -> str:
+    match words:
+        case ["PASS"] | ["HU"]:
+            return words[0].lower()
+        case ["GANG"]:
+            return f"gang:{last}"
+        case ["PENG", _]:
+            return f"peng:{last}"
+        case ["CHI", middle, _]:
+            return f"chi:{middle}"
+    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is no answer to a discard")
+
+
+def _do(state: State, seat: int, word: str, number: int) -> None:
+    if state.terminal or seat not in state.to_act:
+        raise BadRecord(f"round {number} ({seat}:{word}): seat {seat} is not asked")
+    try:
+        action = state.game.parse(word)
+    except ValueError as error:
+        raise BadRecord(f"round {number} ({seat}:{word}): {error}") from None
+    if action not in state.legal(seat):
+        raise BadRecord(f"round {number} ({seat}:{word}): not legal there")
+    state.apply(seat, action)
+
+
+def _notations(state: State) -> tuple[Action, ...]:
+    return tuple((seat, action) for seat, action in state.actions)
+
+
+_GAMES: dict[str, Callable[[Sequence[Turn], Json, bool], HandRecord]] = {
+    "othello": _reversi,
+    "doudizhu": _doudizhu,
+    "mahjong": _mahjong,
+}

@@ -1,0 +1,153 @@
+"""Botzone's records in all their forms become whole hands, and what does not fit our rules is named."""
+
+import copy
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from botzone_matches import GAMES, SHARED, competition_text, doudizhu_match, mahjong_steps, match_log, reversi_match
+
+from bothost import rules
+from bothost.imports.botzone import match, read
+from bothost.imports.job import import_files
+from bothost.imports.rebuild import Origin, play
+from bothost.imports.turns import Turn, record
+
+ORIGIN = Origin(lobby="imported", format="botzone", file="", line=0)
+REAL = [path for path in SHARED.glob("mcr_*")] if SHARED.is_dir() else []
+
+
+def check(*paths: Path):
+    return import_files(None, "botzone", paths, ORIGIN, make_game=rules.game)
+
+
+def judge_log(game: dict) -> dict:
+    return {
+        "prevalent_wind": 0,
+        "wall": game["wall"].split(),
+        "steps": mahjong_steps(game),
+        "result": {"score": game["scores"]},
+    }
+
+
+def test_all_real_games_of_mahjong_as_judge_logs(tmp_path: Path):
+    path = tmp_path / "games.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        file.writelines(json.dumps(judge_log(game)) + "\n" for game in GAMES)
+    report = check(path)
+    assert (report.imported, report.broken) == (len(GAMES), [])
+    for game, found in zip(GAMES, read(path), strict=True):
+        state = play(found.record, rules.game).state
+        assert list(state.returns) == game["scores"]
+        assert state.deal["wall"] == game["wall"].split()
+
+
+def test_a_match_log_without_a_wall_gives_the_same_hand():
+    for game in GAMES[::9]:
+        from_steps = match(judge_log(game))
+        from_logs = match(match_log(mahjong_steps(game), _id="5f" + "0" * 22))
+        assert from_logs.actions == from_steps.actions
+        assert from_logs.scores == from_steps.scores
+        again = play(from_logs, rules.game).state
+        assert list(again.returns) == game["scores"]
+        views = zip(play(from_steps, rules.game).moves, play(from_logs, rules.game).moves, strict=True)
+        assert all(a[1].to_bytes() == b[1].to_bytes() for a, b in views)
+
+
+def test_the_text_of_the_competitions(tmp_path: Path):
+    path = tmp_path / "games.txt"
+    path.write_text("\n".join(competition_text(game, f"{number:024x}") for number, game in enumerate(GAMES)))
+    report = check(path)
+    assert (report.imported, report.broken) == (len(GAMES), [])
+    for game, found in zip(GAMES, read(path), strict=True):
+        assert found.record.actions == match(judge_log(game)).actions
+
+
+@pytest.mark.skipif(not REAL, reason="the originals lie beside the author's checkout only")
+def test_the_original_files():
+    report = check(*REAL)
+    assert (report.imported, report.broken, report.games) == (44, [], {"mahjong": 44})
+
+
+@pytest.mark.parametrize("bidding", [False, True])
+def test_dou_dizhu(bidding):
+    for seed in range(12):
+        told, state = doudizhu_match(seed, bidding=bidding)
+        found = match(json.loads(json.dumps(told)))
+        assert [(seat, action) for seat, action in found.actions] == list(state.actions)
+        assert found.deal == state.deal
+        assert play(found, rules.game).state.returns == state.returns
+        assert [who.player for who in found.players] == ["id-ada", "id-ben", "id-cat"]
+        assert found.players[0].name == "ada" and found.players[0].bot
+
+
+def test_reversi_and_one_document_over_many_lines(tmp_path: Path):
+    path = tmp_path / "match.json"
+    path.write_text(json.dumps(reversi_match(), indent=1))
+    (found,) = read(path)
+    assert play(found.record, rules.game).state.returns == (1.0, -1.0)
+    assert found.record.started_us == 0x55555555 * 1_000_000
+    path.write_text(json.dumps([reversi_match(), reversi_match()["logs"]], indent=1))
+    assert check(path).imported == 2
+
+
+def test_what_does_not_fit_is_named():
+    told, _ = doudizhu_match(3)
+    cases = []
+    for damage in range(5):
+        bad = copy.deepcopy(told)
+        logs = bad["logs"]
+        if damage == 0:
+            logs[-1]["output"]["content"] = (
+                {"0": -9, "1": 1, "2": 1} if logs[-1]["output"]["content"]["0"] > 0 else {"0": 9, "1": -1, "2": -1}
+            )
+        elif damage == 1:
+            del logs[-3:]
+        elif damage == 2:
+            logs[1]["0"]["response"] = [0, 1, 52]
+        elif damage == 3:
+            logs[0]["output"]["content"]["0"]["own"][0] = logs[0]["output"]["content"]["0"]["own"][1]
+        else:
+            logs[1]["0"]["verdict"] = "TLE"
+        try:
+            play(match(bad), rules.game)
+        except ValueError as error:
+            cases.append(str(error))
+    assert len(cases) == 5
+    words = ("the record's scores are", "not over after", "not legal there", "not the 54 cards", "did not answer")
+    for said, word in zip(cases, words, strict=True):
+        assert word in said
+
+
+def test_a_claim_that_nobody_could_make_is_named():
+    log = judge_log(GAMES[0])
+    answers = [step["answers"] for step in log["steps"] if "answers" in step]
+    answers[3] = ["PASS"] * 4
+    answers[3][1] = "GANG"
+    log["steps"] = [{"answers": answers.pop(0)} if "answers" in step else step for step in log["steps"]]
+    with pytest.raises(ValueError, match="round 3"):
+        match(log)
+
+
+def test_nonsense_is_listed_and_nothing_is_raised(tmp_path: Path):
+    path = tmp_path / "nonsense.jsonl"
+    lines = [
+        "{}",
+        "[]",
+        "7",
+        '"x"',
+        '{"logs": 7}',
+        '{"logs": [7]}',
+        '{"steps": 1, "wall": 2}',
+        '{"logs": [{"output": 1}]}',
+    ]
+    path.write_text("\n".join(lines))
+    found = list(read(path))
+    assert [each.line for each in found] == list(range(1, len(lines) + 1))
+    assert all(each.record is None and each.why for each in found)
+    path.write_text("no json at all")
+    assert [each.why for each in read(path)] == ["this is neither a match log nor a judge log of Botzone"]
+    assert record([Turn({0: {"x": -1, "y": -1}}, {0: {"x": 5, "y": 3}})], initdata={}, scores=None).actions == (
+        (0, "f4"),
+    )

@@ -1,0 +1,195 @@
+"""Imported hands are hands of the log: shown, rebuilt, exported and imitated as any other, and written once."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from botzone_matches import GAMES, SHORTEST, doudizhu_match, mahjong_steps
+
+from bothost import rules
+from bothost.cli import main
+from bothost.config import load
+from bothost.errors import UsageError
+from bothost.export.job import export
+from bothost.export.options import ExportOptions
+from bothost.export.parquet import ParquetExporter
+from bothost.imports.job import import_files
+from bothost.imports.rebuild import Origin
+from bothost.retrain.players import Players
+from bothost.store import Store, consent
+from bothost.store.hand_report import report
+from bothost.store.query import HandQuery
+from bothost.store.reader import counts, iter_hands, iter_timelines
+
+OTHELLO = {
+    "game": "othello",
+    "players": ["ada", {"player": "ben", "name": "Ben", "bot": False}],
+    "actions": [[number % 2, move] for number, move in enumerate(SHORTEST.split())],
+    "scores": [1, -1],
+    "started": "2026-05-01T12:00:00Z",
+}
+
+
+@pytest.fixture
+def store(any_settings):
+    with Store.open(any_settings) as opened:
+        yield opened
+
+
+def matches(path: Path, hands: int = 4) -> Path:
+    path.write_text("\n".join(json.dumps(doudizhu_match(seed)[0]) for seed in range(hands)))
+    return path
+
+
+def bring(store: Store, format_: str, *paths: Path, **origin):
+    made = Origin(**{"lobby": "imported", "format": format_, "file": "", "line": 0, **origin})
+    return import_files(store, format_, paths, made, make_game=rules.game)
+
+
+def lines(path: Path, *hands: object) -> Path:
+    path.write_text("\n".join(hand if isinstance(hand, str) else json.dumps(hand) for hand in hands) + "\n")
+    return path
+
+
+def test_every_seat_is_logged_as_a_host_would_have(store, tmp_path: Path):
+    game = GAMES[0]
+    log = {"prevalent_wind": 0, "wall": game["wall"].split(), "steps": mahjong_steps(game)}
+    done = bring(store, "botzone", lines(tmp_path / "one.jsonl", log), names=("ada", "ben", "cat", "dan"))
+    assert (done.imported, done.games) == (1, {"mahjong": 1})
+    timelines = list(iter_timelines(store, iter_hands(store)))
+    assert [(t.hand.game.seat, t.hand.game.account, t.hand.game.host) for t in timelines] == [
+        (seat, name, "import") for seat, name in enumerate(("ada", "ben", "cat", "dan"))
+    ]
+    for timeline in timelines:
+        told = report(timeline, rules.game)
+        assert told["problems"] == []
+        assert told["scores"] == game["scores"] and told["deal"]["wall"] == game["wall"].split()
+        assert timeline.decisions and {row.strategy for row in timeline.decisions} == {"imported"}
+        about = json.loads(timeline.hand.game.attributes)["imported"]
+        assert (about["format"], about["file"], about["line"]) == ("botzone", "one.jsonl", 1)
+    assert sum(len(t.decisions) for t in timelines) == done.decisions
+
+
+def test_the_same_record_again_changes_nothing(store, tmp_path: Path):
+    path = matches(tmp_path / "matches.jsonl")
+    assert bring(store, "botzone", path, path).imported == 4
+    before = counts(store)
+    again = bring(store, "botzone", path, consents=True, names=("x", "y", "z"))
+    assert (again.imported, again.already, again.broken) == (0, 4, [])
+    assert counts(store) == before
+    assert bring(store, "botzone", path, lobby="elsewhere").imported == 4
+
+
+def test_broken_records_are_listed_and_leave_nothing_behind(store, tmp_path: Path):
+    bad = [
+        "{not json",
+        {**OTHELLO, "scores": [-1, 1]},
+        {**OTHELLO, "actions": OTHELLO["actions"][:-1]},
+        {**OTHELLO, "actions": [[1, "e6"]]},
+        {**OTHELLO, "actions": [[0, "a1"]]},
+        {**OTHELLO, "game": "chess"},
+        {**OTHELLO, "rules": {"board": 10}},
+        {**OTHELLO, "plyers": []},
+        {"game": "doudizhu", "actions": []},
+        {"game": "doudizhu", "deal": {"hands": ["3"]}, "actions": []},
+        {**OTHELLO, "players": ["a", "b", "c"]},
+        {**OTHELLO, "started": "2999-01-01T00:00:00Z"},
+        {**OTHELLO, "players": ["a\x1b[31m"]},
+    ]
+    done = bring(store, "jsonl", lines(tmp_path / "some.jsonl", OTHELLO, *bad))
+    assert done.imported == 1 and [each.line for each in done.broken] == list(range(2, len(bad) + 2))
+    words = ["malformed", "under our rules", "not over after 8", "seat 1 is not asked", "not legal there", "chess"]
+    words += ["board", "plyers", "neither `deal` nor `seed`", "deal", "does not have", "future", "control characters"]
+    for each, word in zip(done.broken, words, strict=True):
+        assert word in each.reason, (word, each.reason)
+    assert counts(store)["games"] == 2 and counts(store)["decisions"] == 9
+
+
+def test_hands_of_every_game_by_deal_and_by_seed(store, tmp_path: Path):
+    made = []
+    for name in ("doudizhu", "mahjong", "othello", "pairing"):
+        game = rules.game(name)
+        for number in range(4):
+            state = game.new_state(number)
+            while not state.terminal:
+                seat = state.to_act[-1]
+                state.apply(seat, int(state.legal(seat)[number % len(state.legal(seat))]))
+            said = [[seat, game.notation(action) if number % 2 else action] for seat, action in state.actions]
+            deal = {"seed": number} if number < 2 else {"deal": state.deal}
+            made.append({"game": name, **deal, "actions": said, "scores": list(state.returns), "id": str(number)})
+    done = bring(store, "jsonl", lines(tmp_path / "all.jsonl", *made))
+    assert done.broken == [] and done.games == dict.fromkeys(("doudizhu", "mahjong", "othello", "pairing"), 4)
+    for timeline in iter_timelines(store, iter_hands(store)):
+        assert report(timeline, rules.game)["problems"] == []
+
+
+def test_only_players_with_consent_are_imitated(store, tmp_path: Path):
+    bring(store, "botzone", matches(tmp_path / "matches.jsonl"))
+    log = Players(store, rules.game)
+    assert log.players("doudizhu") == {}
+    with pytest.raises(UsageError, match="has not agreed"):
+        next(log.moves("doudizhu", ["id-ada"]))
+    consent.record(store, "imported", "id-ada", granted=True)
+    moves = list(log.moves("doudizhu", ["id-ada"]))
+    assert log.players("doudizhu") == {"id-ada": 4} and {move.player for move in moves} == {"id-ada"}
+    bring(store, "botzone", tmp_path / "matches.jsonl", lobby="agreed", consents=True)
+    agreed = Players(store, rules.game, HandQuery(lobbies=("agreed",)))
+    assert agreed.players("doudizhu") == {"id-ada": 4, "id-ben": 4, "id-cat": 4}
+    found = list(agreed.moves("doudizhu"))
+    assert len(found) == counts(store)["decisions"] // 2
+    assert Counter(move.player for move in found)["id-ada"] == len(moves)
+    consent.record(store, "agreed", "id-ben", granted=False)
+    assert "id-ben" not in agreed.players("doudizhu")
+
+
+def test_they_are_exported(store, tmp_path: Path):
+    import pyarrow.parquet as pq
+
+    done = bring(store, "botzone", matches(tmp_path / "matches.jsonl"), consents=True)
+    options = ExportOptions()
+    info = export(store, HandQuery(), tmp_path / "out", ParquetExporter(), options, make_game=rules.game)
+    assert (info["rows"], info["hands"], info["views_not_decoded"]) == (done.decisions, 12, 0)
+    table = pq.read_table(tmp_path / "out" / "data")
+    assert set(table["host"].to_pylist()) == {"import"} and set(table["consents"].to_pylist()) == {True}
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["db", "upgrade"]) == 0
+    path = str(lines(tmp_path / "hands.jsonl", OTHELLO, {**OTHELLO, "id": "2"}))
+    assert main(["import", "jsonl", path, "--dry-run"]) == 0
+    assert "2 hands would be imported (2 of othello; 18 decisions)" in capsys.readouterr().out
+    assert main(["import", "jsonl", path, "--consent", "--reason", "they wrote so"]) == 0
+    assert "2 hands imported" in capsys.readouterr().out
+    assert main(["games", "list", "--lobby", "imported", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(hand["winners"], hand["started"][:10]) for hand in listed] == [(["ada"], "2026-05-01")] * 2
+    assert main(["games", "show", listed[0]["id"]]) == 0
+    assert "ben" in (shown := capsys.readouterr().out.lower()) and "e6" in shown
+    lines(tmp_path / "bad.jsonl", "{}")
+    assert main(["import", "jsonl", path, str(tmp_path / "bad.jsonl"), "--consent"]) == 1
+    said = capsys.readouterr().out
+    assert "2 hands are in the log already" in said and "bad.jsonl:1: Object missing required field" in said
+    for wrong in (["import", "pgn", path], ["import", "jsonl", "none"], ["import", "jsonl", path, "--reason", "x"]):
+        assert main(wrong) == 2
+    assert main(["games", "forget", "ben", "--yes"]) == 0
+    with Store.open(load().store) as store:
+        assert counts(store)["games"] == 0
+
+
+def test_files_that_cannot_be_read_are_refused(store, tmp_path: Path):
+    path = tmp_path / "hands.jsonl"
+    path.write_bytes(b"\x1f\x8b\x08garbage")
+    with pytest.raises(UsageError, match="damaged"):
+        bring(store, "jsonl", path)
+    path.write_bytes(b"\xff\xfe{}\n")
+    with pytest.raises(UsageError, match="UTF-8"):
+        bring(store, "jsonl", path)
+    path.write_bytes(b"[" * (17 * 2**20))
+    with pytest.raises(UsageError, match="16 MiB"):
+        bring(store, "jsonl", path)
+    path.write_text("[" * 100_000)
+    assert [each.line for each in bring(store, "jsonl", path).broken] == [1]
+    assert len(bring(store, "botzone", path).broken) == 1
