@@ -404,6 +404,79 @@ class FactorizationMachine:
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
+@final
+class ConditionalMachine:
+    """See :mod:`bothost.training.conditional`. Rows are (offsets, items)."""
+
+    def __init__(
+        self,
+        positions: SupportsIndex,
+        choices: SupportsIndex,
+        players: SupportsIndex,
+        classes: SupportsIndex,
+        quadratic: SupportsIndex,
+        rectified: SupportsIndex,
+        embedded: SupportsIndex,
+        seed: SupportsIndex,
+        deviation: float,
+        /,
+    ) -> None: ...
+    def train(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        choice_offsets: npt.NDArray[np.int64],
+        choices: npt.NDArray[np.int32],
+        players: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        order: npt.NDArray[np.int64],
+        rate: float,
+        decay: float,
+        batch: SupportsIndex,
+        players_only: bool,
+        /,
+    ) -> float: ...
+    def probabilities(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        choice_offsets: npt.NDArray[np.int64],
+        choices: npt.NDArray[np.int32],
+        players: npt.NDArray[np.int32],
+        /,
+    ) -> FloatArray: ...
+    def pair_losses(
+        self,
+        feature_offsets: npt.NDArray[np.int64],
+        features: npt.NDArray[np.int32],
+        legal_offsets: npt.NDArray[np.int64],
+        legal: npt.NDArray[np.int32],
+        choice_offsets: npt.NDArray[np.int64],
+        choices: npt.NDArray[np.int32],
+        players: npt.NDArray[np.int32],
+        labels: npt.NDArray[np.int32],
+        /,
+    ) -> tuple[float, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]: ...
+    def anchor(self) -> None: ...
+    def parameters(self) -> dict[str, FloatArray]: ...
+    def load(self, name: str, values: FloatArray, /) -> None: ...
+
+def extend_choices(
+    positions: SupportsIndex,
+    choices: SupportsIndex,
+    pairs: npt.NDArray[np.int32],
+    feature_offsets: npt.NDArray[np.int64],
+    features: npt.NDArray[np.int32],
+    legal_offsets: npt.NDArray[np.int64],
+    legal: npt.NDArray[np.int32],
+    own_offsets: npt.NDArray[np.int64],
+    own: npt.NDArray[np.int32],
+    /,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
 def take_short_turns() -> None:
     """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
 

@@ -27,7 +27,7 @@ from bothost.web.viewers import Viewer
 
 Json = dict[str, Any]
 STRATEGY = "fm-clone"
-GAMES = ("doudizhu", "othello")
+GAMES = ("doudizhu", "othello", "mahjong")
 """What fm-clone plays."""
 NEEDED = 20
 """Hands of a person from which a clone is offered."""

@@ -12,8 +12,9 @@ from bothost import Budget, Decision, Model, ModelError, Player, Strategy, Table
 from bothost.inference import choose
 from bothost.rules import ActionArray, Game, View, doudizhu
 from bothost_fm_clone import encode
-from bothost_fm_clone.encode import VERSION, complete
-from bothost_fm_clone.model import Clone, file_of, games_of, load
+from bothost_fm_clone.encode import complete
+from bothost_fm_clone.files import VERSIONS, AnyClone, load_any
+from bothost_fm_clone.model import file_of, games_of
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +30,9 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FmClone(Strategy):
-    """Plays Dou Dizhu and Othello as a given player does; the model of its package is of a crowd of rule players.
+    """Plays as a given player does, learned from logged games.
+
+    Its package has a crowd of each game, and clones of named players: ``bothost plugin list fm-clone``.
 
     ``policy`` of its decisions is the probability that the player makes the move, whatever the temperature; kickers and
     bids are not cloned (a rule chooses them). ``stats["reasons"]`` are the combinations of features that spoke for the
@@ -38,26 +41,27 @@ class FmClone(Strategy):
 
     name = "fm-clone"
     version = "1"
-    games = ("doudizhu", "othello")
-    execution = "thread"  # some tenths of a millisecond a decision, and the reasons as long
+    games = ("doudizhu", "othello", "mahjong")
+    execution = "thread"  # about two milliseconds a decision, most of it for the reasons
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions
 
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         if model is None or model.path is None:
             raise ModelError("fm-clone plays by a model, and there is none", advice="bothost train fm-clone --help")
-        if model.encoder_version != VERSION:
+        if model.encoder_version not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
             raise ModelError(
-                f"fm-clone:{model.version} was made for encoder version {model.encoder_version}, this is {VERSION}",
+                f"fm-clone:{model.version} was made for encoder version {model.encoder_version}, these are {known}",
                 advice="train it again, or use the release of bothost that it came with",
             )
         self.sha256 = model.sha256
         self.temperature = options.temperature
-        self.clones = {game: load(Path(model.path) / file_of(game), game) for game in games_of(list(model.files))}
+        self.clones = {game: load_any(Path(model.path) / file_of(game), game) for game in games_of(list(model.files))}
 
     @classmethod
     def supports(cls, game: Game) -> bool:
-        """Dou Dizhu and Othello under any rules, as long as their encoders are those that models are made for."""
+        """Dou Dizhu, mahjong and Othello under any rules, if their encoders are those that models are made for."""
         return encode.supports(game)
 
     @classmethod
@@ -78,7 +82,7 @@ class FmClone(Strategy):
 class FmClonePlayer(Player):
     """Keeps no state but the seed of its draws."""
 
-    def __init__(self, strategy: FmClone, clone: Clone, table: Table) -> None:
+    def __init__(self, strategy: FmClone, clone: AnyClone, table: Table) -> None:
         self.strategy = strategy
         self.clone = clone
         self.seed = table.seed
@@ -88,18 +92,19 @@ class FmClonePlayer(Player):
         choices = encoding.choices(view, legal)
         if not len(choices):
             return self._not_cloned(view, legal)
-        features = encoding.encode(view)
-        odds = self.clone.probabilities(features, choices)
+        one = encoding.one(view, choices)
+        odds = self.clone.odds(one)
         chosen = choose(odds, self.strategy.temperature, self.seed, view)
         policy = np.zeros(len(legal), np.float32)
         for place, cls in enumerate(choices):
-            action = complete(view, encoding.actions(legal, int(cls)))
+            among = encoding.actions(legal, int(cls))
+            action = complete(view, among) if len(among) > 1 else int(among[0])
             policy[np.searchsorted(legal, action)] = odds[place]
             if place == chosen:
                 taken = action
         stats: dict[str, object] = {"move": encoding.classes[choices[chosen]]}
         if len(choices) > 1:
-            stats["reasons"] = self.clone.reasons(features, choices, int(choices[chosen]))
+            stats["reasons"] = self.clone.reasons(one, int(choices[chosen]))
         if self.strategy.temperature:
             stats["temperature"] = self.strategy.temperature
         return Decision(
@@ -107,7 +112,7 @@ class FmClonePlayer(Player):
             policy=policy.tolist(),
             stats=stats,
             model_sha256=self.strategy.sha256,
-            encoder_version=VERSION,
+            encoder_version=self.clone.version,
         )
 
     def quick(self, view: View, legal: ActionArray) -> Decision:

@@ -51,11 +51,12 @@ import numpy.typing as npt
 
 from bothost import ModelError
 from bothost.rules import ActionArray, Game, View, doudizhu, othello
-from bothost.training.factorization import SparseRows
+from bothost.training.factorization import Samples, SparseRows
+from bothost_fm_clone import mahjong
 
 VERSION = 1
 """Version of all that is described above; models of another are refused."""
-BLOCKS = {"doudizhu": ("move_types", 1), "othello": ("squares", 1)}
+BLOCKS = {"doudizhu": ("move_types", 1), "othello": ("squares", 1), "mahjong": ("prospect", 1)}
 """Of each game the block of its features, and the block's version."""
 
 IntArray = npt.NDArray[np.int32]
@@ -79,6 +80,8 @@ class Encoding:
 
     def encode(self, view: View) -> IntArray:
         """Indices of the features that are set, ascending."""
+        if self.game == "mahjong":
+            return mahjong.position(view)
         found: IntArray = np.flatnonzero(view.encode(BLOCKS[self.game][0])).astype(np.int32)
         return found
 
@@ -94,6 +97,21 @@ class Encoding:
         """Features of what each legal class leads to, a row for each of ``legal.items``."""
         native = doudizhu.afterstates if self.game == "doudizhu" else othello.afterstates
         return SparseRows(*native((features.offsets, features.items), (legal.offsets, legal.items)))
+
+    def one(self, view: View, choices: IntArray) -> Samples:
+        """A position as a single sample; its label is the first of ``choices``, which must not be empty."""
+        features, legal = SparseRows.of([self.encode(view)]), SparseRows.of([choices])
+        return Samples(features, legal, choices[:1], self.candidates(features, legal, [self.own(view, choices)]))
+
+    def own(self, view: View, choices: IntArray) -> list[IntArray]:
+        """Of each choice the features that only the view tells; none where base features tell all."""
+        return mahjong.candidates(view, choices) if self.game == "mahjong" else []
+
+    def candidates(self, features: SparseRows, legal: SparseRows, own: Sequence[list[IntArray]]) -> SparseRows:
+        """Features of each of ``legal.items``. ``own``: of each position what :meth:`own` returned."""
+        if self.game == "mahjong":
+            return SparseRows.of([row for rows in own for row in rows])
+        return self.afterstates(features, legal)
 
     def decides(self, view: View) -> bool:
         """Whether a clone decides here. It does not bid: that is another matter than moves."""
@@ -120,6 +138,10 @@ def encoding(game: str) -> Encoding:
         return _doudizhu()
     if game == "othello":
         return _othello()
+    if game == "mahjong":
+        classes = mahjong.classes()
+        every = np.arange(len(classes), dtype=np.int32)
+        return Encoding(game, mahjong.POSITIONS, classes, np.zeros(len(classes), np.int32), every, mahjong.CHOICES)
     raise ModelError(f"fm-clone does not play {game}", advice=f"it plays {' and '.join(BLOCKS)}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from bothost.training.factorization import FloatArray, IntArray, Samples, Sparse
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
+from bothost_fm_clone.words import phrase
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,22 @@ class Clone:
     """Who chooses class r with probability softmax(y)_r over the legal classes, y = bias + sum of the set features'
     weights."""
 
+    version: ClassVar[int] = VERSION
+    """Of the encoder."""
     encoding: Encoding
     combinations: Combinations
     linear: Linear
 
-    def probabilities(self, features: IntArray, legal: IntArray) -> FloatArray:
-        """float32, shape of ``legal``, of a position with these base features."""
-        scores = self.linear.bias[legal] + self._rows(features)[:, legal].sum(axis=0)
+    def odds(self, one: Samples) -> FloatArray:
+        """Of a single sample the probability of each legal class, float32. Equal to the last bit in all releases, so
+        that logged decisions replay."""
+        features, legal = one.features[0], one.legal[0]
+        weights = self.linear.weights[self.combinations.evaluate(features)]
+        scores = self.linear.bias[legal] + weights[:, legal].sum(axis=0)
         if len(self.linear.alternatives):
             scores += np.einsum("ri,ir->r", self._leaves(features, legal), self.linear.alternatives[:, legal])
-        odds = np.exp(scores - scores.max())
-        out: FloatArray = (odds / odds.sum()).astype(np.float32)
+        chances = np.exp(scores - scores.max())
+        out: FloatArray = (chances / chances.sum()).astype(np.float32)
         return out
 
     def probabilities_of(self, samples: Samples) -> SparseRows:
@@ -45,14 +51,15 @@ class Clone:
         odds = self.linear.probabilities(features, samples.legal, samples.alternatives)
         return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
 
-    def reasons(self, features: IntArray, legal: IntArray, chosen: int, count: int = 5) -> list[dict[str, object]]:
-        """What spoke for a class or against it: the weightiest features that are set, by name.
+    def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
+        """What spoke for a class or against it: the weightiest features that are set, in words.
 
         A weight is the feature's for the class less its mean over the legal classes, by their probabilities: how it
-        moves the choice. Of an afterstate's feature that other classes would have and this one has not, the name begins
+        moves the choice. Of an afterstate's feature that other classes would have and this one has not, the words begin
         with "not".
         """
-        odds, at = self.probabilities(features, legal), int(np.searchsorted(legal, chosen))
+        features, legal = one.features[0], one.legal[0]
+        odds, at = self.odds(one), int(np.searchsorted(legal, chosen))
         found = self.combinations.evaluate(features)
         over = self.linear.weights[found][:, legal]
         own = np.zeros((len(legal), 0), np.float32)
@@ -63,9 +70,10 @@ class Clone:
 
         def named(place: int) -> list[str]:
             if place < len(found):
-                return self.combinations.names(int(found[place]), self.encoding.features)
-            name = self.encoding.leaves[place - len(found)]
-            return [name if own[at, place - len(found)] else f"not {name}"]
+                names = self.combinations.names(int(found[place]), self.encoding.features)
+                return [phrase(self.encoding.game, name) for name in names]
+            name = phrase(self.encoding.game, self.encoding.leaves[place - len(found)])
+            return [name if own[at, place - len(found)] else f"not: {name}"]
 
         order = np.argsort(-np.abs(weights), kind="stable")[:count]
         return [
@@ -78,10 +86,6 @@ class Clone:
         """float32, shape (legal, features of an afterstate): 1 where one is set."""
         rows = self.encoding.afterstates(SparseRows.of([features]), SparseRows.of([legal]))
         return rows.dense(len(self.encoding.leaves))
-
-    def _rows(self, features: IntArray) -> FloatArray:
-        rows: FloatArray = self.linear.weights[self.combinations.evaluate(features)]
-        return rows
 
     @cached_property
     def rounded(self) -> Clone:
@@ -101,10 +105,10 @@ class Clone:
         if len(self.linear.alternatives):
             tensors["afterstates"] = self.linear.alternatives.astype(np.float16)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
-        path.write_bytes(_in_order(safetensors.numpy.save(tensors, metadata)))
+        path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
 
 
-def _in_order(data: bytes) -> bytes:
+def in_order(data: bytes) -> bytes:
     """A safetensors file with its metadata in alphabetical order: the library writes them in any, and equal models are
     to be equal files."""
     end = 8 + int.from_bytes(data[:8], "little")

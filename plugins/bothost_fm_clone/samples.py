@@ -55,7 +55,7 @@ class Decisions:
 
 def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
     """Encode moves; what is forced, or no matter of moves (a bid), or of rules that cannot be encoded, is left out."""
-    features, legal, labels, hands, parts, held_out, players = [], [], [], [], [], [], []
+    features, legal, own, labels, hands, parts, held_out, players = [], [], [], [], [], [], [], []
     last, number, part = "", -1, 0.0
     for move in moves:
         if len(move.legal) < 2 or not supports(move.game):
@@ -68,6 +68,7 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
             last, number, part = move.game_id, number + 1, part_of(move.game_id)
         features.append(encoding.encode(move.view))
         legal.append(choices)
+        own.append(encoding.own(move.view, choices))
         labels.append(chosen)
         hands.append(number)
         parts.append(part)
@@ -75,7 +76,7 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
         players.append(move.player)
     seen, classes = SparseRows.of(features), SparseRows.of(legal)
     return Decisions(
-        Samples(seen, classes, np.array(labels, np.int32), encoding.afterstates(seen, classes)),
+        Samples(seen, classes, np.array(labels, np.int32), encoding.candidates(seen, classes, own)),
         np.array(hands, np.int64),
         np.array(parts, np.float64),
         np.array(held_out, np.bool_),

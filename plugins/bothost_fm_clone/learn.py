@@ -1,0 +1,318 @@
+"""Train a shared clone: a crowd of many players, then one player.
+
+**Crowd.** First it grows: pairs of features are scored by the losses of ablated machines, and the best become features
+(``grow_shared``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has a row of
+factors of its own. Some samples leave it out, so that the machine also knows a player of whom nothing is known.
+
+**Player.** First only a row of the player's own is learned. It is short, and says in which of the crowd's ways the
+player differs. Then all parameters move, pulled towards the crowd's. How far is chosen on left-out hands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+import torch
+
+from bothost import ModelError
+from bothost.training import checkpoint
+from bothost.training.checkpoint import Progress
+from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
+from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.fit import FOLDS, MANY, per_decision
+from bothost_fm_clone.samples import Decisions
+from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
+
+ROW_PASSES, ROW_RATE, ROW_DECAY = 10, 0.1, 0.003
+"""How a player's row is learned."""
+PASSES, DECAY = 8, 1e-3
+"""How all parameters are moved to a player."""
+BATCH = 8
+RATES = (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008)
+"""Rates of that, of which left-out hands choose; 0: the row alone."""
+KNOWN = 0.7
+"""Share of the crowd's samples that say who decides."""
+SURPLUS = 4
+"""Of so many pairs as are wanted the best that equal no feature are taken."""
+
+
+class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the machine that all moves share."""
+
+    quadratic: int = 32
+    """Factors of pairs, Rendle's k."""
+    rectified: int = 64
+    """Factors whose sums are cut off at 0."""
+    passes: int = 5
+    """Passes over the crowd's decisions after the last combination was added."""
+    rate: float = 0.05
+    """Learning rate of AdaGrad; it falls to 0 over the passes."""
+    decay: float = 1e-5
+    """L2 per use of a feature."""
+    combinations: int = 120
+    """Most combinations to grow."""
+    per_round: int = 20
+    """m, the combinations that a round adds."""
+
+    def __post_init__(self) -> None:
+        if min(self.passes, self.per_round) < 1 or min(self.quadratic, self.rectified, self.combinations) < 0:
+            raise ValueError("passes and per_round must be positive, sizes must not be negative")
+        if not 0 < self.rate <= 1 or not 0 <= self.decay <= 1:
+            raise ValueError("rate and decay must be within 0 and 1")
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The result of a round of growing."""
+
+    number: int
+    """From 1 on."""
+    loss: float
+    """Mean cross-entropy of its machine over the samples, nats."""
+    clone: SharedClone
+    """With the combinations that the round added; their parameters are 0 but for small factors."""
+    added: int
+
+
+def crowd_of(
+    start: SharedClone,
+    learnt: Decisions,
+    options: SharedOptions,
+    seed: int,
+    *,
+    fresh: bool,
+    on_pass: Callable[[int, float], None] = lambda done, loss: None,
+) -> SharedClone:
+    """The clone of everybody in these decisions. ``fresh``: ``start`` is not trained, so nothing pulls towards it."""
+    names, number = np.unique(learnt.players.astype(str), return_inverse=True)
+    seen = start.seen(learnt.samples)
+    machine = _with_players(_planted(start, seed) if fresh else start, len(names), seed)
+    if not fresh:
+        machine.anchor()
+    rate, decay = (options.rate, options.decay) if fresh else (options.rate / 5, DECAY)
+    for epoch in range(options.passes):
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(learnt))
+        who = np.where(rng.random(len(learnt)) < KNOWN, number, UNKNOWN).astype(np.int32)
+        falling = rate * (1 - epoch / options.passes)
+        loss = machine.train(seen, order, players=who, rate=falling, decay=decay, batch=BATCH)
+        on_pass(epoch + 1, loss)
+    return replace(
+        start, parameters=_with_row(machine.parameters(), len(names), np.zeros(start.shape.width, np.float32))
+    )
+
+
+def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, seed: int, number: int) -> Grown:
+    """One round: train for a pass, score all pairs of features by ablation, and add the best as combinations."""
+    seen = clone.seen(samples)
+    machine = ConditionalMachine(replace(clone.shape, embedded=None))  # in growing, combinations have factors
+    machine.load(clone.parameters)
+    order = np.random.default_rng([seed, number]).permutation(len(samples))
+    machine.train(seen, order, rate=options.rate, decay=options.decay, batch=BATCH)
+    found = machine.pair_losses(seen)
+    room = min(options.per_round, options.combinations - len(clone.pairs))
+    known = clone.sight
+    order = np.argsort(-found.smallest, kind="stable")[: SURPLUS * room]
+    ranked = np.column_stack([found.first[order], found.second[order]]).astype(np.int32)
+    # What equals a feature that is there already says nothing new: the same base features, or set where one is set.
+    sets = [
+        _made_of(n, clone.pairs, len(known.positions) + len(known.choices))
+        for n in range(machine.shape.positions + machine.shape.choices)
+    ]
+    there = {*sets}
+    tried = extended(
+        Samples(seen.features, seen.legal, seen.labels, seen.alternatives),
+        ranked,
+        len(known.positions),
+        machine.shape.choices,
+    )
+    uses = _uses(tried, machine.shape.choices + len(ranked))
+    digests = {uses[n] for n in range(machine.shape.choices)}
+    chosen: list[int] = []
+    for n, (first, second) in enumerate(ranked.tolist()):
+        made = sets[first] | sets[second]
+        digest = uses[machine.shape.choices + n]
+        if len(chosen) < room and made not in there and digest not in digests:
+            chosen.append(n)
+            there.add(made)
+            digests.add(digest)
+    pairs = np.concatenate([clone.pairs, ranked[chosen]])
+    wider = replace(clone, pairs=pairs, parameters=_widened(machine, len(chosen), seed + number))
+    return Grown(number, found.base, wider, len(chosen))
+
+
+PAIRS, PARAMETERS = "pairs.safetensors", "machine.safetensors"
+
+
+def grow_all(
+    start: SharedClone,
+    samples: Samples,
+    options: SharedOptions,
+    seed: int,
+    folder: Path,
+    on_round: Callable[[Grown, float], bool],
+) -> SharedClone:
+    """Rounds of growing until the limit, or until ``on_round`` (the round, seconds in all) returns False.
+
+    A checkpoint in ``folder`` follows each round; it resumes from the last one and gives the same combinations as an
+    uninterrupted run.
+    """
+    clone, progress = start, Progress(seed=seed, encoder_version=VERSION)
+    last = checkpoint.latest(folder)
+    if last is not None:
+        progress = checkpoint.read(last, seed=seed, encoder_version=VERSION)
+        clone = _restored(start, last)
+    progress.options = msgspec.to_builtins(options)
+    before, began = progress.seconds, time.monotonic()
+    while len(clone.pairs) < options.combinations:
+        done = grow_shared(clone, samples, options, seed, progress.iteration + 1)
+        clone = done.clone
+        progress.iteration += 1
+        progress.seconds = before + time.monotonic() - began
+        go_on = on_round(done, progress.seconds)
+        tensors = {PAIRS: {"pairs": torch.from_numpy(clone.pairs)}}
+        tensors[PARAMETERS] = {name: torch.from_numpy(values) for name, values in clone.parameters.items()}
+        checkpoint.write(folder, progress, tensors)
+        if not done.added or not go_on:
+            break
+    return clone
+
+
+def _restored(start: SharedClone, place: Path) -> SharedClone:
+    try:
+        pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
+        if not np.array_equal(pairs[: len(start.pairs)], start.pairs):
+            raise ValueError("it was started with other combinations")
+        clone = replace(start, pairs=pairs, parameters=safetensors.numpy.load_file(place / PARAMETERS))
+        clone.machine()
+    except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
+        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
+        raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error
+    return clone
+
+
+def player_of(
+    crowd: SharedClone, learnt: Decisions, seed: int, rates: Sequence[float] | None = None
+) -> tuple[SharedClone, dict[str, float]]:
+    """The clone of the player of these decisions, and the chosen rate with its left-out log-loss."""
+    if not len(learnt):
+        return crowd, {"rate": 0.0, "log_loss": 0.0}
+    rates = RATES if rates is None else rates
+    seen = crowd.seen(learnt.samples)
+    best = rates[0], 0.0
+    parts = _folds(learnt)
+    if len(rates) > 1 and parts:
+        losses = [_left_out_loss(crowd, seen, parts, rate, seed) for rate in rates]
+        best = min(zip(rates, losses, strict=True), key=lambda each: each[1])
+    machine = _fitted(crowd, seen, best[0], seed)
+    return replace(crowd, parameters=machine.parameters()), {"rate": best[0], "log_loss": round(best[1], 4)}
+
+
+def _fitted(crowd: SharedClone, seen: Samples, rate: float, seed: int) -> ConditionalMachine:
+    machine = crowd.machine()
+    machine.anchor()
+    me = np.zeros(len(seen), np.int32)
+    for epoch in range(ROW_PASSES):
+        order = np.random.default_rng([seed, epoch]).permutation(len(seen))
+        falling = ROW_RATE * (1 - epoch / ROW_PASSES)
+        machine.train(seen, order, players=me, rate=falling, decay=ROW_DECAY, batch=BATCH, players_only=True)
+    if not rate:
+        return machine
+    machine.anchor()
+    for epoch in range(PASSES):
+        order = np.random.default_rng([seed, ROW_PASSES + epoch]).permutation(len(seen))
+        machine.train(seen, order, players=me, rate=rate * (1 - epoch / PASSES), decay=DECAY, batch=BATCH)
+    return machine
+
+
+def _left_out_loss(
+    crowd: SharedClone, seen: Samples, parts: Sequence[npt.NDArray[np.bool_]], rate: float, seed: int
+) -> float:
+    losses = []
+    for out in parts:
+        machine = _fitted(crowd, seen.take(np.flatnonzero(~out)), rate, seed)
+        rest = seen.take(np.flatnonzero(out))
+        odds = machine.probabilities(rest, np.zeros(len(rest), np.int32))
+        losses.append(per_decision(SparseRows(rest.legal.offsets, odds), rest)[1])  # type: ignore[arg-type]
+    return float(np.concatenate(losses).mean())
+
+
+def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:
+    """Decisions to leave out, one time after the other, hands as a whole."""
+    parts = (
+        [learnt.parts < 0.2]
+        if len(learnt) >= MANY
+        else [(learnt.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]
+    )
+    return [part for part in parts if part.any() and not part.all()]
+
+
+def _with_players(clone: SharedClone, players: int, seed: int) -> ConditionalMachine:
+    """A machine with the clone's parameters, and rows of 0 for so many players."""
+    shape = shape_of(clone.sight, len(clone.pairs), clone.quadratic, clone.rectified, players)
+    made = ConditionalMachine(shape, seed=seed)
+    rows = clone.parameters["factors"][: -shape.width]
+    factors = np.concatenate([rows, np.zeros(players * shape.width, np.float32)])
+    made.load({**clone.parameters, "factors": factors})
+    return made
+
+
+def _planted(grown: SharedClone, seed: int) -> SharedClone:
+    """The combinations of a clone, with parameters to begin with. Combinations have a weight, and factors of 0."""
+    made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed)
+    more, width = len(grown.pairs), grown.shape.width
+    weights, factors = made.parameters["weights"], made.parameters["factors"]
+    return replace(
+        grown,
+        parameters={
+            **made.parameters,
+            "weights": np.concatenate([weights, np.zeros(more, np.float32)]),
+            "factors": np.concatenate([factors[:-width], np.zeros((more + 1) * width, np.float32)]),
+        },
+    )
+
+
+def _with_row(parameters: dict[str, FloatArray], players: int, row: FloatArray) -> dict[str, FloatArray]:
+    """Parameters with one player's row instead of those of ``players``."""
+    factors = parameters["factors"]
+    return {**parameters, "factors": np.concatenate([factors[: len(factors) - players * len(row)], row])}
+
+
+def _widened(machine: ConditionalMachine, more: int, seed: int) -> dict[str, FloatArray]:
+    """Parameters with so many new features of candidates, which begin small."""
+    parameters, width = machine.parameters(), machine.shape.width
+    fresh = np.random.default_rng(seed).normal(0.0, 0.01, more * width).astype(np.float32)
+    factors = parameters["factors"]
+    return {
+        **parameters,
+        "weights": np.concatenate([parameters["weights"], np.zeros(more, np.float32)]),
+        "factors": np.concatenate([factors[:-width], fresh, factors[-width:]]),
+    }
+
+
+def _made_of(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
+    found, open_ = set(), [feature]
+    while open_:
+        part = open_.pop()
+        if part < base:
+            found.add(part)
+        else:
+            open_ += pairs[part - base].tolist()
+    return frozenset(found)
+
+
+def _uses(rows: SparseRows, features: int) -> list[bytes]:
+    """Of each feature a digest of the rows that set it."""
+    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
+    order = np.argsort(rows.items, kind="stable")
+    counts = np.bincount(rows.items, minlength=features)
+    parts = np.split(row[order], np.cumsum(counts)[:-1])
+    return [hashlib.blake2b(part.tobytes(), digest_size=16).digest() for part in parts]

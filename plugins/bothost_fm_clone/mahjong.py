@@ -1,0 +1,197 @@
+"""Features of mahjong, as a person weighs a discard or a claim.
+
+They say how near the hand is, what each action makes of it, what it may cost, and how it compares with the others.
+
+What a hand can win after an action is the native block ``prospect``, and by the other look-ahead ``appraisal``. Numbers
+are cut into bins; ``best``, ``second`` … are ranks among the legal actions. A win and its refusal are candidates, too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost import rules
+from bothost.rules import View
+from bothost.rules.mahjong import SHAPES, TILES, shanten_many
+
+IntArray = npt.NDArray[np.int32]
+MOVES = ("passes", "wins", "discards", "chows", "pungs", "takes a kong", "hides a kong", "adds to a kong")
+"""In the order of the block ``action``."""
+WINDS = ("east", "south", "west", "north")
+PHASES = ("turn", "discard", "claims", "robbing")
+RELATIVE = ("next", "opposite", "previous")
+LEFT = (4, 8, 12, 16, 20)
+RATIOS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.97, 0.9999)
+"""Where the shares of the best action's worth are cut."""
+COSTS = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0)
+"""Where the points that a discard may cost are cut."""
+PLACES = ("the best", "the second best", "the third best", "the fourth or fifth best")
+SHAPE_WORDS = tuple(shape.replace("_", " ") for shape in SHAPES)
+
+
+def _bins(edges: tuple[float, ...], what: str) -> list[str]:
+    return [f"{what} under {edges[0]:g}"] + [f"{what} from {edge:g}" for edge in edges]
+
+
+POSITIONS = (
+    *(f"it is {phase}" for phase in PHASES),
+    *(f"sits {wind}" for wind in WINDS),
+    *(f"the round is {wind}" for wind in WINDS),
+    *(f"at most {n} own draws are left" for n in LEFT),
+    *(f"the hand needs {n} tiles" for n in range(8)),
+    *(f"has {n} melds" for n in range(5)),
+    *(f"{who} has {n} melds" for who in RELATIVE for n in range(5)),
+    *(f"holds {tile}" for tile in TILES),
+    *(f"holds a pair of {tile}" for tile in TILES),
+    *(f"holds three {tile}" for tile in TILES),
+    *(f"{who} discarded {tile}" for who in RELATIVE for tile in TILES),
+)
+ESTIMATES = ("by the plain estimate", "by the weighted estimate")
+CHOICES = (
+    *MOVES,
+    *(f"of {tile}" for tile in TILES),
+    *(
+        f"{name} {estimate}"
+        for estimate in ESTIMATES
+        for name in (
+            *(f"is {place} for the hand" for place in PLACES),
+            *(f"is {place} after its cost" for place in PLACES),
+            *_bins(RATIOS, "keeps a share of the best worth"),
+            *(f"then needs {n} tiles" for n in range(7)),
+            *(f"aims at {shape}" for shape in SHAPE_WORDS),
+            "leaves nothing to win",
+        )
+    ),
+    *_bins(COSTS, "may cost points"),
+    *(f"is {place} for safety" for place in PLACES),
+    "drops the drawn tile",
+    "drops an isolated tile",
+    "drops an honour",
+    "drops a terminal",
+    "splits a pair",
+    "splits a triplet",
+    "drops the partner of a neighbour",
+    "drops a tile that a player has discarded",
+    *(f"of a tile of which {n} more lie open" for n in range(5)),
+    "is the tile that was just discarded",
+)
+_AT = {name: index for index, name in enumerate(CHOICES)}
+_PLACE = {name: index for index, name in enumerate(POSITIONS)}
+
+
+@cache
+def classes() -> tuple[str, ...]:
+    """Names of the actions."""
+    game = rules.game("mahjong")
+    return tuple(game.notation(action) for action in range(game.num_actions))
+
+
+def position(view: View) -> IntArray:
+    """Features of a position, ascending."""
+    told = view.to_json()
+    seat, counts = view.seat, _counts(told["hand"])
+    melds = told["melds"]
+    found = [f"sits {WINDS[seat]}", f"the round is {told['prevalent_wind']}", f"has {len(melds[seat])} melds"]
+    if told["phase"] in PHASES:
+        found.append(f"it is {told['phase']}")
+    left = int(np.sum(told["wall_left"])) / 4 if len(told["wall_left"]) != 4 else told["wall_left"][seat]
+    found += [f"at most {n} own draws are left" for n in LEFT if left <= n]
+    found.append(f"the hand needs {_needed(counts, len(melds[seat]))} tiles")
+    for distance, who in enumerate(RELATIVE, 1):
+        other = (seat + distance) % 4
+        found.append(f"{who} has {len(melds[other])} melds")
+        found += {f"{who} discarded {tile}" for tile in told["discards"][other]}
+    for tile, count in zip(TILES, counts.tolist(), strict=True):
+        found += [f"holds {tile}"] * (count > 0) + [f"holds a pair of {tile}"] * (count > 1)
+        found += [f"holds three {tile}"] * (count > 2)
+    return np.unique(np.array([_PLACE[name] for name in found], np.int32))
+
+
+def candidates(view: View, choices: IntArray) -> list[IntArray]:
+    """Features of each of these legal actions, ascending."""
+    told = view.to_json()
+    counts = _counts(told["hand"])
+    action = view.encode_actions("action", choices)
+    kind, tile = action[:, :8].argmax(axis=1), action[:, 8:]
+    tiles = np.where(tile.any(axis=1), tile.argmax(axis=1), -1)
+    found: list[list[str]] = [[MOVES[k]] for k in kind]
+    for number, estimate in enumerate(ESTIMATES):
+        _prospects(view.encode_actions(("prospect", "appraisal")[number], choices), estimate, kind, found)
+    costs = view.encode_actions("prospect", choices)[:, 16] * 4
+    drops = kind == 2
+    for place, rank in enumerate(_ranked(-np.where(drops, costs, np.inf))):
+        if drops[place]:
+            found[place].append(_bins(COSTS, "may cost points")[int(np.searchsorted(COSTS, costs[place], "right"))])
+            found[place] += _placed(rank, "for safety")
+    open_ = _counts([t for seat in told["discards"] for t in seat])
+    for place, (move, at) in enumerate(zip(kind.tolist(), tiles.tolist(), strict=True)):
+        if at < 0:
+            continue
+        found[place] += [f"of {TILES[at]}", f"of a tile of which {min(4, int(open_[at]))} more lie open"]
+        if TILES[at] == told.get("last_tile"):
+            found[place].append("is the tile that was just discarded")
+        if move == 2:
+            found[place] += _drop(at, counts, told)
+    return [np.unique(np.array([_AT[name] for name in row], np.int32)) for row in found]
+
+
+def _prospects(
+    numbers: npt.NDArray[np.float32], estimate: str, kind: npt.NDArray[np.int64], found: list[list[str]]
+) -> None:
+    wins = kind == 1
+    for place, rank in enumerate(_ranked(np.where(wins, np.inf, numbers[:, 1]))):
+        found[place] += _placed(rank, f"for the hand {estimate}")
+    for place, rank in enumerate(_ranked(np.where(wins, np.inf, numbers[:, 17]))):
+        found[place] += _placed(rank, f"after its cost {estimate}")
+    names = _bins(RATIOS, "keeps a share of the best worth")
+    for place, row in enumerate(numbers):
+        found[place].append(f"{names[int(np.searchsorted(RATIOS, row[1], 'right'))]} {estimate}")
+        if row[3:10].any():
+            found[place].append(f"then needs {int(row[3:10].argmax())} tiles {estimate}")
+            found[place].append(f"aims at {SHAPE_WORDS[int(row[11:16].argmax())]} {estimate}")
+        else:
+            found[place].append(f"leaves nothing to win {estimate}")
+
+
+def _drop(at: int, counts: npt.NDArray[np.uint8], told: dict[str, object]) -> list[str]:
+    held, names = int(counts[at]), []
+    number = at % 9 if at < 27 else -1
+    near = [counts[at + step] for step in (-2, -1, 1, 2) if at < 27 and 0 <= number + step < 9]
+    close = [counts[at + step] for step in (-1, 1) if at < 27 and 0 <= number + step < 9]
+    names += ["drops the drawn tile"] * (told["drawn"] == TILES[at])
+    names += ["drops an isolated tile"] * (held == 1 and not any(near))
+    names += ["drops an honour"] * (at >= 27) + ["drops a terminal"] * (number in (0, 8))
+    names += ["splits a pair"] * (held == 2) + ["splits a triplet"] * (held >= 3)
+    names += ["drops the partner of a neighbour"] * any(close)
+    others = (discards for seat, discards in enumerate(told["discards"]) if seat != told["seat"])  # type: ignore[var-annotated,arg-type]
+    names += ["drops a tile that a player has discarded"] * any(TILES[at] in discards for discards in others)
+    return names
+
+
+def _placed(rank: int, what: str) -> list[str]:
+    return [f"is {PLACES[rank]} {what}"] if rank < len(PLACES) else []
+
+
+def _ranked(values: npt.NDArray[np.floating]) -> list[int]:
+    """Of each value how many larger ones there are; the fourth and fifth are one place."""
+    ranks = [int(np.sum(values > value)) for value in values]
+    return [3 if rank in (3, 4) else rank if rank < 3 else 9 for rank in ranks]
+
+
+def _counts(tiles: list[str]) -> npt.NDArray[np.uint8]:
+    out = np.zeros(len(TILES), np.uint8)
+    for tile in tiles:
+        if tile in _TILE:
+            out[_TILE[tile]] += 1
+    return out
+
+
+def _needed(counts: npt.NDArray[np.uint8], melds: int) -> int:
+    """Tiles that the hand lacks to be complete."""
+    return min(7, int(shanten_many(counts[None], melds)[0]) + 1)
+
+
+_TILE = {tile: index for index, tile in enumerate(TILES)}

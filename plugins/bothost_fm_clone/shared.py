@@ -1,0 +1,258 @@
+"""A clone by one machine that all moves share: what it is as a file, how it scores, and why.
+
+Its factorization machine sees the position and the candidate (``sight``), and conjunctions of their features that
+were grown. What it learns of one move holds for others that are like it. A player is one more feature: a row of
+factors.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from bothost import ModelError
+from bothost.training.conditional import ConditionalMachine, Shape, extended
+from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.encode import Encoding, encoding
+from bothost_fm_clone.model import in_order
+from bothost_fm_clone.sight import Sight, sight
+from bothost_fm_clone.words import phrase
+
+VERSION = 2
+"""Encoder version of these models."""
+EXPLAINED, PAIRED = 8, 4
+"""A choice is explained among so many candidates, by so many of their features. Pairs are made of fewer."""
+
+
+@dataclass(frozen=True)
+class SharedClone:
+    """Who chooses by softmax over the candidates' scores."""
+
+    encoding: Encoding
+    pairs: IntArray
+    """int32, shape (combinations, 2), as ``bothost.training.conditional.extended`` wants them."""
+    parameters: dict[str, FloatArray]
+    """Of a machine with one player, whose row is that of the clone; zeros for a crowd."""
+    quadratic: int
+    rectified: int
+    version: ClassVar[int] = VERSION
+    """Of the encoder."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    @classmethod
+    def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int) -> SharedClone:
+        """Before any training."""
+        shape = shape_of(sight(own.game), 0, quadratic, rectified, 1)
+        return cls(
+            own, np.zeros((0, 2), np.int32), ConditionalMachine(shape, seed=seed).parameters(), quadratic, rectified
+        )
+
+    @property
+    def sight(self) -> Sight:
+        return sight(self.encoding.game)
+
+    @property
+    def shape(self) -> Shape:
+        return shape_of(self.sight, len(self.pairs), self.quadratic, self.rectified, 1)
+
+    def seen(self, samples: Samples) -> Samples:
+        """Samples of base features as the machine sees them."""
+        known = self.sight
+        full = known.seen(samples)
+        own = extended(full, self.pairs, len(known.positions), len(known.choices))
+        return Samples(full.features, full.legal, full.labels, own)
+
+    def machine(self) -> ConditionalMachine:
+        """A new machine with these parameters."""
+        made = ConditionalMachine(self.shape)
+        made.load(self.parameters)
+        return made
+
+    @cached_property
+    def _machine(self) -> ConditionalMachine:
+        return self.machine()
+
+    def odds(self, one: Samples) -> FloatArray:
+        """Of a single sample the probability of each legal class, float32."""
+        found: FloatArray = self.probabilities_of(one).items.astype(np.float32)
+        return found
+
+    def probabilities_of(self, samples: Samples) -> SparseRows:
+        """Of many samples of base features, float32, laid out as their legal classes."""
+        seen = self.seen(samples)
+        with self._lock:
+            odds = self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
+        return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
+
+    def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
+        """What spoke for a class or against it, in words.
+
+        The weight of a feature is how much less the choice would lead without it: its score less the mean by
+        probability. A feature of the position and one of the candidate that work together are named together. Their
+        weight is what they lose together beyond what each loses alone.
+        """
+        return _Reasons(self, one, chosen).weightiest(count)
+
+    @cached_property
+    def rounded(self) -> SharedClone:
+        """The same with the factors as a file holds them, in 16 bits."""
+        return SharedClone(self.encoding, self.pairs, _halved(self.parameters), self.quadratic, self.rectified)
+
+    def save(self, path: Path) -> None:
+        """Write the file."""
+        tensors: dict[str, npt.NDArray[Any]] = {"pairs": self.pairs}
+        for name, values in self.parameters.items():
+            tensors[name] = values.astype(np.float16)
+        tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
+        metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
+        path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
+
+
+def shape_of(known: Sight, combinations: int, quadratic: int, rectified: int, players: int) -> Shape:
+    """The shape of a machine of this sight."""
+    classes = len(encoding(known.game).classes)
+    choices = len(known.choices)
+    return Shape(len(known.positions), choices + combinations, classes, players, quadratic, rectified, choices)
+
+
+def _halved(parameters: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    return {name: values.astype(np.float16).astype(np.float32) for name, values in parameters.items()}
+
+
+def load(path: Path, game: str) -> SharedClone:
+    """The clone of a file. Raises ModelError where it is none, or of another game or encoder."""
+    own = encoding(game)
+    try:
+        with safetensors.safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {
+                name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")
+            }
+        told = metadata.get("game"), metadata.get("encoder_version")
+        if told != (game, str(VERSION)):
+            raise ValueError(f"it is of {told[0]}, encoder version {told[1]}, not of {game}, version {VERSION}")
+        return _checked(own, tensors)
+    except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
+
+
+def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
+    pairs, sizes = tensors.pop("pairs"), tensors.pop("sizes")
+    if (
+        pairs.dtype != np.int32
+        or pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or sizes.dtype != np.int32
+        or sizes.shape != (2,)
+    ):
+        raise ValueError("its tensors have other types")
+    if len(pairs) > 10_000 or sizes.min() < 0 or sizes.max() > 1024:
+        raise ValueError("its sizes are out of range")
+    if any(values.dtype != np.float16 or not np.isfinite(values).all() for values in tensors.values()):
+        raise ValueError("its parameters are not all finite numbers of 16 bits")
+    made = SharedClone(
+        own, pairs, {name: values.astype(np.float32) for name, values in tensors.items()}, int(sizes[0]), int(sizes[1])
+    )
+    known = made.sight
+    none = Samples(SparseRows.of([]), SparseRows.of([]), np.zeros(0, np.int32), SparseRows.of([]))
+    extended(none, pairs, len(known.positions), len(known.choices))  # refuses what is no graph of combinations
+    made.machine()  # refuses other sizes
+    return made
+
+
+class _Reasons:
+    """The scores of one decision's candidates without some of its features."""
+
+    def __init__(self, clone: SharedClone, one: Samples, chosen: int) -> None:
+        odds = clone.probabilities_of(one).items.astype(np.float64)
+        at = int(np.searchsorted(one.legal[0], chosen))
+        likely = np.argsort(-odds, kind="stable")[:EXPLAINED]
+        rows = np.unique(np.append(likely, at))
+        self._clone = clone
+        self._at = int(np.searchsorted(rows, at))
+        self._odds = odds[rows] / odds[rows].sum()
+        seen = clone.seen(one)
+        assert seen.alternatives is not None
+        own = [seen.alternatives[int(row)] for row in rows]
+        parameters, width = clone.parameters, clone.shape.width
+        factors = parameters["factors"].reshape(-1, width).astype(np.float64)
+        positions = clone.shape.positions
+        self._position = seen.features[0]
+        self._features = np.unique(np.concatenate(own))
+        self._has = np.array([np.isin(self._features, row) for row in own])
+        self._rows = factors[positions + self._features]
+        self._position_rows = factors[self._position]
+        self._sum = self._position_rows.sum(axis=0) + factors[-1]
+        self._weights = parameters["weights"][self._features].astype(np.float64)
+        self._bias, self._readout = parameters["bias"], parameters["readout"]
+
+    def _lead(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> float:
+        """The score of the choice over the mean, with this sum over the position, by what the candidates have."""
+        k = self._clone.quadratic
+        own = has @ self._rows
+        squares = has @ (self._rows[:, :k] ** 2).sum(axis=1)
+        scores = has @ self._weights + own[:, :k] @ total[:k] + ((own[:, :k] ** 2).sum(axis=1) - squares) / 2
+        scores += np.maximum(0.0, self._bias + total[k:] + own[:, k:]) @ self._readout
+        return float(scores[self._at] - self._odds @ scores)
+
+    def weightiest(self, count: int) -> list[dict[str, object]]:
+        """The reasons. Only features that matter to first order are looked at."""
+        known, full = self._clone.sight, self._lead(self._sum, self._has)
+        of_position, of_candidates = self._slopes()
+        first = np.argsort(-np.abs(of_position), kind="stable")[:PAIRED]
+        second = np.argsort(-np.abs(of_candidates), kind="stable")[:EXPLAINED]
+        without = {n: self._has & (np.arange(len(self._features)) != n) for n in second.tolist()}
+        alone = {n: full - self._lead(self._sum, has) for n, has in without.items()}
+        found = [(weight, self._named(n)) for n, weight in alone.items()]
+        for i in first.tolist():
+            less = self._sum - self._position_rows[i]
+            by_position = full - self._lead(less, self._has)
+            name = phrase(known.game, known.positions[self._position[i]])
+            for n in second[:PAIRED].tolist():
+                # What the two lose together, but for what each loses alone.
+                both = full - self._lead(less, without[n])
+                found.append((by_position + alone[n] - both, [name, *self._named(n)]))
+        found.sort(key=lambda each: -abs(each[0]))
+        told = [{"features": names, "weight": round(float(weight), 3)} for weight, names in found[:count]]
+        return [reason for reason in told if reason["weight"]]
+
+    def _slopes(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """To first order, what each feature of the position and of the candidates adds to the lead."""
+        k = self._clone.quadratic
+        own = self._has @ self._rows
+        pull = -self._odds
+        pull[self._at] += 1
+        active = (self._bias + self._sum[k:] + own[:, k:] > 0) * self._readout
+        by_sum = pull @ np.concatenate([own[:, :k], active], axis=1)
+        by_own = np.concatenate([self._sum[:k] + own[:, :k], active], axis=1)
+        each = self._rows @ by_own.T + self._weights[:, None]
+        return self._position_rows @ by_sum, ((each * self._has.T) @ pull)
+
+    def _named(self, n: int) -> list[str]:
+        """The words of a feature of candidates; with "not" before what the choice has not."""
+        known = self._clone.sight
+        parts = _parts(int(self._features[n]), self._clone.pairs, len(known.positions), len(known.choices))
+        all_names = (*known.positions, *known.choices)
+        words = [phrase(known.game, all_names[part]) for part in parts]
+        return words if self._has[self._at, n] else ["not: " + ", ".join(words)]
+
+
+def _parts(feature: int, pairs: IntArray, positions: int, choices: int) -> list[int]:
+    """Base features of a feature of candidates, ascending, numbered positions first."""
+    found: set[int] = set()
+    open_ = [positions + feature]
+    while open_:
+        part = open_.pop()
+        if part < positions + choices:
+            found.add(part)
+        else:
+            open_ += pairs[part - positions - choices].tolist()
+    return sorted(found)

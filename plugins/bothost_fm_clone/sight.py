@@ -1,0 +1,93 @@
+"""What a conditional clone sees: the features of ``encode``, and what ``attributes`` says of them in a word.
+
+The features of a position are the base features and its situations. Those of a candidate are its afterstate, its class,
+what the class is, and how it compares with the other candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from bothost.training.factorization import Samples
+from bothost_fm_clone import attributes
+from bothost_fm_clone.encode import Encoding, encoding
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The features of one game, each with a name."""
+
+    game: str
+    positions: tuple[str, ...]
+    """Names of a position's features."""
+    choices: tuple[str, ...]
+    """Names of a candidate's features."""
+
+    def seen(self, samples: Samples) -> Samples:
+        """Samples of base features and afterstates, with all features."""
+        if self.game == "mahjong":
+            return samples
+        if self.game == "doudizhu":
+            return _doudizhu_seen(samples, encoding(self.game))
+        return _othello_seen(samples, encoding(self.game))
+
+
+@cache
+def sight(game: str) -> Sight:
+    """The features of a game. Raises ModelError where there are none."""
+    own = encoding(game)
+    if game == "mahjong":
+        return Sight(game, own.features, own.leaves)
+    if game == "doudizhu":
+        words = attributes.doudizhu_classes()[0]
+        situations, relations = attributes.DOUDIZHU_SITUATIONS, (*words, *attributes.DOUDIZHU_RELATIONS)
+    else:
+        situations = attributes.OTHELLO_SITUATIONS
+        relations = (
+            *attributes.OTHELLO_RELATIONS,
+            *(f"is on {square}" for square in attributes.ORBITS),
+            *(f"turns {n} disc{'s' * (n != 1)}" for n in range(attributes.MOST_TURNED + 1)),
+            *(f"has {n} disc{'s' * (n != 1)} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
+        )
+    moves = tuple(f"is {name}" for name in own.classes)
+    return Sight(game, own.features + situations, own.leaves + moves + relations)
+
+
+def _doudizhu_seen(samples: Samples, own: Encoding) -> Samples:
+    legal, leaves = samples.legal, samples.alternatives
+    assert leaves is not None
+    known = attributes.dense(samples.features, len(own.features))
+    words, table, _, _ = attributes.doudizhu_classes()
+    begin = len(own.leaves)
+    numbers = np.column_stack([legal.items, np.where(table >= 0, table + len(own.classes), -1)[legal.items]])
+    relations = attributes.doudizhu_relations(known, legal, leaves)
+    choices = attributes.appended(leaves, begin, numbers >= 0, numbers)
+    choices = attributes.appended(choices, begin + len(own.classes) + len(words), relations)
+    positions = attributes.appended(samples.features, len(own.features), attributes.doudizhu_situations(known))
+    return Samples(positions, legal, samples.labels, choices)
+
+
+def _othello_seen(samples: Samples, own: Encoding) -> Samples:
+    legal, leaves = samples.legal, samples.alternatives
+    assert leaves is not None
+    known = attributes.dense(samples.features, len(own.features))
+    relations, turned, open_ = attributes.othello_relations(known, legal, leaves)
+    begin, places = len(own.leaves) + len(own.classes), len(attributes.ORBITS)
+    kinds = own.groups[legal.items]
+    first = len(attributes.OTHELLO_RELATIONS)
+    numbers = np.column_stack(
+        [
+            legal.items - len(own.classes),
+            kinds + first,
+            np.clip(turned, 0, attributes.MOST_TURNED) + first + places,
+            np.clip(open_, 0, attributes.MOST_OPEN) + first + places + attributes.MOST_TURNED + 1,
+        ]
+    )
+    numbers += len(own.classes)
+    choices = attributes.appended(leaves, len(own.leaves), numbers >= 0, numbers)
+    choices = attributes.appended(choices, begin, relations)
+    positions = attributes.appended(samples.features, len(own.features), attributes.othello_situations(known))
+    return Samples(positions, legal, samples.labels, choices)
