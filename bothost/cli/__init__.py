@@ -43,6 +43,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "replay": ("bothost.cli.replay", "Make logged decisions again, by the same model or another."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "tournament": ("bothost.cli.tournament", "Play a tournament between strategies and programs."),
+    "ladder": ("bothost.cli.ladder", "Rate strategies and opponents from logged hands and matches."),
     "db": ("bothost.cli.db", "Create, upgrade, inspect, back up and restore the database."),
     "bench": ("bothost.cli.bench", "Measure this machine."),
 }

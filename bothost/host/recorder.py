@@ -56,7 +56,7 @@ class Recorder:
 
     def hand_opened(self, hand: Hand, attributes: Any) -> None:
         """A hand started; its ``game_id`` and ``actor`` are set."""
-        table, by = hand.actor.table, hand.actor.plan.strategy
+        table, by, level = hand.actor.table, hand.actor.plan.strategy, hand.actor.plan.level
         lobby, account, name = hand.key
         row = GameRecord(
             game_id=hand.game_id,
@@ -75,7 +75,7 @@ class Recorder:
             strategy_version=by.version,
             model_sha256=by.sha256,
             config_hash=self.config_hash,
-            attributes=_text(attributes),
+            attributes=_text(attributes if level is None else {**attributes, "strategy_level": level}),
             started_us=now_us(),
         )
         self.batches.add_next((row,))

@@ -1,0 +1,104 @@
+"""``bothost ladder``: ratings of strategies and of the opponents that they met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bothost.cli import options, output
+
+if TYPE_CHECKING:
+    from bothost.ladder.report import GameLadder
+    from bothost.store.ratings import Scope
+
+WIDEST = 12
+"""Contestants that a matrix shows in the terminal."""
+
+
+def command(
+    game: Annotated[str | None, typer.Option("--game", help="Show this game only.")] = None,
+    own: Annotated[
+        bool, typer.Option("--own", help="Count also hands at which two or more of our accounts sat.")
+    ] = False,
+    journal: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Journal of `bothost arena`, or the folder of a tournament: count its deals. May be repeated."
+        ),
+    ] = None,
+    min_hands: Annotated[int, typer.Option(min=1, help="Leave out contestants of fewer hands.")] = 1,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Show who won how often against whom.")] = False,
+    markdown: Annotated[Path | None, typer.Option(help="Write the ladder to this Markdown file.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Forget the ratings and count every hand of the log again.")
+    ] = False,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Rate every strategy, by version and level, and every opponent, from logged hands and arena matches.
+
+    Counts the hands that are new since the last call, then shows the ladder. A rating is OpenSkill's estimate: 25 ± 16
+    for a newcomer. Contestants stand in the order of the lower ends of their intervals.
+    """
+    from bothost import rules
+    from bothost.ladder import journals, report
+    from bothost.ladder import picture as drawing
+    from bothost.ladder.logged import LoggedOutcomes
+    from bothost.ladder.update import Ladder, clear
+    from bothost.store import Store
+
+    _ = options.plugins(config).games  # the games of plugins are known from here on
+    paths = journals.files(journal or [])
+    scope: Scope = "all" if own else "others"
+    with Store.open(options.settings(config).store) as store:
+        ladder = Ladder(store, scope)
+        if rebuild:
+            clear(store, scope)
+            ladder = Ladder(store, scope)
+        logged = LoggedOutcomes(store, scope)
+        with output.progress(None, "ladder") as advance:
+            hands = ladder.count(logged, on_counted=advance)
+            deals = sum(ladder.count(journals.outcomes(path, rules.game)) for path in paths)
+        found = report.ladders(store, scope, game=game, min_hands=min_hands)
+    if markdown is not None:
+        markdown.write_text(report.markdown(found), encoding="utf-8")
+    if picture is not None and found:
+        drawing.draw(found, picture)
+    data = {
+        "scope": scope,
+        "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(logged.left_out.items()))},
+        "games": {each.game: report.as_json(each) for each in found},
+    }
+    output.emit(data, json, _readable(found, matrix, _counted(hands, deals, logged.left_out, own)))
+
+
+def _counted(hands: int, deals: int, left_out: dict[str, int], own: bool) -> str:
+    text = f"{hands:,} new hands and {deals:,} new deals counted"
+    if left_out:
+        text += "; left out: " + ", ".join(f"{count:,} {why}" for why, count in sorted(left_out.items()))
+    if left_out.get("among our own accounts") and not own:
+        text += "\n  --own counts those among our own accounts too, in a ladder of their own"
+    return text
+
+
+def _readable(found: Sequence[GameLadder], with_matrix: bool, counted: str) -> str:
+    from bothost.ladder import report
+
+    parts = []
+    for ladder in found:
+        lines = [tuple(map(output.printable, row)) for row in report.rows(ladder.standings)]
+        parts.append(f"{ladder.game}\n{output.table(lines, report.HEADER)}")
+        parts += [f"  {role.label}: {role.rating.mu:.1f} (a player starts with 25)" for role in ladder.roles]
+        if with_matrix and ladder.pairs:
+            shown = report.matrix(ladder)[:WIDEST]
+            columns = [str(place) for place in range(1, len(shown) + 1)]
+            cells = [tuple(map(output.printable, row[: len(shown) + 1])) for row in shown]
+            parts.append(output.table(cells, ("WINS AGAINST", *columns)))
+        parts.append("")
+    if not found:
+        parts.append("no one is rated yet")
+    return "\n".join([*parts, counted])

@@ -1,0 +1,89 @@
+"""Outcomes of arena matches, from their journals: a deal each.
+
+All lineups of a deal share its cards, so a deal is one outcome: who did better on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bothost.arena.figures import figures_for
+from bothost.arena.journal import Header
+from bothost.arena.lineup import Lineup, lineups
+from bothost.arena.match import DealResult
+from bothost.errors import BothostError, UsageError
+from bothost.ladder.outcome import Outcome, key_of
+from bothost.rules.game import Game
+from bothost.store.ratings import Contestant
+from bothost.store.reader import MakeGame
+
+_CONTESTANT = re.compile(r"(?P<address>.+?)@(?P<made>[0-9a-f]{64}|[^@ ]*)(?P<options> \{.*\})?")
+_LEVEL = re.compile(r"level-\d+")
+
+
+def files(paths: list[Path]) -> list[Path]:
+    """The journals among these files and folders. Raises UsageError."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(path.rglob("*.jsonl"))
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise UsageError(f"there is no file or folder {path}")
+    return found
+
+
+def outcomes(path: Path, make_game: MakeGame) -> Iterator[Outcome]:
+    """The deals of a journal. Raises UsageError for a file that is none; a torn last line is left out."""
+    with path.open("rb") as file:
+        try:
+            header = msgspec.json.decode(file.readline(), type=Header)
+            game = make_game(header.game, **json.loads(header.rules))
+            seats = lineups(game, len(header.contestants))
+        except (msgspec.MsgspecError, BothostError, ValueError, TypeError) as error:
+            raise UsageError(f"{path} is no match journal that can be read here: {error}") from None
+        at_us = path.stat().st_mtime_ns // 1000
+        contestants = [contestant(text) for text in header.contestants]
+        if len(set(contestants)) < len(contestants):
+            return
+        identity = header.game, header.rules, *header.contestants, header.seed, header.ms
+        for line in file:
+            try:
+                deal = msgspec.json.decode(line, type=DealResult)
+            except msgspec.MsgspecError:
+                return
+            if len(deal.hands) != len(seats):
+                raise UsageError(f"{path}: deal {deal.deal} does not have the {len(seats)} hands of its lineups")
+            scores = _scores(game, deal, seats, len(contestants))
+            teams = tuple((who,) for who in contestants)
+            yield Outcome(game.name, teams, scores, at_us, (key_of("deal", *identity, deal.deal),))
+
+
+def contestant(described: str) -> Contestant:
+    """A contestant of a journal's header: address, what it stood for, and options."""
+    match = _CONTESTANT.fullmatch(described)
+    if match is None:
+        return Contestant("strategy", described)
+    address, made, options = match["address"], match["made"], match["options"] or ""
+    name, _, alias = address.partition(":")
+    if name == "exec":
+        name, alias = address, ""
+    version = (made[:8] if len(made) == 64 else made) + options
+    return Contestant("strategy", name, version=version, level=alias if _LEVEL.fullmatch(alias) else "")
+
+
+def _scores(game: Game, deal: DealResult, seats: tuple[Lineup, ...], contestants: int) -> tuple[float, ...]:
+    if contestants == 2:
+        share = figures_for(game.name, seats)[0](deal, seats)
+        return share, 1.0 - share
+    totals = [0.0] * contestants
+    for hand, lineup in zip(deal.hands, seats, strict=True):
+        for seat, who in enumerate(lineup):
+            totals[who] += hand.returns[seat]
+    return tuple(totals)

@@ -1,0 +1,70 @@
+"""What the ladder learns from: who finished before whom."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from bothost.store.ratings import Contestant
+
+LANDLORD = Contestant("role", "landlord")
+"""Rated beside the landlord's player, so that two peasants are not taken for twice as strong as one landlord."""
+
+Team = tuple[Contestant, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A hand, or a deal of the arena. Contestants of a team win or lose together."""
+
+    game: str
+    teams: tuple[Team, ...]
+    scores: tuple[float, ...]
+    """Per team; the highest is first."""
+    at_us: int
+    keys: tuple[bytes, ...]
+    """What marks it as counted, 16 bytes each."""
+
+    @property
+    def ranks(self) -> list[int]:
+        """Per team from 1; equal scores share a rank."""
+        return [1 + sum(other > score for other in self.scores) for score in self.scores]
+
+
+def key_of(*parts: object) -> bytes:
+    """16 bytes that stand for these words."""
+    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=16).digest()
+
+
+def teams_of(
+    game: str, seats: Mapping[int, Contestant], scores: Sequence[float]
+) -> tuple[tuple[Team, ...], tuple[float, ...]] | None:
+    """The teams of a hand with their scores; None where it says nothing about anyone.
+
+    ``seats``: the contestants that are known. In Dou Dizhu the landlord plays two peasants. Elsewhere each plays alone;
+    a contestant with several seats counts once, with the mean of their scores.
+    """
+    if game == "doudizhu" and len(scores) == 3:
+        return _landlord_and_peasants(seats, scores)
+    found: dict[Contestant, list[float]] = {}
+    for seat, who in seats.items():
+        if seat < len(scores):
+            found.setdefault(who, []).append(scores[seat])
+    if len(found) < 2:
+        return None
+    return tuple((who,) for who in found), tuple(sum(own) / len(own) for own in found.values())
+
+
+def _landlord_and_peasants(
+    seats: Mapping[int, Contestant], scores: Sequence[float]
+) -> tuple[tuple[Team, ...], tuple[float, ...]] | None:
+    """The landlord is the seat whose score has the other sign than both others."""
+    alone = [seat for seat in range(3) if all(scores[seat] * scores[other] < 0 for other in range(3) if other != seat)]
+    if len(alone) != 1 or set(seats) != {0, 1, 2}:
+        return None
+    peasants = tuple(seats[seat] for seat in range(3) if seat != alone[0])
+    landlord = seats[alone[0]]
+    if landlord in peasants:  # on both sides: the hand compares it with itself
+        return None
+    return ((landlord, LANDLORD), peasants), (scores[alone[0]], -scores[alone[0]])

@@ -1,0 +1,50 @@
+"""The ladder as a picture: every contestant with its interval, and how ratings came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bothost.errors import UsageError
+from bothost.ladder.report import GameLadder
+
+LINES = 8
+"""Contestants whose history is drawn."""
+
+
+def draw(ladders: Sequence[GameLadder], path: Path) -> None:
+    """Draw a row for each game; the suffix chooses the format. Raises UsageError."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError("the picture needs matplotlib", advice='pip install "bothost[ladder]"') from None
+    sizes = [max(2.2, 0.32 * len(ladder.standings) + 0.9) for ladder in ladders]
+    figure = Figure(figsize=(11, sum(sizes)), layout="constrained")
+    grid = figure.subplots(len(ladders), 2, squeeze=False, gridspec_kw={"height_ratios": sizes})
+    for (left, right), ladder in zip(grid, ladders, strict=True):
+        labels = [_plain(standing.label) for standing in ladder.standings]
+        places = range(len(labels), 0, -1)
+        mu = [standing.rating.mu for standing in ladder.standings]
+        left.errorbar(mu, places, xerr=[1.96 * s.rating.sigma for s in ladder.standings], fmt="o", capsize=3)
+        left.set_yticks(list(places), labels)
+        left.set_title(ladder.game)
+        left.set_xlabel("rating, 95 %")
+        left.grid(alpha=0.3, axis="x")
+        for standing, label in list(zip(ladder.standings, labels, strict=True))[:LINES]:
+            points = standing.history
+            right.plot([point.hands for point in points], [point.mu for point in points], linewidth=1.2, label=label)
+        right.set_xscale("log")
+        right.set_xlabel("hands")
+        right.grid(alpha=0.3)
+        if ladder.standings:
+            right.legend(fontsize=7)
+    try:
+        figure.savefig(path, dpi=120)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", advice="Name a file such as ladder.png or ladder.svg.") from None
+
+
+def _plain(label: str) -> str:
+    """Without what matplotlib takes for mathematics, and without control characters."""
+    shown = label if label.isprintable() else label.encode("unicode_escape").decode()
+    return shown.replace("$", r"\$")

@@ -1,0 +1,183 @@
+"""What the ladder knows, as plain data and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from bothost.store.models import rating_history, rating_pairs
+from bothost.store.ratings import Contestant, Rating, Scope, all_ratings
+from bothost.store.store import Store
+
+Json = dict[str, Any]
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two contestants against each other."""
+
+    a: str
+    """Label."""
+    b: str
+    hands: int
+    wins: float
+    """Of ``a``; a draw is half a win."""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A rating as it was after so many hands."""
+
+    hands: int
+    mu: float
+    sigma: float
+    at: str
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A contestant's place."""
+
+    label: str
+    who: Contestant
+    rating: Rating
+    history: tuple[Point, ...]
+
+
+class GameLadder(msgspec.Struct, frozen=True):
+    """The ladder of one game."""
+
+    game: str
+    standings: tuple[Standing, ...]
+    """The highest first, by the lower end of the interval: somebody new does not lead by luck."""
+    roles: tuple[Standing, ...]
+    """What a role is worth, as a rating beside its player's."""
+    pairs: tuple[Pair, ...]
+
+
+def ladders(store: Store, scope: Scope, *, game: str | None = None, min_hands: int = 1) -> list[GameLadder]:
+    """The ladders of all games, or of one. Contestants of fewer hands are left out."""
+    found = []
+    for name, known in all_ratings(store, scope=scope, game=game).items():
+        history = _history(store, scope, name)
+        standings = [
+            Standing(who.label, who, rating, tuple(history.get(who.key, ())))
+            for who, rating in known.items()
+            if rating.hands >= min_hands
+        ]
+        standings.sort(key=lambda standing: -standing.rating.ci95[0])
+        shown = {standing.who.key: standing.label for standing in standings if standing.who.kind != "role"}
+        found.append(
+            GameLadder(
+                name,
+                tuple(standing for standing in standings if standing.who.kind != "role"),
+                tuple(standing for standing in standings if standing.who.kind == "role"),
+                tuple(_pairs(store, scope, name, shown)),
+            )
+        )
+    return found
+
+
+def _history(store: Store, scope: Scope, game: str) -> dict[str, list[Point]]:
+    h = rating_history.c
+    query = sa.select(h.contestant, h.hands, h.mu, h.sigma, h.at_us).where(h.scope == scope, h.game == game)
+    found: dict[str, list[Point]] = {}
+    with store.begin() as connection:
+        for row in connection.execute(query.order_by(h.contestant, h.hands)):
+            found.setdefault(row.contestant, []).append(Point(row.hands, row.mu, row.sigma, time(row.at_us)))
+    return found
+
+
+def _pairs(store: Store, scope: Scope, game: str, shown: dict[str, str]) -> list[Pair]:
+    p = rating_pairs.c
+    query = sa.select(p.contestant, p.opponent, p.hands, p.wins).where(p.scope == scope, p.game == game)
+    with store.begin() as connection:
+        rows = connection.execute(query.order_by(p.contestant, p.opponent)).all()
+    return [
+        Pair(shown[row.contestant], shown[row.opponent], row.hands, row.wins)
+        for row in rows
+        if row.contestant in shown and row.opponent in shown
+    ]
+
+
+def time(us: int) -> str:
+    """UTC, to the second."""
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+
+
+def as_json(ladder: GameLadder) -> Json:
+    """For programs."""
+    return {
+        "contestants": [_standing(standing) for standing in ladder.standings],
+        "roles": [_standing(standing) for standing in ladder.roles],
+        "head_to_head": msgspec.to_builtins(ladder.pairs),
+    }
+
+
+def _standing(standing: Standing) -> Json:
+    who, rating = standing.who, standing.rating
+    return {
+        "label": standing.label,
+        **msgspec.structs.asdict(who),
+        "mu": rating.mu,
+        "sigma": rating.sigma,
+        "ci95": list(rating.ci95),
+        "hands": rating.hands,
+        "last": time(rating.last_us),
+        "history": msgspec.to_builtins(standing.history),
+    }
+
+
+def rows(standings: Sequence[Standing]) -> list[tuple[object, ...]]:
+    """Lines of a table: place, contestant, rating, interval, hands, last hand."""
+    return [
+        (
+            place,
+            standing.label,
+            f"{standing.rating.mu:.1f}",
+            "{:.1f} … {:.1f}".format(*standing.rating.ci95),
+            f"{standing.rating.hands:,}",
+            time(standing.rating.last_us)[:16],
+        )
+        for place, standing in enumerate(standings, 1)
+    ]
+
+
+HEADER = ("", "CONTESTANT", "RATING", "95 %", "HANDS", "LAST (UTC)")
+
+
+def matrix(ladder: GameLadder) -> list[tuple[str, ...]]:
+    """Who won how often against whom: a line a contestant, a column an opponent by its place."""
+    won: dict[tuple[str, str], tuple[float, int]] = {}
+    for pair in ladder.pairs:
+        won[pair.a, pair.b] = pair.wins, pair.hands
+        won[pair.b, pair.a] = pair.hands - pair.wins, pair.hands
+    labels = [standing.label for standing in ladder.standings]
+    return [(f"{place} {a}", *(_share(won.get((a, b))) for b in labels)) for place, a in enumerate(labels, 1)]
+
+
+def _share(pair: tuple[float, int] | None) -> str:
+    return "" if pair is None else f"{100 * pair[0] / pair[1]:.0f} % of {pair[1]:,}"
+
+
+def markdown(found: Sequence[GameLadder]) -> str:
+    """A page with every ladder and its matrix."""
+    parts = ["# Ladder", ""]
+    for ladder in found:
+        parts += [f"## {ladder.game}", "", *_table(("#", *HEADER[1:]), rows(ladder.standings)), ""]
+        for role in ladder.roles:
+            parts += [f"*{role.label}: {role.rating.mu:.1f} (a player starts with 25)*", ""]
+        if ladder.pairs:
+            columns = [str(place) for place in range(1, len(ladder.standings) + 1)]
+            parts += ["Wins of the line against the column:", "", *_table(("", *columns), matrix(ladder)), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> list[str]:
+    return [_line(header), "|" + " --- |" * len(header), *map(_line, lines)]
+
+
+def _line(cells: Sequence[object]) -> str:
+    plain = (str(cell) if str(cell).isprintable() else str(cell).encode("unicode_escape").decode() for cell in cells)
+    return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in plain) + " |"

@@ -1,0 +1,191 @@
+"""Counting outcomes: OpenSkill's Plackett-Luce model, one outcome after the other.
+
+Ratings, pairs and marks of a batch are written in one transaction: whatever interrupts it, no hand counts twice.
+
+Source: Weng and Lin, "A Bayesian approximation method for online ranking" (JMLR 12, 2011); package ``openskill``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from bothost.errors import StoreError, UsageError
+from bothost.ladder.outcome import Outcome
+from bothost.store import models
+from bothost.store.ratings import Contestant, Rating, Scope, all_ratings
+from bothost.store.store import Store
+
+BATCH = 2_000
+KEPT = 10
+"""So many first points of a history are kept; later ones where the hands grew by a tenth."""
+T = TypeVar("T")
+Place = tuple[str, Contestant]
+"""A game and a contestant."""
+
+
+def clear(store: Store, scope: Scope) -> None:
+    """Forget all ratings of a scope, so that they are made again."""
+    with store.begin() as connection:
+        for table in (models.ratings, models.rating_history, models.rating_pairs, models.rated):
+            connection.execute(table.delete().where(table.c.scope == scope))
+
+
+class Ladder:
+    """The ratings of a scope, and what counting changes in them."""
+
+    def __init__(self, store: Store, scope: Scope) -> None:
+        """Raises UsageError without the package ``openskill``."""
+        try:
+            from openskill.models import PlackettLuce
+        except ImportError:
+            raise UsageError("rating needs openskill", advice='pip install "bothost[ladder]"') from None
+        self._model: Any = PlackettLuce()
+        self._store = store
+        self._scope = scope
+        self._ratings: dict[Place, Rating] = {
+            (game, who): rating
+            for game, known in all_ratings(store, scope=scope).items()
+            for who, rating in known.items()
+        }
+
+    def count(self, outcomes: Iterable[Outcome], on_counted: Callable[[int], None] = lambda done: None) -> int:
+        """Count outcomes that were not counted before; returns how many of them said something."""
+        counted = 0
+        for batch in _batches(outcomes, BATCH):
+            fresh = self._fresh(batch)
+            changes = _Changes()
+            for outcome in fresh:
+                if outcome.teams:
+                    self._rate(outcome, changes)
+                    counted += 1
+            self._write(fresh, changes)
+            on_counted(counted)
+        return counted
+
+    def _fresh(self, batch: list[Outcome]) -> list[Outcome]:
+        """Those whose first key is not there."""
+        table = models.rated
+        known: set[bytes] = set()
+        keys = [outcome.keys[0] for outcome in batch]
+        with self._store.begin() as connection:
+            for some in _batches(keys, 500):
+                query = sa.select(table.c.key).where(table.c.scope == self._scope, table.c.key.in_(some))
+                known.update(connection.execute(query).scalars())
+        fresh = []
+        for outcome in batch:
+            if outcome.keys[0] not in known:
+                known.add(outcome.keys[0])
+                fresh.append(outcome)
+        return fresh
+
+    def _rate(self, outcome: Outcome, changes: _Changes) -> None:
+        game = outcome.game
+        before = [[self._ratings.get((game, who), Rating()) for who in team] for team in outcome.teams]
+        given = [[self._model.rating(mu=each.mu, sigma=each.sigma) for each in team] for team in before]
+        after = self._model.rate(given, ranks=outcome.ranks)
+        for team, old, new in zip(outcome.teams, before, after, strict=True):
+            for who, rating, made in zip(team, old, new, strict=True):
+                # One contestant with both seats of a team: both copies change alike, and count once.
+                last = max(rating.last_us, outcome.at_us)
+                fresh = Rating(float(made.mu), float(made.sigma), rating.hands + 1, last)
+                self._ratings[game, who] = changes.ratings[game, who] = fresh
+                if _kept(fresh.hands):
+                    changes.history[game, who, fresh.hands] = fresh
+        for i, team in enumerate(outcome.teams):
+            for j in range(i + 1, len(outcome.teams)):
+                won = 0.5 * (1 + (outcome.scores[i] > outcome.scores[j]) - (outcome.scores[i] < outcome.scores[j]))
+                for a in {who for who in team if who.kind != "role"}:
+                    for b in {who for who in outcome.teams[j] if who.kind != "role"}:
+                        changes.add_pair(game, a, b, won)
+
+    def _write(self, outcomes: list[Outcome], changes: _Changes) -> None:
+        marks = sorted({key for outcome in outcomes for key in outcome.keys})
+        try:
+            with self._store.begin() as connection:
+                if marks:
+                    rows = [{"scope": self._scope, "key": key} for key in marks]
+                    insert = self._store.insert(models.rated)
+                    firsts = {outcome.keys[0] for outcome in outcomes}
+                    connection.execute(models.rated.insert(), [row for row in rows if row["key"] in firsts])
+                    if rest := [row for row in rows if row["key"] not in firsts]:
+                        connection.execute(insert.on_conflict_do_nothing(), rest)
+                self._upsert(connection, models.ratings, changes.rating_rows(self._scope))
+                self._upsert(connection, models.rating_history, changes.history_rows(self._scope))
+                self._upsert(connection, models.rating_pairs, changes.pair_rows(self._scope), add=("hands", "wins"))
+        except IntegrityError as error:
+            raise StoreError("another `bothost ladder` counts the same hands", advice="run it again") from error
+
+    def _upsert(
+        self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]], add: tuple[str, ...] = ()
+    ) -> None:
+        if not rows:
+            return
+        insert = self._store.insert(table)
+        key = [column.name for column in table.primary_key.columns]
+        new = {
+            column.name: table.c[column.name] + insert.excluded[column.name]
+            if column.name in add
+            else insert.excluded[column.name]
+            for column in table.columns
+            if column.name not in key
+        }
+        connection.execute(insert.on_conflict_do_update(index_elements=key, set_=new), rows)
+
+
+class _Changes:
+    """What a batch changes."""
+
+    def __init__(self) -> None:
+        self.ratings: dict[Place, Rating] = {}
+        self.history: dict[tuple[str, Contestant, int], Rating] = {}
+        self._pairs: dict[tuple[str, Contestant, Contestant], list[float]] = {}
+
+    def add_pair(self, game: str, a: Contestant, b: Contestant, won: float) -> None:
+        """``won``: what the first of them won of one hand."""
+        if a == b:
+            return
+        if b < a:
+            a, b, won = b, a, 1.0 - won
+        pair = self._pairs.setdefault((game, a, b), [0, 0.0])
+        pair[0] += 1
+        pair[1] += won
+
+    def rating_rows(self, scope: Scope) -> list[dict[str, Any]]:
+        return [
+            {"scope": scope, "game": game, "contestant": who.key, **_columns(rating), "last_us": rating.last_us}
+            for (game, who), rating in self.ratings.items()
+        ]
+
+    def history_rows(self, scope: Scope) -> list[dict[str, Any]]:
+        return [
+            {"scope": scope, "game": game, "contestant": who.key, **_columns(rating), "at_us": rating.last_us}
+            for (game, who, _), rating in self.history.items()
+        ]
+
+    def pair_rows(self, scope: Scope) -> list[dict[str, Any]]:
+        return [
+            {"scope": scope, "game": game, "contestant": a.key, "opponent": b.key, "hands": hands, "wins": wins}
+            for (game, a, b), (hands, wins) in self._pairs.items()
+        ]
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    waiting = iter(items)
+    while batch := list(islice(waiting, size)):
+        yield batch
+
+
+def _columns(rating: Rating) -> dict[str, Any]:
+    return {"mu": rating.mu, "sigma": rating.sigma, "hands": rating.hands}
+
+
+def _kept(hands: int) -> bool:
+    if hands <= KEPT:
+        return True
+    return math.floor(math.log(hands, 1.1)) != math.floor(math.log(hands - 1, 1.1))
