@@ -309,21 +309,6 @@ class Tables(Message, frozen=True):
     tables: tuple[TableInfo, ...]
 
 
-class Invitation(Message, frozen=True):
-    """The lobby offers a seat; it must be accepted or declined."""
-
-    invitation: str
-    info: TableInfo
-    expires_s: float | None = None
-
-
-class SeekEnded(Message, frozen=True):
-    """A seek ended without a seat."""
-
-    seek: str
-    reason: str
-
-
 class PlayerInfo(Message, frozen=True):
     player: str
     seat: int | None = None
@@ -331,6 +316,23 @@ class PlayerInfo(Message, frozen=True):
     bot: bool | None = None
     consents: bool = False
     """Whether this player agreed that a strategy may be trained to imitate them."""
+
+
+class Invitation(Message, frozen=True):
+    """The lobby offers a seat; it must be accepted or declined."""
+
+    invitation: str
+    info: TableInfo
+    expires_s: float | None = None
+    players: tuple[PlayerInfo, ...] = ()
+    """Who sits there, as far as the lobby tells."""
+
+
+class SeekEnded(Message, frozen=True):
+    """A seek ended without a seat."""
+
+    seek: str
+    reason: str
 
 
 class Seated(Message, frozen=True):

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 LOBBY = (
     '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n[[lobby.account]]\nname = "ada-1"\n'
 )
+MANNERS = LOBBY + "[lobby.account.manners]\n"
 
 
 def write(folder: Path, text: str) -> Path:
@@ -91,6 +92,13 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ('[store]\nurl = "bothost.db"', "store.url", "not a database URL"),
         ('[host]\nname = ["a"]', "host.name", "expected text"),
         ("lobby = 3", "lobby", "a list"),
+        (MANNERS + 'allow = ["x"]\nblock = ["x"]', "lobby[0].account[0].manners.block", "on both lists"),
+        (MANNERS + "min_rating = 30\nmax_rating = 20", "lobby[0].account[0].manners.min_rating", "no rating is"),
+        (MANNERS + "widen_per_minute = 1", "lobby[0].account[0].manners.widen_per_minute", "widens no window"),
+        (MANNERS + "slots_for_people = 2", "lobby[0].account[0].manners.slots_for_people", "more than the account"),
+        (MANNERS + 'pause = ["9-10"]', "lobby[0].account[0].manners.pause[0]", "is not a time of day"),
+        (MANNERS + 'pause = ["09:00-09:00"]', "lobby[0].account[0].manners.pause[0]", "begins when it ends"),
+        (MANNERS + 'timezone = "Europe/Berln"', "lobby[0].account[0].manners.timezone", "no time zone"),
     ],
 )
 def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None:

@@ -28,6 +28,7 @@ def list_(
     lobby: hands.Lobby = None,
     game: hands.GameName = None,
     player: hands.PlayerName = None,
+    opponent: hands.OpponentName = None,
     strategy: hands.StrategyName = None,
     closed: Annotated[bool, typer.Option("--closed", help="Only hands that have ended.")] = False,
     seats: Annotated[bool, typer.Option("--seats", help="One line for each seat of ours.")] = False,
@@ -39,7 +40,7 @@ def list_(
     from bothost.store import Store
     from bothost.store.reader import decision_counts, latest_hands
 
-    query = hands.hand_query(since, until, lobby, game, player, strategy, closed=closed)
+    query = hands.hand_query(since, until, lobby, game, player, strategy, opponents=opponent, closed=closed)
     with Store.open(options.settings(config).store) as store:
         found = latest_hands(store, query, limit if seats else limit * hand_list.MAX_SEATS)
         counted = decision_counts(store, [hand.key for hand in found])

@@ -20,6 +20,9 @@ GameName = Annotated[list[str] | None, typer.Option("--game", help="Game; may be
 PlayerName = Annotated[
     list[str] | None, typer.Option("--player", help="Account, or id or name of a player at the table; may be repeated.")
 ]
+OpponentName = Annotated[
+    list[str] | None, typer.Option("--opponent", help="Id or name of an opponent; may be repeated.")
+]
 StrategyName = Annotated[
     list[str] | None, typer.Option("--strategy", help="Strategy that decided in the hand; may be repeated.")
 ]
@@ -36,6 +39,7 @@ def hand_query(
     players: list[str] | None,
     strategies: list[str] | None,
     *,
+    opponents: list[str] | None = None,
     closed: bool = False,
     scored: bool = False,
 ) -> HandQuery:
@@ -46,6 +50,7 @@ def hand_query(
         lobbies=tuple(lobbies or ()),
         games=tuple(games or ()),
         players=tuple(players or ()),
+        opponents=tuple(opponents or ()),
         strategies=tuple(strategies or ()),
         closed=closed,
         scored=scored,

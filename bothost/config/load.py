@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import msgspec
 
-from bothost.config.check import Problem, problems
+from bothost.config.check import Problem, nearest, problems
 from bothost.config.lines import find_line, line_numbers
 from bothost.config.secret import REDACTED, Secret, from_config, from_environment, variable
 from bothost.config.settings import AccountSettings, LobbySettings, Settings
@@ -161,6 +162,8 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
             yield Problem(f"lobby[{index}].url", "holds a secret", REDACTED, advice)
         for name in _repeated(account.name for account in lobby.accounts):
             yield Problem(f"lobby[{index}].account", f"two accounts are named {name!r}", name, "name each once")
+        for number, account in enumerate(lobby.accounts):
+            yield from _bad_manners(account, f"lobby[{index}].account[{number}].manners")
     for index, route in enumerate(settings.routes):
         if route.lobby is not None and route.lobby not in lobbies:
             advice = f"lobbies: {', '.join(lobbies) or 'none'}"
@@ -183,6 +186,35 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
     elif _holds_secret(settings.store.url):
         advice = "leave it out of the URL, and set $BOTHOST_STORE_PASSWORD or [store] password"
         yield Problem("store.url", "holds a password", REDACTED, advice)
+
+
+def _bad_manners(account: AccountSettings, key: str) -> Iterable[Problem]:
+    manners = account.manners
+    for name in sorted({*manners.allow} & {*manners.block}):
+        yield Problem(f"{key}.block", f"{name!r} is on both lists, allow and block", name, "leave it on one of them")
+    low, high = manners.min_rating, manners.max_rating
+    if low is not None and high is not None and low > high:
+        yield Problem(f"{key}.min_rating", f"no rating is at least {low} and at most {high}", low, "exchange the two")
+    if manners.widen_per_minute and low is None and high is None:
+        advice = "set min_rating or max_rating"
+        yield Problem(f"{key}.widen_per_minute", "widens no window", manners.widen_per_minute, advice)
+    if manners.slots_for_people > account.tables:
+        advice = f"at most tables = {account.tables}"
+        yield Problem(f"{key}.slots_for_people", "is more than the account's tables", manners.slots_for_people, advice)
+    if manners.slots_for_people and manners.opponents != "any":
+        advice = f"leave it out: opponents = {manners.opponents!r} decides already"
+        yield Problem(f"{key}.slots_for_people", "reserves nothing", manners.slots_for_people, advice)
+    for nth, hours in enumerate(manners.pause):
+        start, end = hours.split("-")
+        if start == end:
+            advice = "name two different times; to pause always, leave the account out"
+            yield Problem(f"{key}.pause[{nth}]", "begins when it ends", hours, advice)
+    try:
+        ZoneInfo(manners.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        advice = nearest(manners.timezone, sorted(available_timezones()))
+        advice = advice if advice.startswith("did") else 'for example "Europe/Berlin"'
+        yield Problem(f"{key}.timezone", "is no time zone", manners.timezone, advice)
 
 
 def _doubts(settings: Settings) -> Iterable[str]:

@@ -178,6 +178,54 @@ class WishSettings(Section, frozen=True):
     """What else the table must have, in the lobby's own terms."""
 
 
+Pattern = Annotated[str, Meta(min_length=1, max_length=200)]
+Hours = Annotated[
+    str,
+    Meta(
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$",
+        description="a time of day, from and to",
+        examples=["23:00-07:30"],
+    ),
+]
+
+
+class MannersSettings(Section, frozen=True):
+    """``[lobby.account.manners]``: with whom the account plays, when, and how often."""
+
+    allow: tuple[Pattern, ...] = ()
+    """Play only with these players. ``*`` stands for any letters: ``"guest-*"``."""
+    block: tuple[Pattern, ...] = ()
+    """Never play with these players."""
+    bots: tuple[Pattern, ...] = ()
+    """Players that are bots, where the lobby does not say so."""
+    opponents: Literal["any", "people", "bots"] = "any"
+    """Play only where no bot sits, or only where no person sits."""
+    own_accounts: bool = True
+    """Whether to play with our own accounts (see also ``allow_same_table``)."""
+    games: tuple[Name, ...] = ()
+    """Accept challenges at these games. Default: those of the wishes."""
+    rated: Literal["any", "rated", "casual"] = "any"
+    """Tables to play at, by their attribute ``rated``."""
+    min_grant_ms: Milliseconds = 0.0
+    """Least time per action of a table, by its attribute ``grant_ms``."""
+    min_rating: float | None = None
+    """Lowest rating of an opponent, as ``bothost ladder`` shows it."""
+    max_rating: float | None = None
+    """Highest rating of an opponent."""
+    widen_per_minute: Annotated[float, Meta(ge=0)] = 0.0
+    """The rating window widens so much at either end for each minute without a table."""
+    unrated: bool = True
+    """Whether to play with players that have no rating."""
+    hands_per_opponent_a_day: Count | None = None
+    """After so many hands with a player on one day, play with others."""
+    slots_for_people: Annotated[int, Meta(ge=0)] = 0
+    """Keep so many of the account's ``tables`` for tables with people."""
+    pause: tuple[Hours, ...] = ()
+    """Ask for no tables at these hours, as in ``"23:00-07:30"``. Open tables end normally."""
+    timezone: str = "UTC"
+    """Time zone of ``pause`` and of the day, as in ``"Europe/Berlin"``."""
+
+
 class AccountSettings(Section, frozen=True):
     """``[[lobby.account]]``"""
 
@@ -192,6 +240,7 @@ class AccountSettings(Section, frozen=True):
     consents: bool = False
     """Whether strategies may learn to imitate the player of this account. Written into its hands."""
     wishes: tuple[WishSettings, ...] = msgspec.field(default=(), name="wish")
+    manners: MannersSettings = MannersSettings()
 
 
 class LobbySettings(Section, frozen=True):

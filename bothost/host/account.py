@@ -15,6 +15,7 @@ from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
 from bothost.host.games import Games
 from bothost.host.lost_hands import LostHands
+from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
 from bothost.host.seeking import Seeking
@@ -112,6 +113,7 @@ class Account:
         memo: Json,
         connection_settings: ConnectionSettings,
         timeouts: Timeouts,
+        manners: Manners,
     ) -> None:
         self.lobby = lobby
         self.name = settings.name
@@ -128,7 +130,7 @@ class Account:
         self._confirm: asyncio.TimerHandle | None = None
         self.slots = Slots(0, context.capacity)
         self.connection = Connection(adapter, self, connection_settings)
-        self.seeking = Seeking(settings, self.slots, self.connection, context.busy, timeouts.seek_s)
+        self.seeking = Seeking(settings, self.slots, self.connection, context.busy, timeouts.seek_s, manners)
         self.tables = AccountTables(
             lobby,
             settings,
@@ -161,6 +163,7 @@ class Account:
         """Apply settings to the tables that open from now on."""
         self.lobby = lobby
         self.seeking.settings = settings
+        self.seeking.manners.settings = settings.manners
         self.tables.reload(lobby, settings)
 
     # ------------------------------------------------------------------------------------------------------- events

@@ -53,6 +53,8 @@ class AccountTables:
         self._connection = connection
         self._seeking = seeking
         self._slots = seeking.slots
+        self._manners = seeking.manners
+        self._without_people: set[str] = set()
         self._runner = runner
         self._make_game = make_game
         self._seated = seated
@@ -116,6 +118,14 @@ class AccountTables:
             slots.release(table)
             self._decline(event, f"game {event.game}: {error}")
             return
+        people = self._manners.people(event.players)
+        if asked and (reason := self._unwelcome(event, now)) is not None:
+            slots.release(table)
+            self._decline(event, reason)
+            return
+        self._manners.sat_down()
+        if not people and event.players:
+            self._without_people.add(table)
         key = TableKey(self._lobby.name, self._name, table)
         session = Session(key, event, game, self._conduct, resumed=not asked)
         session.heard_at = now
@@ -126,6 +136,17 @@ class AccountTables:
             self.leave_table(table, "draining")
         else:
             self._seeking.seek_more(now)
+
+    def _unwelcome(self, event: Seated, now: float) -> str | None:
+        """Why the account's manners forbid this table."""
+        return self._manners.table(
+            event.game,
+            event.attributes,
+            event.players,
+            now,
+            without_people=len(self._without_people),
+            slots=self._slots.cap,
+        )
 
     def _decline(self, event: Seated, reason: str) -> None:
         _log.warning("seat_declined", account=self._name, table=event.table, reason=reason)
@@ -193,8 +214,13 @@ class AccountTables:
         """A hand ended at a table of ours."""
         self._seeking.succeeded()
         self._connection.progress()
-        if self._seeking.stopped and session.hand is None and session.key.table in self.sessions:
-            asyncio.get_running_loop().call_soon(self.leave_table, session.key.table, "draining")
+        self._manners.played(session.players)
+        if session.hand is not None or session.key.table not in self.sessions:
+            return
+        reason = "draining" if self._seeking.stopped else self._manners.pauses()
+        reason = reason or self._manners.company(session.game.name, session.players, time.monotonic())
+        if reason is not None:
+            asyncio.get_running_loop().call_soon(self.leave_table, session.key.table, reason)
 
     def leave_table(self, table: str, reason: str) -> None:
         """Give up a seat."""
@@ -225,6 +251,7 @@ class AccountTables:
         if (session := self.sessions.pop(table, None)) is not None:
             self._runner.remove(session)
         self._unconfirmed.discard(table)
+        self._without_people.discard(table)
         key = (self._lobby.name, table)
         if self._seated.get(key) is self:
             del self._seated[key]

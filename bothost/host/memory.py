@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -10,6 +11,9 @@ import msgspec
 
 from bothost.host.lookup import HandKey
 from bothost.store import Store
+from bothost.store.query import HandQuery, players_of
+from bothost.store.ratings import all_ratings
+from bothost.store.reader import iter_hands
 from bothost.store.records import GameRecord, LoggedMove
 from bothost.tables.hand import Logged
 
@@ -57,6 +61,23 @@ class StoreMemory:
     def unfinished(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
         """The account's hands that started before this time, in microseconds, and have not ended."""
         return self._store.unfinished_hands(lobby, account, before_us)
+
+    def ratings(self) -> dict[tuple[str, str, str], float]:
+        """(lobby, player, game) → rating, of all players whom the ladder knows."""
+        return {
+            (who.lobby, who.name, game): rating.mu
+            for game, rated in all_ratings(self._store).items()
+            for who, rating in rated.items()
+            if who.kind == "player"
+        }
+
+    def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
+        """Ended hands of the account that started since then, by the lobby's id of each other player."""
+        found: Counter[str] = Counter()
+        for hand in iter_hands(self._store, HandQuery(since_us=since_us, lobbies=(lobby,), closed=True)):
+            if hand.game.account == account:
+                found.update({str(player.get("player")) for player in players_of(hand.game.players)})
+        return found
 
     def memo(self, lobby: str, account: str) -> Json:
         return self._store.memo(lobby, account)

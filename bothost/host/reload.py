@@ -23,7 +23,7 @@ _log = structlog.get_logger("bothost.host")
 FREE: dict[str, frozenset[str]] = {
     "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table"}),
-    "account": frozenset({"tables", "consents", "wish"}),
+    "account": frozenset({"tables", "consents", "wish", "manners"}),
 }
 """Table → its keys that are reloaded. Routes are reloaded as a whole."""
 

@@ -10,6 +10,7 @@ import structlog
 from bothost.config import AccountSettings
 from bothost.host.connection import Connection
 from bothost.host.limits import Backoff
+from bothost.host.manners import Manners
 from bothost.messages import Accept, CancelSeek, Decline, Invitation, Seek, SeekEnded, Wish
 from bothost.tables.slots import Slots
 
@@ -20,11 +21,18 @@ class Seeking:
     """The seeks of one account."""
 
     def __init__(
-        self, settings: AccountSettings, slots: Slots, connection: Connection, busy: Callable[[], bool], seek_s: float
+        self,
+        settings: AccountSettings,
+        slots: Slots,
+        connection: Connection,
+        busy: Callable[[], bool],
+        seek_s: float,
+        manners: Manners,
     ) -> None:
         """``busy``: whether the host wants no further tables now. ``seek_s``: how long one seek may last."""
         self.settings = settings
         self.slots = slots
+        self.manners = manners
         self.stopped = False
         """Whether the account drains: no more tables."""
         self.paused = False
@@ -43,12 +51,15 @@ class Seeking:
             return
         if not self._connection.connected or now < self._not_before:
             return
+        if slots.used < slots.cap and self.manners.pauses() is not None:
+            return
         while slots.used < slots.cap and self._connection.connected:
             seek = self._name()
             if not slots.reserve(seek, now + self._seek_s):
                 return
             wish = wishes[self._turn % len(wishes)]
             self._turn += 1
+            self.manners.waits(now)
             self._connection.feed(Seek(seek, Wish(wish.game, wish.rules, wish.attributes)))
             if seek not in slots.reserved and slots.used == 0:
                 return
@@ -96,8 +107,13 @@ class Seeking:
     def invited(self, event: Invitation, now: float) -> None:
         """Reserve a slot before accepting: an acceptance cannot be taken back."""
         seek = self._name()
-        wanted = any(wish.game == event.info.game for wish in self.settings.wishes)
+        game = event.info.game
+        wanted = game in self.manners.settings.games or any(wish.game == game for wish in self.settings.wishes)
         takes = wanted and not self.stopped and not self.paused
+        if takes and (reason := self.manners.challenge(game, event.info.attributes, event.players, now)) is not None:
+            _log.info("challenge_declined", account=self.settings.name, table=event.info.table, reason=reason)
+            self.hold_off(now)
+            takes = False
         if not takes or not self.slots.reserve(seek, now + (event.expires_s or self._seek_s)):
             self._connection.feed(Decline(event.invitation))
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from bothost.host.leases import Keeper
 from bothost.host.lookup import HandKey, RecoveredHand
 from bothost.host.lost_hands import LostHands, OpenHand
 from bothost.host.memos import MemoWriter
+from bothost.host.opponents import Opponents, Ratings
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.reconnect import ConnectionSettings
@@ -61,6 +63,8 @@ class Memory(Protocol):
 
     def find(self, keys: Sequence[HandKey]) -> Sequence[RecoveredHand | None]: ...
     def unfinished(self, lobby: str, account: str, before_us: int) -> Sequence[OpenHand]: ...
+    def ratings(self) -> Ratings: ...
+    def met(self, lobby: str, account: str, since_us: int) -> Counter[str]: ...
     def memo(self, lobby: str, account: str) -> Json: ...
     def remember(self, lobby: str, account: str, memo: Json) -> None: ...
 
@@ -103,6 +107,7 @@ class Host:
         )
         self._timeouts = timeouts or Timeouts()
         self._memos = MemoWriter(memory.remember)
+        self._opponents = Opponents(memory)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         """Done when the strategies' processes are up; until then no new tables are asked for."""
@@ -208,6 +213,7 @@ class Host:
                 last.push_async_callback(self._takeover.leases.aclose)
             for account in self.accounts:
                 last.push_async_callback(account.connection.aclose)
+            last.push_async_callback(self._opponents.aclose)
             await self._settle()
             if self._warming is not None:
                 self._warming.cancel()
@@ -290,7 +296,9 @@ class Host:
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
         login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
-        account = Account(self, lobby, settings, adapter_class(login, options), memo, self._connection, self._timeouts)
+        manners = await self._opponents.manners(lobby, settings)
+        adapter = adapter_class(login, options)
+        account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts, manners)
         account.seeking.stopped = self.draining  # a signal may come before there are any accounts
         return account
 

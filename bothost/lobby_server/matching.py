@@ -134,10 +134,13 @@ class WaitingList:
         table.invitation = self._ids.new()
         table.expires = now + self.settings.accept_s
         self._invitations[table.invitation] = table
+        players = tuple(seeker.player for seeker in table.seekers)
         for seeker in table.seekers:
             seeker.accepted = False
             expires_ms = int(self.settings.accept_s * 1000)
-            self._players.send(seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms))
+            self._players.send(
+                seeker.player, wire.Invitation(table.invitation, seeker.seek, table.info(), expires_ms, players)
+            )
 
     def answer(self, player: str, invitation: str, accepts: bool, now: float) -> None:
         """Accept or decline. Raises BadWish."""

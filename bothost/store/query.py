@@ -25,6 +25,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     games: tuple[str, ...] = ()
     players: tuple[str, ...] = ()
     """Our account, or the id or name of any player at the table."""
+    opponents: tuple[str, ...] = ()
+    """The id or name of a player at the table who is not our account."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there (a fallback)."""
     results: tuple[Result, ...] = ()
@@ -61,6 +63,9 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
             named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.players)
             conditions.append(sa.or_(games.c.account.in_(self.players), *named))
+        if self.opponents and all(_PLAIN.fullmatch(name) for name in self.opponents):
+            named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.opponents)
+            conditions.append(sa.or_(*named))
         if self.fallbacks:
             same = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
             conditions.append(sa.exists().where(*same, decisions.c.fallback.is_not(None)))
@@ -76,12 +81,19 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return conditions
 
     def accepts(self, account: str, players: str) -> bool:
-        """Whether a hand with this account and these players (JSON, as in ``GameRecord``) meets ``players``."""
-        return (
-            not self.players
-            or account in self.players
-            or any({player.get("player"), player.get("name")} & set(self.players) for player in players_of(players))
-        )
+        """Whether a hand with this account and these players (JSON, as in ``GameRecord``) meets ``players`` and
+        ``opponents``."""
+        if not self.names_players:
+            return True
+        names = [{player.get("player"), player.get("name")} for player in players_of(players)]
+        met = not self.opponents or any(one & set(self.opponents) and account not in one for one in names)
+        sat = not self.players or account in self.players or any(one & set(self.players) for one in names)
+        return met and sat
+
+    @property
+    def names_players(self) -> bool:
+        """Whether ``accepts`` needs the players of a hand."""
+        return bool(self.players or self.opponents)
 
     def accepts_result(self, seat: int, scores: Sequence[float] | None) -> bool:
         """Whether a hand with these scores of its seats meets ``results``."""

@@ -90,12 +90,12 @@ def iter_hands(
 def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * PAGE_HANDS) -> Iterator[Key]:
     """The keys of the hands that meet a query, in order."""
     of_key = (games.c.game_id, games.c.seat)
-    columns = (*of_key, games.c.account, games.c.players) if query.players else of_key
+    columns = (*of_key, games.c.account, games.c.players) if query.names_players else of_key
     after: Key | None = None
     while True:
         with store.begin() as connection:
             rows = connection.execute(_page(_joined(*columns), query, after, page)).all()
-        yield from ((row[0], row[1]) for row in rows if not query.players or query.accepts(row[2], row[3]))
+        yield from ((row[0], row[1]) for row in rows if not query.names_players or query.accepts(row[2], row[3]))
         if len(rows) < page:
             return
         after = rows[-1][0], rows[-1][1]

@@ -129,7 +129,8 @@ class EmbeddedLobby(LobbyAdapter):
                 self._seeks.discard(frame.seek)
                 return [m.SeekEnded(frame.seek, frame.reason)]
             case wire.Invitation():
-                return [m.Invitation(frame.invitation, _info(frame.info), frame.expires_ms / 1000.0)]
+                players = tuple(m.PlayerInfo(name, None, name) for name in frame.players)
+                return [m.Invitation(frame.invitation, _info(frame.info), frame.expires_ms / 1000.0, players)]
             case wire.Seated():
                 self._seeks.discard(frame.seek)
                 return self._tables.setdefault(frame.table, EmbeddedTable(frame.table, self._session)).seated(frame)

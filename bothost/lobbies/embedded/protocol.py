@@ -262,6 +262,8 @@ class Invitation(ServerFrame, frozen=True):
     seek: str
     info: TableInfo
     expires_ms: int
+    players: tuple[str, ...] = ()
+    """Who is invited, we among them."""
 
 
 class Seated(ServerFrame, frozen=True):

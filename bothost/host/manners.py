@@ -1,0 +1,169 @@
+"""With whom an account plays, when, and how often: sans-IO.
+
+The account asks before it accepts a challenge, when it is seated, and after every hand. An answer is None (yes), or the
+reason why not, for the log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, time
+from fnmatch import fnmatchcase
+from zoneinfo import ZoneInfo
+
+from bothost.config import MannersSettings
+from bothost.messages import Json, PlayerInfo
+
+Ratings = Callable[[str, str], float | None]
+"""(the lobby's id of a player, game) → rating, None where there is none."""
+
+
+class Manners:
+    """The manners of one account. Times that it is given are monotonic, in seconds."""
+
+    def __init__(
+        self,
+        settings: MannersSettings,
+        account: str,
+        own: Collection[str] = (),
+        ratings: Ratings = lambda player, game: None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """``own``: names of our accounts at this lobby. ``clock``: the time of day in the settings' time zone."""
+        self.settings = settings
+        self._account = account
+        self._own = frozenset(own)
+        self._ratings = ratings
+        self._clock = clock or (lambda: datetime.now(ZoneInfo(self.settings.timezone)))
+        self._met: Counter[str] = Counter()
+        self._day = self._clock().date()
+        self._waiting_since: float | None = None
+
+    # ------------------------------------------------------------------------------------------------- what happened
+
+    def remember(self, met: Counter[str]) -> None:
+        """Hands of today with each player, from earlier processes."""
+        self._met.update(met)
+
+    def midnight(self) -> datetime:
+        """When today began, in the settings' time zone."""
+        return datetime.combine(self._clock().date(), time(), ZoneInfo(self.settings.timezone))
+
+    def waits(self, now: float) -> None:
+        """The account asks for a table. The rating window widens from here on, until it plays."""
+        if self._waiting_since is None:
+            self._waiting_since = now
+
+    def sat_down(self) -> None:
+        """The account stays at a table: the rating window is narrow again."""
+        self._waiting_since = None
+
+    def played(self, players: Sequence[PlayerInfo]) -> None:
+        """A hand with these players has ended."""
+        self._turn_day()
+        self._met.update({player.player for player in self._others(players)})
+
+    def _turn_day(self) -> None:
+        if (today := self._clock().date()) != self._day:
+            self._day = today
+            self._met.clear()
+
+    # --------------------------------------------------------------------------------------------------------- answers
+
+    def pauses(self) -> str | None:
+        """Whether this is a time of day without play."""
+        now = self._clock().time()
+        for hours in self.settings.pause:
+            start, end = (time.fromisoformat(part) for part in hours.split("-"))
+            if (start <= now < end) if start <= end else (now >= start or now < end):
+                return f"pause hours {hours}"
+        return None
+
+    def challenge(self, game: str, attributes: Json, players: Sequence[PlayerInfo], now: float) -> str | None:
+        """Whether to accept a challenge. ``players``: those who are known to sit there."""
+        if self.settings.games and game not in self.settings.games:
+            return f"game {game}"
+        return self.pauses() or self._table(attributes) or self.company(game, players, now)
+
+    def table(
+        self, game: str, attributes: Json, players: Sequence[PlayerInfo], now: float, *, without_people: int, slots: int
+    ) -> str | None:
+        """Whether to stay at a table that the lobby gave us. ``without_people``: other tables of ours where no person
+        sits. ``slots``: tables that the account may have."""
+        reserved = self.settings.slots_for_people
+        if reserved and players and not self.people(players) and without_people >= max(0, slots - reserved):
+            return f"{reserved} of {slots} slots are for people"
+        return self._table(attributes) or self.company(game, players, now)
+
+    def people(self, players: Sequence[PlayerInfo]) -> bool:
+        """Whether a person sits there: nobody says that it is a bot, and it is no account of ours."""
+        return any(not self._is_bot(player) for player in self._others(players))
+
+    def _table(self, attributes: Json) -> str | None:
+        settings = self.settings
+        rated = attributes.get("rated") is True
+        if settings.rated != "any" and rated != (settings.rated == "rated"):
+            return "rated" if rated else "not rated"
+        grant = attributes.get("grant_ms")
+        if settings.min_grant_ms and isinstance(grant, int | float) and grant < settings.min_grant_ms:
+            return f"a clock of {grant} ms"
+        return None
+
+    def company(self, game: str, players: Sequence[PlayerInfo], now: float) -> str | None:
+        """Whether to play with these players, or to go on playing with them."""
+        settings = self.settings
+        self._turn_day()
+        others = self._others(players)
+        for player in others:
+            name = player.name or player.player
+            ours = player.player in self._own
+            if _matches(player, settings.block):
+                return f"{name} is on the block list"
+            if settings.allow and not ours and not _matches(player, settings.allow):
+                return f"{name} is not on the allow list"
+            if ours and not settings.own_accounts:
+                return f"{name} is our own account"
+            most = settings.hands_per_opponent_a_day
+            if most is not None and not ours and self._met[player.player] >= most:
+                return f"{self._met[player.player]} hands with {name} today"
+            if (unfit := self._rating(player, game, now)) is not None:
+                return unfit
+        if settings.opponents == "people" and others and any(self._is_bot(player) for player in others):
+            return "a bot sits there"
+        if settings.opponents == "bots" and self.people(players):
+            return "a person sits there"
+        return None
+
+    def window(self, now: float) -> tuple[float, float] | None:
+        """The ratings that are accepted now; None: all."""
+        settings = self.settings
+        if settings.min_rating is None and settings.max_rating is None:
+            return None
+        waited = 0.0 if self._waiting_since is None else max(0.0, now - self._waiting_since)
+        wider = settings.widen_per_minute * waited / 60.0
+        low = float("-inf") if settings.min_rating is None else settings.min_rating - wider
+        high = float("inf") if settings.max_rating is None else settings.max_rating + wider
+        return low, high
+
+    def _rating(self, player: PlayerInfo, game: str, now: float) -> str | None:
+        window = self.window(now)
+        if window is None or player.player in self._own:
+            return None
+        name = player.name or player.player
+        rating = self._ratings(player.player, game)
+        if rating is None:
+            return None if self.settings.unrated else f"{name} has no rating"
+        if not window[0] <= rating <= window[1]:
+            return f"{name} is rated {rating:.1f}, outside {window[0]:.1f} to {window[1]:.1f}"
+        return None
+
+    def _others(self, players: Sequence[PlayerInfo]) -> list[PlayerInfo]:
+        return [player for player in players if self._account not in (player.player, player.name)]
+
+    def _is_bot(self, player: PlayerInfo) -> bool:
+        return bool(player.bot) or player.player in self._own or _matches(player, self.settings.bots)
+
+
+def _matches(player: PlayerInfo, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (player.player, player.name) if name)

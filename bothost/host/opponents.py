@@ -1,0 +1,73 @@
+"""What the log knows of opponents, for the accounts' manners: ratings of the ladder, and hands of today."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Protocol
+
+import structlog
+
+from bothost.config import AccountSettings, LobbySettings
+from bothost.errors import BothostError
+from bothost.host.manners import Manners
+from bothost.host.tasks import BackgroundTasks
+
+_log = structlog.get_logger("bothost.host")
+
+REFRESH_S = 60.0
+"""How often ratings are read again."""
+Ratings = dict[tuple[str, str, str], float]
+"""(lobby, the lobby's id of the player, game) → rating."""
+
+
+class OpponentMemory(Protocol):
+    """The part of the database that this needs. Synchronous: called in threads."""
+
+    def ratings(self) -> Ratings: ...
+    def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
+        """Hands of the account that started since then, by player."""
+        ...
+
+
+class Opponents:
+    """Makes the manners of accounts, and keeps their ratings fresh."""
+
+    def __init__(self, memory: OpponentMemory) -> None:
+        self._memory = memory
+        self._ratings: Ratings = {}
+        self._tasks = BackgroundTasks()
+        self._following = False
+
+    async def manners(self, lobby: LobbySettings, settings: AccountSettings) -> Manners:
+        """The manners of an account, with what earlier processes left."""
+        own = {account.name for account in lobby.accounts}
+        manners = Manners(
+            settings.manners,
+            settings.name,
+            own,
+            lambda player, game: self._ratings.get((lobby.name, player, game)),
+        )
+        since_us = int(manners.midnight().timestamp() * 1e6)
+        if settings.manners.hands_per_opponent_a_day is not None:
+            manners.remember(await asyncio.to_thread(self._memory.met, lobby.name, settings.name, since_us))
+        if not self._following and manners.window(0.0) is not None:
+            self._following = True
+            await self._read()
+            self._tasks.spawn(self._follow())
+        return manners
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            await self._read()
+
+    async def _read(self) -> None:
+        try:
+            self._ratings = await asyncio.to_thread(self._memory.ratings)
+        except BothostError as error:
+            _log.warning("ratings_not_read", error=str(error), advice=error.advice)
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        await self._tasks.aclose()

@@ -1,0 +1,163 @@
+"""With whom an account plays: the answers of the sans-IO core, and what a host does with them at an embedded lobby."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+import structlog
+
+from bothost.config import MannersSettings, WishSettings
+from bothost.host.manners import Manners
+from bothost.messages import PlayerInfo
+
+NOON = datetime(2026, 5, 1, 12, 0, tzinfo=ZoneInfo("UTC"))
+ME, BOB, CYD = PlayerInfo("ada", 0, "ada"), PlayerInfo("bob", 1, "bob"), PlayerInfo("u-7", 2, "cyd", bot=True)
+RATINGS = {("bob", "othello"): 30.0}
+
+
+def manners(clock=lambda: NOON, own=(), **settings):
+    made = MannersSettings(**settings)
+    return Manners(made, "ada", own, lambda player, game: RATINGS.get((player, game)), clock)
+
+
+def company(players=(ME, BOB), now=0.0, **settings):
+    return manners(**settings).company("othello", players, now)
+
+
+def test_without_settings_everybody_is_welcome_at_any_time():
+    assert company((ME, BOB, CYD)) is None
+    assert manners().pauses() is None
+    assert manners().challenge("othello", {"rated": True}, (ME, BOB), 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "players", "reason"),
+    [
+        ({"block": ("bo*",)}, (ME, BOB), "bob is on the block list"),
+        ({"block": ("cyd",)}, (ME, CYD), "cyd is on the block list"),
+        ({"allow": ("dan",)}, (ME, BOB), "bob is not on the allow list"),
+        ({"allow": ("b?b", "u-*")}, (ME, BOB, CYD), None),
+        ({"opponents": "people"}, (ME, BOB, CYD), "a bot sits there"),
+        ({"opponents": "people", "bots": ("bob",)}, (ME, BOB), "a bot sits there"),
+        ({"opponents": "bots"}, (ME, BOB, CYD), "a person sits there"),
+        ({"opponents": "bots"}, (ME, CYD), None),
+        ({"own_accounts": False, "own": ("bob",)}, (ME, BOB), "bob is our own account"),
+        ({"allow": ("dan",), "own": ("bob",)}, (ME, BOB), None),
+        ({"unrated": False, "max_rating": 99.0}, (ME, CYD), "cyd has no rating"),
+        ({"max_rating": 20.0}, (ME, BOB), "bob is rated 30.0, outside -inf to 20.0"),
+        ({"max_rating": 20.0}, (ME, CYD), None),
+        ({"min_rating": 29.0, "max_rating": 31.0}, (ME, BOB), None),
+    ],
+)
+def test_who_is_welcome(settings, players, reason):
+    assert company(players, **settings) == reason
+
+
+def test_block_goes_before_allow_and_never_means_ourselves():
+    assert company((ME, BOB), allow=("*",), block=("bob",)) == "bob is on the block list"
+    assert company((ME,), block=("*",)) is None
+
+
+def test_a_rating_window_widens_while_the_account_waits_and_is_narrow_again_after_it_sat_down():
+    made = manners(max_rating=28.0, widen_per_minute=1.0)
+    made.waits(100.0)
+    made.waits(190.0)  # the second seek of the same wait
+    assert made.company("othello", (ME, BOB), 219.0) is not None
+    assert made.company("othello", (ME, BOB), 220.0) is None
+    made.sat_down()
+    assert made.company("othello", (ME, BOB), 230.0) is not None
+
+
+def test_hands_with_one_opponent_are_counted_by_day():
+    now = [NOON]
+    made = manners(lambda: now[0], hands_per_opponent_a_day=2)
+    made.remember(Counter({"bob": 1}))
+    assert made.company("othello", (ME, BOB), 0.0) is None
+    made.played((ME, BOB))
+    assert made.company("othello", (ME, BOB), 0.0) == "2 hands with bob today"
+    assert made.company("othello", (ME, CYD), 0.0) is None
+    now[0] = NOON.replace(day=2)
+    assert made.company("othello", (ME, BOB), 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("hours", "hour", "pauses"),
+    [("23:00-07:30", 23, True), ("23:00-07:30", 3, True), ("23:00-07:30", 8, False), ("11:00-13:00", 12, True)],
+)
+def test_pause_hours_may_pass_midnight(hours, hour, pauses):
+    made = manners(lambda: NOON.replace(hour=hour), pause=(hours,))
+    assert (made.pauses() is not None) == pauses
+
+
+def test_tables_and_challenges():
+    assert manners(rated="casual").challenge("othello", {"rated": True}, (), 0.0) == "rated"
+    assert manners(rated="rated").challenge("othello", {}, (), 0.0) == "not rated"
+    assert manners(games=("pairing",)).challenge("othello", {}, (), 0.0) == "game othello"
+    assert manners(min_grant_ms=1000.0).challenge("othello", {"grant_ms": 200}, (), 0.0) == "a clock of 200 ms"
+    assert manners(min_grant_ms=1000.0).challenge("othello", {"grant_ms": "quick"}, (), 0.0) is None
+    assert manners(pause=("11:00-13:00",)).challenge("othello", {}, (), 0.0) == "pause hours 11:00-13:00"
+
+
+def test_slots_for_people_are_kept_free_of_bots():
+    made = manners(slots_for_people=1)
+    table = {"game": "othello", "attributes": {}, "now": 0.0, "slots": 3}
+    assert made.table(players=(ME, CYD), without_people=1, **table) is None
+    assert made.table(players=(ME, CYD), without_people=2, **table) == "1 of 3 slots are for people"
+    assert made.table(players=(ME, BOB), without_people=2, **table) is None
+
+
+def with_manners(settings, **of):
+    """The kit's settings with manners of some accounts."""
+    change = msgspec.structs.replace
+    lobby = settings.lobbies[0]
+    accounts = tuple(
+        change(account, manners=MannersSettings(**of[account.name])) if account.name in of else account
+        for account in lobby.accounts
+    )
+    return change(settings, lobbies=(change(lobby, accounts=accounts),))
+
+
+async def test_a_blocked_player_gets_no_hand_and_others_do(kit):
+    async with kit.lobby():
+        settings = with_manners(kit.settings(wishes=("othello",), accounts=3), ada={"block": ["bob"]})
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(settings) as host:
+                await kit.until(lambda: host.runner.counters.hands >= 6)
+    assert kit.count("games WHERE account = 'ada' AND players LIKE '%\"bob\"%'") == 0
+    assert kit.count("games WHERE account = 'ada'") + kit.count("games WHERE account = 'bob'") > 0
+    declined = [entry for entry in logs if entry["event"] == "seat_declined"]
+    assert all(entry["reason"] == "bob is on the block list" for entry in declined if entry["account"] == "ada")
+
+
+async def test_a_challenge_of_a_blocked_player_is_declined_before_any_hand(kit):
+    wish = WishSettings(game="othello", attributes={"accept": True})
+    async with kit.lobby():
+        settings = with_manners(kit.settings(wishes=(wish,), accounts=2), ada={"block": ["bob"]})
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(settings, drain=False):
+                await kit.until(lambda: any(entry["event"] == "challenge_declined" for entry in logs))
+    assert kit.count("games") == 0
+    (reason,) = {entry["reason"] for entry in logs if entry["event"] == "challenge_declined"}
+    assert reason == "bob is on the block list"
+
+
+async def test_the_account_leaves_a_long_table_when_a_day_s_hands_are_played(kit):
+    wish = WishSettings(game="othello", attributes={"hands": 50})
+    async with kit.lobby():
+        settings = with_manners(
+            kit.settings(wishes=(wish,), accounts=2), ada={"hands_per_opponent_a_day": 2, "own_accounts": True}
+        )
+        # To an account of the same configuration no limit applies: bob belongs to another host.
+        change = msgspec.structs.replace
+        lobby = settings.lobbies[0]
+        ours = change(settings, lobbies=(change(lobby, accounts=lobby.accounts[:1]),))
+        theirs = change(settings, lobbies=(change(lobby, accounts=lobby.accounts[1:]),))
+        async with kit.running(theirs, drain=False), kit.running(ours, drain=False):
+            await kit.until(lambda: kit.count("game_ends e JOIN games g USING (game_id) WHERE g.account = 'ada'") >= 2)
+            with structlog.testing.capture_logs() as logs:
+                await kit.until(lambda: any("hands with bob today" in str(entry.get("reason")) for entry in logs))
+    assert kit.count("games WHERE account = 'ada'") <= 3
