@@ -131,7 +131,7 @@ def configuration_page() -> str:
         rows = [
             f"| `{field.encode_name}` | {shown_default(field)} | {cell(notes.get(field.name, ''))} |"
             for field in msgspec.structs.fields(struct)
-            if f"[[{field.encode_name}]]" not in tables
+            if not {f"[[{field.encode_name}]]", f"[{field.encode_name}]"} & tables
         ]
         out.append("\n".join(["| key | default | meaning |", "|---|---|---|", *rows]).replace("``", "`"))
     return "\n\n".join(out) + "\n"

@@ -64,6 +64,10 @@ def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook |
 
 
 def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
+    if isinstance(value, list) and get_origin(annotation) is tuple and get_args(annotation)[1:] == (Ellipsis,):
+        for index, element in enumerate(value):
+            yield from _walk(element, get_args(annotation)[0], f"{key}[{index}]", hook)
+        return
     info = inspect.type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     for member in members:

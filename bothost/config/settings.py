@@ -209,7 +209,7 @@ class MannersSettings(Section, frozen=True):
     min_grant_ms: Milliseconds = 0.0
     """Least time per action of a table, by its attribute ``grant_ms``."""
     min_rating: float | None = None
-    """Lowest rating of an opponent, as ``bothost ladder`` shows it."""
+    """Lowest rating of an opponent, as the ladder shows it."""
     max_rating: float | None = None
     """Highest rating of an opponent."""
     widen_per_minute: Annotated[float, Meta(ge=0)] = 0.0
