@@ -1,0 +1,135 @@
+"""PettingZoo's own tests pass for every game, and agents observe no more than their seats may know."""
+
+import warnings
+
+import numpy as np
+import pytest
+from pettingzoo.test import api_test, parallel_api_test, seed_test
+from pettingzoo.utils import turn_based_aec_to_parallel
+from pettingzoo.utils.wrappers import TerminateIllegalWrapper
+
+from bothost import rules
+from bothost.envs import TurnEnv
+from bothost.errors import UsageError
+from bothost.rules import doudizhu
+from bothost.testing.nim import Nim
+
+GAMES = [*rules.games(), Nim()]
+
+
+@pytest.fixture(autouse=True)
+def advice_of_pettingzoo_is_no_error():
+    """It prefers bounded, undivided observations, and masks of agents that are not asked to have an action."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def name(game) -> str:
+    return game if isinstance(game, str) else game.name
+
+
+@pytest.mark.parametrize("game", GAMES, ids=name)
+def test_the_tests_of_pettingzoo_pass(game):
+    api_test(TurnEnv(game), num_cycles=200)
+    seed_test(lambda: TurnEnv(game), num_cycles=60)
+
+
+def test_abstract_actions_pass_too():
+    api_test(TurnEnv("doudizhu", actions="abstract"), num_cycles=200)
+    api_test(TurnEnv(rules.game("doudizhu", preset="bidding"), actions="abstract"), num_cycles=200)
+
+
+@pytest.mark.parametrize("game", ["othello", "mahjong"])
+def test_turns_can_be_taken_through_the_parallel_interface(game):
+    parallel_api_test(turn_based_aec_to_parallel(TurnEnv(game)), num_cycles=100)
+
+
+def play(env: TurnEnv, seed: int, choose=lambda mask: int(np.flatnonzero(mask)[0])) -> dict[str, float]:
+    """One hand; the rewards of the last step."""
+    env.reset(seed=seed)
+    while not any(env.terminations.values()):
+        env.step(choose(env.observe(env.agent_selection)["action_mask"]))
+    return dict(env.rewards)
+
+
+@pytest.mark.parametrize("game", rules.games())
+def test_agents_observe_their_views_alone(game):
+    """Another deal that fits what a seat has seen gives that seat the same observation."""
+    env = TurnEnv(game)
+    env.reset(seed=3)
+    block = env.game.blocks[
+        {"doudizhu": "compact", "mahjong": "tiles", "othello": "board", "pairing": "features"}[game]
+    ]
+    for _ in range(5):
+        agent = env.agent_selection
+        seen = env.observe(agent)
+        other_deal = env.view(agent).sample_state(seed=9)
+        seat = env.possible_agents.index(agent)
+        assert np.array_equal(seen["observation"], other_deal.view(seat).encode(block.name))
+        assert np.flatnonzero(seen["action_mask"]).tolist() == other_deal.legal(seat).tolist()
+        env.step(int(np.flatnonzero(seen["action_mask"])[-1]))
+
+
+def test_the_rewards_are_the_scores_of_the_hand():
+    rewards = play(TurnEnv("doudizhu"), seed=1)
+    assert set(rewards) == {"player_0", "player_1", "player_2"}
+    assert rewards["player_0"] == -2 * rewards["player_1"] != 0
+
+
+def test_equal_seeds_deal_equal_hands():
+    env = TurnEnv("pairing")
+    env.reset(seed=5)
+    first = [env.observe("player_0")["observation"]]
+    env.reset()
+    first.append(env.observe("player_0")["observation"])
+    env.reset(seed=5)
+    assert np.array_equal(env.observe("player_0")["observation"], first[0])
+    env.reset()
+    assert np.array_equal(env.observe("player_0")["observation"], first[1])
+    assert not np.array_equal(*first)
+
+
+def test_an_illegal_action_is_refused_and_the_wrapper_ends_the_hand():
+    env = TurnEnv("othello")
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="action 0 is not legal now"):
+        env.step(0)
+    wrapped = TerminateIllegalWrapper(env, illegal_reward=-5)
+    wrapped.reset(seed=1)
+    wrapped.step(0)
+    assert wrapped.rewards["player_0"] == -5
+    assert all(wrapped.terminations.values())
+
+
+def test_an_abstract_action_takes_the_lowest_legal_kickers():
+    env = TurnEnv("doudizhu", actions="abstract")
+    assert env.action_space("player_0").n == doudizhu.NUM_ABSTRACT_ACTIONS
+    game = env.game
+    legal = np.array(sorted(game.parse(move) for move in ("333K", "3334", "333A", "4")), np.int32)
+    number = doudizhu.abstract_map()[game.parse("333K")]
+    assert env.action_set.mask(legal).sum() == 2
+    assert env.action_set.action(int(number), legal) == game.parse("3334")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"game": "othello", "actions": "abstract"}, "othello has no abstract actions"),
+        ({"game": rules.game("doudizhu", preset="botzone"), "actions": "abstract"}, "space shuttles"),
+        ({"game": "othello", "actions": "slots"}, "no numbering 'slots'"),
+        ({"game": "othello", "block": "bord"}, "no view block 'bord'"),
+        ({"game": "othelo"}, "no game is called 'othelo'"),
+    ],
+)
+def test_errors_say_what_the_game_lacks(options, message):
+    with pytest.raises(UsageError, match=message):
+        TurnEnv(**options)
+
+
+def test_rendering_shows_what_the_asked_seat_received():
+    env = TurnEnv("pairing", render_mode="ansi")
+    env.reset(seed=1)
+    assert env.render().splitlines() == rules.game("pairing").replay(
+        env.view("player_0").sample_state(1).deal, []
+    ).events(0)
