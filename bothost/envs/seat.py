@@ -168,7 +168,7 @@ class _Hand:
         self._fold()
 
     def play_others(self) -> None:
-        """Go on until the learner is asked, or to the end. Of seats that decide at once, the lowest goes first."""
+        """Play until the learner is asked, or to the end. Of seats that decide at once, the lowest goes first."""
         while (asked := self.state.to_act) and asked[0] != self.learner:
             seat = asked[0]
             view = self.views[seat]

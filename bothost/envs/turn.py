@@ -55,7 +55,7 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         return self._actions[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Deal a hand. Equal seeds deal equal sequences of hands; None goes on with the sequence."""
+        """Deal a hand. Equal seeds deal equal sequences of hands; None continues the sequence."""
         if seed is not None:
             self._random, _ = seeding.np_random(seed)
         self._state = self.game.new_state(int(self._random.integers(2**63)))
