@@ -149,8 +149,7 @@ class Coordinator(SelfPlayLearner):
         orders, played, seconds = collected
         receipts: list[Played] = [receipt for receipt, _ in played]
         others = self._others(iteration.number)
-        rate = self.options.learning_rate * (1.0 - iteration.part_done)
-        updated = self._update(rate, orders, [load for _, load in played], others)
+        updated = self._update(iteration.part_done, orders, [load for _, load in played], others)
         steps = sum(receipt.steps for receipt in receipts)
         leads = np.concatenate([receipt.final_leads for receipt in receipts])
         figures = updated.figures | rollout_figures(leads, steps / seconds)
@@ -212,7 +211,7 @@ class Coordinator(SelfPlayLearner):
             self._published.popitem(last=False)
         return self._published[version]
 
-    def _update(self, learning_rate: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
+    def _update(self, part_done: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
         """One update by all trainers. The coordinator's model is then equal to theirs."""
         if not self._formed:
             self._form()
@@ -220,7 +219,7 @@ class Coordinator(SelfPlayLearner):
         def ask(trainer: Process, share: range) -> PendingCall:
             seeds = [orders[w].order_seed for w in share]
             beside = [others[w] for w in share] if others else []
-            return trainer.ask("update", learning_rate, seeds, beside, *(rollouts[w] for w in share))
+            return trainer.ask("update", part_done, seeds, beside, *(rollouts[w] for w in share))
 
         asked = [ask(*pair) for pair in zip(self.trainers, shares(len(orders), len(self.trainers)), strict=True)]
         self._formed = False  # until the update succeeds

@@ -43,11 +43,20 @@ class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """ε: the probability ratio counts within [1 − ε, 1 + ε]."""
     value_coef: float = 0.5
     entropy_coef: float = 0.005
+    entropy_final: float | None = None
+    """Weight of the entropy at the training's end; it changes linearly from ``entropy_coef``. None: it stays."""
     kl_coef: float = 0.0
     """Weight of the approximate KL divergence as a penalty. 0: plain PPO."""
     max_grad_norm: float = 0.5
     target_kl: float | None = 0.05
     """Stop the epochs of an update once the approximate KL divergence exceeds this."""
+
+    def at(self, part_done: float) -> PpoOptions:
+        """The options after this part of the training, within 0 and 1."""
+        if self.entropy_final is None:
+            return self
+        weight = self.entropy_coef + part_done * (self.entropy_final - self.entropy_coef)
+        return msgspec.structs.replace(self, entropy_coef=weight)
 
 
 class Batch(NamedTuple):

@@ -21,6 +21,7 @@ from torch._C._distributed_c10d import FileStore, Store, TCPStore
 
 from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
+from bothost.training.loop import set_learning_rate
 from bothost.training.packing import PackedRollout, pack, unpack
 from bothost.training.ppo import Batch, PpoOptions
 from bothost.training.rollout import RolloutTask, SelfPlay, SelfPlayOptions
@@ -189,16 +190,16 @@ class Trainer:
         return None, None
 
     def update(
-        self, learning_rate: float, seeds: list[int], others: list[Tensors], *rollouts: PackedRollout
+        self, part_done: float, seeds: list[int], others: list[Tensors], *rollouts: PackedRollout
     ) -> tuple[Updated, State | None]:
         """Update the model from this share of the rollouts. The first trainer's payload is the new state.
 
-        ``seeds``: for the order of each rollout's samples. ``others``: extra samples for each rollout, as ``arrays``.
+        ``part_done``: part of the training that is done, within 0 and 1. ``seeds``: for the order of each rollout's
+        samples. ``others``: extra samples for each rollout, as ``arrays``.
         """
         began = time.perf_counter()
-        for parameters in self._optimizer.param_groups:
-            parameters["lr"] = learning_rate
-        options = self._setup.ppo
+        set_learning_rate(self._optimizer, self._setup.learning_rate * (1.0 - part_done))
+        options = self._setup.ppo.at(part_done)
         batches = [unpack(rollout).batch(options) for rollout in rollouts]
         if others:
             beside = [Batch(**_tensors(other)) for other in others]

@@ -77,6 +77,10 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
         super().__post_init__()
         if self.first_stage is not None and not 0 <= self.first_stage < len(CURRICULUM):
             raise ValueError(f"first_stage must be within 0 and {len(CURRICULUM) - 1}")
+        if self.adaptive and self.ppo.entropy_final is not None:
+            raise ValueError(
+                "adaptive steers the coefficient of entropy: set adaptive = false, or no ppo.entropy_final"
+            )
         if self.hands < 1 or self.window < 1:
             raise ValueError("hands and window must be at least 1")
 
@@ -203,7 +207,8 @@ class MahjongLearner(Learner):
 
     def update(self, iteration: Iteration, collected: Hands) -> Outcome:
         """Learn from the hands, then choose coefficients and stage of the next iteration."""
-        options, rng, settled, batch = self.options, iteration.rng, self._ppo, collected.batch
+        options, rng, batch = self.options, iteration.rng, collected.batch
+        settled = self._ppo.at(iteration.part_done)
         set_learning_rate(self.optimizer, options.learning_rate * (1.0 - iteration.part_done))
         self.model.learns_trunk = options.trunk
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))

@@ -114,7 +114,7 @@ class SelfPlayPpo(SelfPlayLearner):
     def update(self, iteration: Iteration, collected: tuple[Rollout, dict[str, float]]) -> Outcome:
         """Estimate advantages and make several epochs of gradient steps."""
         rollout, played = collected
-        options, rng = self.options.ppo, iteration.rng
+        options, rng = self.options.ppo.at(iteration.part_done), iteration.rng
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
         batch = rollout.batch(options)
         if self.extra is not None:

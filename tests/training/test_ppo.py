@@ -205,3 +205,9 @@ def test_in_bfloat16_gradients_stay_near_those_in_float32():
     for parameter, gradient in zip(model.parameters(), exact, strict=True):
         assert parameter.grad.dtype == torch.float32
         assert float((parameter.grad - gradient).norm()) < 0.03 * float(gradient.norm()) + 1e-4
+
+
+def test_the_weight_of_entropy_falls_linearly() -> None:
+    options = ppo.PpoOptions(entropy_coef=0.01, entropy_final=0.002)
+    assert [options.at(part).entropy_coef for part in (0.0, 0.5, 1.0)] == pytest.approx([0.01, 0.006, 0.002])
+    assert ppo.PpoOptions(entropy_coef=0.01).at(0.7).entropy_coef == 0.01
