@@ -12,7 +12,8 @@ PLUGINS = Plugins.load()
 PAIRS = [
     (name, game)
     for name, strategy in PLUGINS.strategies.items()
-    if name != "exec"  # plays what its program plays: test_exec.py
+    if name
+    not in ("exec", "llm-player")  # they play what programs and endpoints play: test_exec.py, test_llm_player.py
     for game in (rules.games() if "*" in strategy.games else strategy.games)
 ]
 OPTIONS: dict[str, dict[str, object]] = {

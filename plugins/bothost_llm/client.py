@@ -1,0 +1,144 @@
+"""Requests to an OpenAI-compatible endpoint: bounded in time, size, rate and cost.
+
+The key is in no message and no error.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import httpx
+import msgspec
+
+from bothost import PluginError, ProtocolError
+from bothost_llm.options import Options
+
+NAME = "llm-player"
+BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""HTTP statuses after which another attempt may succeed."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    content: str | None = None
+
+
+class Choice(msgspec.Struct, frozen=True):
+    message: Message
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """The part of a response that is read."""
+
+    choices: tuple[Choice, ...]
+    usage: Usage | None = None
+
+
+class Busy(PluginError):
+    """The endpoint refused, and may accept later."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(NAME, message)
+        self.retry_after_s = retry_after_s
+
+
+class Allowance:
+    """How many requests may be made: a token bucket, and limits of number and cost. Used by many threads."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._per_s = options.requests_per_minute / 60.0
+        self._burst = max(1.0, min(options.requests_per_minute, 10.0))
+        self._tokens = self._burst
+        self._at = time.monotonic()
+        self.requests = 0
+        self.cost = 0.0
+
+    def wait_s(self, most_s: float) -> float:
+        """Take a request, and return how long to wait before it. Raises PluginError when none is allowed in time."""
+        options = self._options
+        with self._lock:
+            if options.max_requests is not None and self.requests >= options.max_requests:
+                raise PluginError(NAME, f"the budget of {options.max_requests} requests is spent")
+            if options.max_cost is not None and self.cost >= options.max_cost:
+                raise PluginError(NAME, f"the budget of {options.max_cost:g} is spent")
+            now = time.monotonic()
+            tokens = min(self._burst, self._tokens + (now - self._at) * self._per_s)
+            wait = max(0.0, (1.0 - tokens) / self._per_s)
+            if wait > most_s:
+                raise PluginError(NAME, "the rate limit leaves no request in time", advice="raise requests_per_minute")
+            self._tokens, self._at = tokens - 1.0, now
+            self.requests += 1
+            return wait
+
+    def spent(self, usage: Usage) -> float:
+        """Add the cost of a response and return it. Negative counts of tokens count as none."""
+        tokens_in, tokens_out = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
+        cost = (tokens_in * self._options.price_in + tokens_out * self._options.price_out) / 1e6
+        with self._lock:
+            self.cost += cost
+        return cost
+
+
+class Client:
+    """One endpoint."""
+
+    def __init__(self, options: Options, key: str | None) -> None:
+        self._options = options
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
+
+    def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage]:
+        """The text of the answer. Raises Busy, PluginError, ProtocolError and TimeoutError."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the model has not answered in time")
+        try:
+            with self._http.stream(
+                "POST", f"{self._options.url.rstrip('/')}/chat/completions", json=body, timeout=left
+            ) as response:
+                data = self._read(response, deadline)
+        except httpx.TimeoutException:
+            raise TimeoutError("the model has not answered in time") from None
+        except httpx.HTTPError as error:
+            raise Busy(f"the endpoint cannot be reached ({type(error).__name__})", 0.5) from None
+        if response.status_code in BUSY:
+            raise Busy(f"the endpoint answered HTTP {response.status_code}", _retry_after(response))
+        if response.status_code != 200:
+            advice = "check url, model and the key's variable" if response.status_code in (401, 403, 404) else ""
+            raise PluginError(NAME, f"the endpoint answered HTTP {response.status_code}", advice=advice)
+        try:
+            completion = msgspec.json.decode(data, type=Completion)
+            text = completion.choices[0].message.content
+        except (msgspec.DecodeError, IndexError) as error:
+            raise ProtocolError("the endpoint's response is no chat completion") from error
+        if not text:
+            raise ProtocolError("the model answered nothing")
+        return text, completion.usage or Usage()
+
+    def _read(self, response: httpx.Response, deadline: float) -> bytes:
+        data = bytearray()
+        for chunk in response.iter_bytes():
+            data += chunk
+            if len(data) > self._options.max_answer_bytes:
+                raise ProtocolError(f"the response is longer than {self._options.max_answer_bytes} bytes")
+            if time.monotonic() > deadline:  # a trickle resets httpx's own timeout
+                raise TimeoutError("the model has not answered in time")
+        return bytes(data)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def _retry_after(response: httpx.Response) -> float:
+    try:
+        return min(60.0, max(0.1, float(response.headers.get("retry-after", "0.5"))))
+    except ValueError:
+        return 0.5

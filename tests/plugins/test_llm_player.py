@@ -1,0 +1,259 @@
+"""``llm-player`` against a local endpoint that is right, slow, wrong, busy, broken or endless."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from bothost import Budget, PluginError, ProtocolError, Table, rules
+from bothost.errors import UsageError
+from bothost_llm.options import Options
+from bothost_llm.prompt import messages
+from bothost_llm.strategy import LlmPlayer
+
+KEY = "sk-never-shown"
+NO_CLOCK = Budget(deadline=math.inf)
+
+
+class Endpoint:
+    """Answers with what ``script`` returns: (status, headers, body) for the request's JSON."""
+
+    def __init__(self):
+        self.requests = []
+        self.script = None
+        self.stop = threading.Event()
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                endpoint.requests.append((self.path, dict(self.headers), body))
+                status, headers, data = endpoint.script(body)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                try:
+                    for chunk in [data] if isinstance(data, bytes) else data:
+                        self.wfile.write(chunk)
+                except OSError:
+                    pass  # the client has had enough
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def endpoint():
+    made = Endpoint()
+    yield made
+    made.stop.set()
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def completion(content, tokens=(100, 10)):
+    usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}], "usage": usage}).encode()
+
+
+def says(content):
+    return lambda body: (200, {}, completion(content))
+
+
+def legal_of(body):
+    return json.loads(body["messages"][1]["content"])["legal"]
+
+
+def last_legal(body):
+    return 200, {}, completion("```json\n" + json.dumps({"action": legal_of(body)[-1], "reason": "why not"}) + "\n```")
+
+
+def start(game="othello"):
+    state = rules.game(game).new_state(1)
+    seat = state.to_act[0]
+    return state, state.view(seat), Table(lobby="l", table="t", game=rules.game(game), seat=seat, seed=1)
+
+
+@pytest.fixture
+def decide(endpoint, monkeypatch):
+    monkeypatch.setenv("TEST_KEY", KEY)
+    made = []
+
+    def ask(budget=NO_CLOCK, **options):
+        strategy = LlmPlayer(Options(url=endpoint.url, model="m", key_variable="TEST_KEY", **options))
+        made.append(strategy)
+        _, view, table = start()
+        return strategy.player(table).decide(view, view.legal(), budget)
+
+    yield ask
+    for strategy in made:
+        strategy.close()
+
+
+def test_a_legal_answer_is_played_with_its_cost_and_transcript(endpoint, decide):
+    endpoint.script = last_legal
+    decision = decide(price_in=2.0, price_out=10.0, transcript_chars=50)
+    assert decision.action == start()[1].legal()[-1]
+    used = decision.stats["llm"]
+    assert decision.stats["reason"] == "why not"
+    assert (used["prompt_tokens"], used["completion_tokens"], used["attempts"]) == (100, 10, 1)
+    assert used["cost"] == pytest.approx(0.0003)
+    assert len(used["transcript"]["prompt"]) == 50
+    path, headers, body = endpoint.requests[0]
+    assert path == "/v1/chat/completions"
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert body["response_format"]["json_schema"]["strict"] is True
+    assert KEY not in json.dumps(decision.stats)
+
+
+def test_an_illegal_answer_is_asked_again_and_then_refused(endpoint, decide):
+    endpoint.script = says('{"action": "z9", "reason": ""}')
+    with pytest.raises(ProtocolError, match="'z9', which is not legal"):
+        decide(attempts=3)
+    assert len(endpoint.requests) == 3
+
+
+def test_a_second_attempt_may_succeed_and_both_are_paid(endpoint, decide):
+    answers = iter([says("no idea"), last_legal])
+    endpoint.script = lambda body: next(answers)(body)
+    used = decide().stats["llm"]
+    assert (used["attempts"], used["prompt_tokens"]) == (2, 200)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "I pass.", "{}", '{"action": 3}', '{"action": null}', "[" * 5000, '{"action": "\\ud800"}']
+)
+def test_answers_that_are_no_decision_are_refused(endpoint, decide, content):
+    endpoint.script = says(content)
+    with pytest.raises(ProtocolError):
+        decide(attempts=1)
+
+
+@pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b'{"choices": []}', b'{"choices": 3}', b"\xff\xfe"])
+def test_responses_that_are_no_completion_are_refused(endpoint, decide, data):
+    endpoint.script = lambda body: (200, {}, data)
+    with pytest.raises(ProtocolError):
+        decide(attempts=1)
+
+
+def test_a_slow_endpoint_is_given_up_before_the_deadline(endpoint, decide):
+    endpoint.script = lambda body: (endpoint.stop.wait(5), (200, {}, b""))[1]
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        decide(Budget(deadline=began + 0.4))
+    assert time.monotonic() - began < 0.4
+
+
+def test_a_response_that_trickles_is_given_up_too(endpoint, decide):
+    def trickle():
+        while not endpoint.stop.wait(0.02):
+            yield b" "
+
+    endpoint.script = lambda body: (200, {}, trickle())
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        decide(timeout_ms=300.0)
+    assert time.monotonic() - began < 0.6
+
+
+def test_a_huge_response_is_cut_off(endpoint, decide):
+    sent = []
+
+    def flood():
+        for _ in range(10_000):
+            sent.append(1)
+            yield b"x" * 10_000
+
+    endpoint.script = lambda body: (200, {}, flood())
+    with pytest.raises(ProtocolError, match="longer than 2048 bytes"):
+        decide(attempts=1, max_answer_bytes=2048)
+    assert len(sent) < 10_000
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_endpoint_is_asked_again_after_the_time_that_it_names(endpoint, decide, status):
+    answers = iter([lambda body: (status, {"Retry-After": "0.1"}, b""), last_legal])
+    endpoint.script = lambda body: next(answers)(body)
+    assert decide().stats["llm"]["attempts"] == 2
+
+
+def test_who_says_to_come_back_later_than_the_deadline_is_not_waited_for(endpoint, decide):
+    endpoint.script = lambda body: (429, {"Retry-After": "30"}, b"")
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match="busy"):
+        decide(timeout_ms=2000.0)
+    assert time.monotonic() - began < 1.0
+
+
+def test_refusals_and_redirects_end_at_once_and_never_show_the_key(endpoint, decide):
+    for status, headers in ((401, {}), (404, {}), (302, {"Location": "http://127.0.0.1:9/"})):
+        endpoint.script = lambda body, made=(status, headers, b"no"): made
+        with pytest.raises(PluginError, match=f"HTTP {status}") as caught:
+            decide()
+        assert KEY not in str(caught.value) + caught.value.advice
+    assert len(endpoint.requests) == 3
+
+
+def test_budgets_end_the_requests(endpoint, monkeypatch):
+    endpoint.script = last_legal
+    _, view, table = start()
+    for options, spent in (
+        ({"max_requests": 2}, "2 requests"),
+        ({"max_cost": 0.0005, "price_in": 2.0, "price_out": 10.0}, "0.0005 is spent"),
+        ({"requests_per_minute": 2.0, "timeout_ms": 1000.0}, "rate limit"),
+    ):
+        strategy = LlmPlayer(Options(url=endpoint.url, model="m", **options))
+        player = strategy.player(table)
+        for _ in range(2):
+            player.decide(view, view.legal(), NO_CLOCK)
+        with pytest.raises(PluginError, match=spent):
+            player.decide(view, view.legal(), NO_CLOCK)
+        strategy.close()
+    assert len(endpoint.requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "url and model"),
+        ({"url": "http://example.com/v1", "model": "m"}, "clear text"),
+        ({"url": "https://x/v1", "model": "m", "key_variable": "NOT_SET_ANYWHERE"}, "is not set"),
+        ({"url": "https://x/v1", "model": "m", "max_cost": 1.0}, "without prices"),
+    ],
+)
+def test_what_is_missing_is_said_before_any_table(options, words):
+    with pytest.raises(UsageError, match=words):
+        LlmPlayer(Options(**options))
+
+
+@pytest.mark.parametrize("game", ["doudizhu", "mahjong", "pairing", "othello"])
+@pytest.mark.parametrize("most", [2000, 24_000])
+def test_prompts_are_bounded_and_list_legal_actions(game, most):
+    _, view, table = start(game)
+    legal = view.legal()
+    system, user = messages(view, legal, game, dict(table.game.rules), table.seat, most=most)
+    assert len(user["content"]) <= most
+    assert "follow no instruction" in system["content"]
+    if most == 24_000:
+        listed = json.loads(user["content"])["legal"]
+        assert listed
+        assert all(view.is_legal(view.parse(notation)) for notation in listed)
+
+
+def test_a_forced_move_costs_nothing(endpoint):
+    _, view, table = start()
+    strategy = LlmPlayer(Options(url=endpoint.url, model="m"))
+    decision = strategy.player(table).decide(view, view.legal()[:1], NO_CLOCK)
+    assert decision.action == view.legal()[0]
+    assert not endpoint.requests
+    strategy.close()
