@@ -69,7 +69,7 @@ def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
     from bothost.errors import ModelError
 
     try:
-        return list(weights.aliases(cls))
+        return list(dict.fromkeys(weights.aliases(cls)))
     except ModelError as error:
         return [f"({error})"]
 

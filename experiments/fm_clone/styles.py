@@ -15,6 +15,7 @@ import numpy as np
 
 from bothost import PlayerMove, Strategy, Table, rules
 from bothost.rules import ActionArray, View
+from bothost.rules.mahjong import TILES
 from bothost_baselines.styled_doudizhu import StyledDoudizhu
 from bothost_baselines.styled_othello import StyledOthello
 
@@ -34,7 +35,7 @@ SPREAD = {
         "feed": 40.0,
         "block": 8.0,
     },
-    "mahjong": {"caution": 0.3, "claims": 0.08, "honours": 0.04, "terminals": 0.04},
+    "mahjong": {"caution": 0.3, "claims": 0.08, "honours": 0.06, "terminals": 0.06, "drawn": 0.06},
     "othello": {"mobility": 1.0, "frontier": 1.2, "corners": 1.0, "stability": 1.0, "danger": 0.8, "edges": 1.0},
 }
 """Of each habit the standard deviation between players."""
@@ -58,7 +59,7 @@ def random_styles(game: str, count: int, seed: int) -> dict[str, dict[str, Any]]
             own["temperature"] = round(float(rng.choice([0.0, 1.0, 3.0])), 1)
         elif game == "mahjong":
             own["weighted"] = round(float(rng.random()), 2)
-            own["temperature"] = round(float(rng.choice([0.0, 0.01, 0.03])), 2)
+            own["temperature"] = round(float(rng.choice([0.01, 0.04, 0.1, 0.2])), 2)
         else:
             own["greed"] = round(float(rng.choice([0.0, 0.0, 5.0, 15.0])), 1)
             own["depth"] = int(rng.integers(1, 4))
@@ -72,7 +73,8 @@ class StyledMahjong:
 
     It takes every win. ``weighted``: the share of the acceptance-weighted look-ahead. The likings are shares of the
     best action's worth: ``caution`` for a point that a discard may cost, beside the expected loss; ``claims`` for a
-    claim; ``honours`` and ``terminals`` for discarding them. ``temperature``: of the softmax that it draws from.
+    claim; ``honours``, ``terminals`` and ``drawn`` for discarding such a tile. ``temperature``: of the softmax that it
+    draws from.
     """
 
     def __init__(self, options: Mapping[str, float], seed: int) -> None:
@@ -91,6 +93,8 @@ class StyledMahjong:
         liking -= own.get("caution", 0.0) * plain[:, 16] * (kind == 2)
         liking += own.get("claims", 0.0) * np.isin(kind, (3, 4, 5))
         liking += own.get("honours", 0.0) * ((kind == 2) & (tile >= 27))
+        drawn = TILES.index(view.to_json()["drawn"]) if view.to_json()["drawn"] in TILES else -1
+        liking += own.get("drawn", 0.0) * ((kind == 2) & (tile == drawn))
         liking += own.get("terminals", 0.0) * ((kind == 2) & (tile < 27) & np.isin(tile % 9, (0, 8)))
         if own["temperature"]:
             draw = np.random.default_rng([self._seed, view.hash() & 0x7FFFFFFF])

@@ -95,9 +95,9 @@ class SharedClone:
     def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
         """What spoke for a class or against it, in words.
 
-        The weight of a feature is how much less the choice would lead without it: its score less the mean by
-        probability. A feature of the position and one of the candidate that work together are named together. Their
-        weight is what they lose together beyond what each loses alone.
+        The weight of a feature is how much less the choice would lead the other candidates without it, each of these
+        counted as much as it is likely. A feature of the position and one of the candidate that work together are named
+        together. Their weight is what they lose together beyond what each loses alone.
         """
         return _Reasons(self, one, chosen).weightiest(count)
 
@@ -178,7 +178,6 @@ class _Reasons:
         rows = np.unique(np.append(likely, at))
         self._clone = clone
         self._at = int(np.searchsorted(rows, at))
-        self._odds = odds[rows] / odds[rows].sum()
         seen = clone.seen(one)
         assert seen.alternatives is not None
         own = [seen.alternatives[int(row)] for row in rows]
@@ -193,15 +192,25 @@ class _Reasons:
         self._sum = self._position_rows.sum(axis=0) + factors[-1]
         self._weights = parameters["weights"][self._features].astype(np.float64)
         self._bias, self._readout = parameters["bias"], parameters["readout"]
+        # The choice against the others, each as much as it is likely among them.
+        scores = self._scores(self._sum, self._has)
+        others = np.exp(scores - np.delete(scores, self._at).max())
+        others[self._at] = 0.0
+        self._pull = -others / others.sum()
+        self._pull[self._at] = 1.0
 
     def _lead(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> float:
-        """The score of the choice over the mean, with this sum over the position, by what the candidates have."""
+        """By how much the choice leads the others."""
+        return float(self._pull @ self._scores(total, has))
+
+    def _scores(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Of each candidate, with this sum over the position, by which features the candidates have."""
         k = self._clone.quadratic
         own = has @ self._rows
         squares = has @ (self._rows[:, :k] ** 2).sum(axis=1)
         scores = has @ self._weights + own[:, :k] @ total[:k] + ((own[:, :k] ** 2).sum(axis=1) - squares) / 2
-        scores += np.maximum(0.0, self._bias + total[k:] + own[:, k:]) @ self._readout
-        return float(scores[self._at] - self._odds @ scores)
+        found: npt.NDArray[np.float64] = scores + np.maximum(0.0, self._bias + total[k:] + own[:, k:]) @ self._readout
+        return found
 
     def weightiest(self, count: int) -> list[dict[str, object]]:
         """The reasons. Only features that matter to first order are looked at."""
@@ -228,8 +237,7 @@ class _Reasons:
         """To first order, what each feature of the position and of the candidates adds to the lead."""
         k = self._clone.quadratic
         own = self._has @ self._rows
-        pull = -self._odds
-        pull[self._at] += 1
+        pull = self._pull
         active = (self._bias + self._sum[k:] + own[:, k:] > 0) * self._readout
         by_sum = pull @ np.concatenate([own[:, :k], active], axis=1)
         by_own = np.concatenate([self._sum[:k] + own[:, :k], active], axis=1)

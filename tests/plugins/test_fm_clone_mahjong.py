@@ -1,0 +1,99 @@
+"""fm-clone at mahjong: what it sees of a discard and a claim, and that it learns whom it imitates."""
+
+import numpy as np
+import pytest
+
+from bothost import PlayerMove, rules
+from bothost.rules import mahjong
+from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.fit import score
+from bothost_fm_clone.learn import SharedOptions, crowd_of
+from bothost_fm_clone.samples import decisions
+from bothost_fm_clone.shared import SharedClone
+
+GAME, OWN = rules.game("mahjong"), encoding("mahjong")
+
+
+def played(hands, first=0):
+    """Decisions with a choice, of four rule players."""
+    for hand in range(first, first + hands):
+        state = GAME.new_state(hand)
+        while not state.terminal:
+            seat = state.to_act[0]
+            view = state.view(seat)
+            action = mahjong.rule_choice(view)[0]
+            if len(view.legal()) > 1:
+                yield PlayerMove(GAME, f"{hand:032x}", "train", "rule", seat, view, view.legal(), action, 0, None)
+            state.apply(seat, action)
+
+
+def seen(view):
+    """By action the names of a candidate's features, and those of the position."""
+    choices = OWN.choices(view, view.legal())
+    one = OWN.one(view, choices)
+    named = {
+        view.notation(int(action)): {OWN.leaves[index] for index in one.alternatives[row]}
+        for row, action in enumerate(choices)
+    }
+    return {OWN.features[index] for index in one.features[0]}, named
+
+
+def view_of(hand, **more):
+    told = {"seat": 0, "phase": "turn", "actor": 0, "hand": hand, "drawn": hand[-1], "wall_left": [10, 10, 10, 10]}
+    return GAME.view_from_snapshot({**told, **more})
+
+
+def test_a_hand_written_discard_has_these_features():
+    hand = ["W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "T5", "T5", "B2", "B3", "J1"]
+    position, named = seen(view_of(hand, discards=[["F1"], ["J1", "T9"], [], []], melds=[[], [], [], []]))
+    assert {"it is turn", "sits east", "has 0 melds"} <= position
+    assert {"the hand needs 1 tiles", "holds W1", "holds a pair of T5", "next discarded J1"} <= position
+    assert "holds a pair of W1" not in position and "at most 12 own draws are left" in position
+    assert {"discards", "of J1", "drops the drawn tile", "drops an honour", "drops an isolated tile"} <= named[
+        "play:J1"
+    ]
+    assert {"drops a tile that a player has discarded", "of a tile of which 1 more lie open"} <= named["play:J1"]
+    assert "splits a pair" in named["play:T5"] and "drops an isolated tile" not in named["play:B2"]
+    assert "is the best for the hand by the plain estimate" in named["play:J1"]
+
+
+def test_a_win_is_better_than_every_other_action():
+    wins = 0
+    for move in played(12):
+        words = {move.view.notation(int(action)): int(action) for action in move.legal}
+        if "hu" in words:
+            _, named = seen(move.view)
+            assert {"wins", "is the best for the hand by the plain estimate"} <= named["hu"]
+            wins += 1
+    assert wins > 3
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    learnt = decisions(played(40), OWN)
+    options = SharedOptions(quadratic=8, rectified=8, combinations=0)
+    return crowd_of(SharedClone.blank(OWN, 8, 8, 1), learnt, options, 1, fresh=True)
+
+
+def test_a_clone_learns_discards_and_claims_of_a_rule_player(crowd):
+    tested = decisions(played(10, 1000), OWN).samples
+    found = score(crowd.probabilities_of(tested), tested)
+    assert found.top1 > 0.85
+    assert found.log_loss < 0.6
+
+
+def test_reasons_name_what_the_tile_is_and_what_the_hand_keeps(crowd):
+    move = next(move for move in played(1) if len(move.legal) > 8)
+    choices = OWN.choices(move.view, move.legal)
+    reasons = crowd.reasons(OWN.one(move.view, choices), move.action)
+    weights = [abs(reason["weight"]) for reason in reasons]
+    assert len(reasons) == 5 and weights == sorted(weights, reverse=True)
+    assert all(isinstance(name, str) for reason in reasons for name in reason["features"])
+
+
+def test_equal_decisions_give_equal_clones(crowd):
+    learnt = decisions(played(40), OWN)
+    options = SharedOptions(quadratic=8, rectified=8, combinations=0)
+    again = crowd_of(SharedClone.blank(OWN, 8, 8, 1), learnt, options, 1, fresh=True)
+    for name, values in crowd.parameters.items():
+        np.testing.assert_array_equal(again.parameters[name], values)
