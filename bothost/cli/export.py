@@ -1,10 +1,10 @@
-"""``bothost export``: logged decisions as Parquet or JSONL."""
+"""``bothost export``: logged decisions as Parquet, JSONL or a Minari dataset, and hands as Botzone's records."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -13,12 +13,24 @@ from bothost.cli import hand_query as hands
 from bothost.cli import options, output
 from bothost.errors import UsageError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bothost.config import Settings
+    from bothost.store.query import HandQuery
+
+DEFAULT_SPLIT = "0.8,0.1,0.1"
+WHOLE = ("botzone", "minari")
+"""Formats of whole hands, which have no rows of decisions."""
+
 
 def command(
     out: Annotated[
         Path, typer.Option(help="Folder to write to: new, empty, or with the same export unfinished.")
     ] = Path("exports"),
-    format_: Annotated[str, typer.Option("--format", "-f", help="parquet, jsonl, or a plugin's.")] = "parquet",
+    format_: Annotated[
+        str, typer.Option("--format", "-f", help="parquet, jsonl, botzone, minari, or a plugin's.")
+    ] = "parquet",
     since: hands.Since = None,
     until: hands.Until = None,
     lobby: hands.Lobby = None,
@@ -26,13 +38,17 @@ def command(
     player: hands.PlayerName = None,
     strategy: hands.StrategyName = None,
     aborted: Annotated[bool, typer.Option(help="Include hands that ended without a score.")] = False,
-    split: Annotated[str, typer.Option(help="Shares of train, val and test, by hand.")] = "0.8,0.1,0.1",
+    split: Annotated[str, typer.Option(help="Shares of train, val and test, by hand.")] = DEFAULT_SPLIT,
     view_json: Annotated[bool, typer.Option(help="Decode views into a JSON column.")] = True,
     rllib: Annotated[bool, typer.Option("--rllib", help="Add RLlib's columns: obs, new_obs, rewards, …")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Add the frames that asked for the decision.")] = False,
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="Replace players' names; key: $BOTHOST_PSEUDONYM_KEY, else random.")
     ] = False,
+    block: Annotated[
+        list[str] | None,
+        typer.Option(help="Encoder block of Minari's observations; may be repeated; default: all of the game."),
+    ] = None,
     hands_per_file: Annotated[int, typer.Option(min=1, help="Closed hands in one file.")] = 20_000,
     config: options.Config = None,
     json: options.Json = False,
@@ -46,8 +62,10 @@ def command(
     settings = options.settings(config)
     plugins = options.plugins(config)
     exporters = plugins.exporters
-    if format_ not in exporters:
-        raise UsageError(f"there is no format {format_!r}", advice=f"Formats: {', '.join(sorted(exporters))}.")
+    if format_ not in exporters and format_ not in WHOLE:
+        raise UsageError(
+            f"there is no format {format_!r}", advice=f"Formats: {', '.join(sorted([*exporters, *WHOLE]))}."
+        )
     chosen = ExportOptions(
         split=_shares(split),
         view_json=view_json,
@@ -56,8 +74,15 @@ def command(
         pseudonym_key=(os.environ.get("BOTHOST_PSEUDONYM_KEY") or new_pseudonym_key()) if pseudonyms else None,
         hands_per_file=hands_per_file,
     )
+    if block and format_ != "minari":
+        raise UsageError("--block is for the format minari", advice="Leave out --block, or add --format minari.")
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
     _ = plugins.games  # the games of plugins are known from here on
+    if format_ in WHOLE:
+        if rllib or raw or aborted or split != DEFAULT_SPLIT:
+            raise UsageError(f"--rllib, --raw, --aborted and --split are not for the format {format_}")
+        _whole(format_, settings, query, out, block or [], chosen.name_of, json)
+        return
     with Store.open(settings.store) as store, output.bar("export") as progress:
         info = export(
             store,
@@ -70,6 +95,41 @@ def command(
             progress=progress,
         )
     output.emit({**info, "out": str(out)}, json, _summary(out, info))
+
+
+def _whole(
+    format_: str,
+    settings: Settings,
+    query: HandQuery,
+    out: Path,
+    blocks: list[str],
+    name_of: Callable[[str], str],
+    json: bool,
+) -> None:
+    from bothost import rules
+    from bothost.export.botzone import export_matches
+    from bothost.export.minari import export_episodes
+    from bothost.store import Store
+
+    with Store.open(settings.store) as store, output.progress(None, "export") as advance:
+        if format_ == "botzone":
+            info = export_matches(store, query, out, make_game=rules.game, name_of=name_of, progress=advance)
+        else:
+            info = export_episodes(store, query, out, make_game=rules.game, blocks=blocks, progress=advance)
+    if format_ == "botzone":
+        lines = [f"{count:,} matches of {game}" for game, count in info["matches"].items()]
+        lines.append(f"  in {info['file']}")
+    else:
+        lines = [f"{name}: {d['episodes']:,} episodes, {d['steps']:,} steps" for name, d in info["datasets"].items()]
+        if lines:
+            name = next(iter(info["datasets"]))
+            lines.append(
+                f"  read it: MINARI_DATASETS_PATH={out} python -c 'import minari; minari.load_dataset(\"{name}\")'"
+            )
+    if not lines:
+        lines = ["no hands"]
+    lines += [f"  {count:,} hands {why} left out" for why, count in info["left_out"].items()]
+    output.emit({**info, "out": str(out)}, json, "\n".join(lines))
 
 
 def _shares(text: str) -> tuple[float, float, float]:

@@ -7,6 +7,7 @@ order of their names. The reward is the hand's score and falls on the last trans
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from bothost.export.hands import HandPage
 from bothost.export.views import Decoder, Games
-from bothost.rules.game import FloatArray
+from bothost.rules.game import FloatArray, Game
 
 FIELDS = [
     pa.field("eps_id", pa.string()),
@@ -73,12 +74,21 @@ def _fill(
         }
 
 
-def observation(decoder: Decoder, data: bytes) -> FloatArray | None:
-    """All view blocks of a logged view, shape (sum of their sizes,); None where it cannot be decoded."""
+def view_blocks(game: Game) -> list[str]:
+    """The names of a game's view blocks, sorted."""
+    return sorted(name for name, block in game.blocks.items() if block.of == "view")
+
+
+def observation(decoder: Decoder, data: bytes, blocks: Sequence[str] | None = None) -> FloatArray | None:
+    """View blocks of a logged view, shape (sum of their sizes,); None where it cannot be decoded.
+
+    ``blocks``: their names in order; None: all.
+    """
     view = decoder.view(data)
     if view is None or decoder.game is None:
         return None
-    blocks = sorted(name for name, block in decoder.game.blocks.items() if block.of == "view")
+    if blocks is None:
+        blocks = view_blocks(decoder.game)
     if not blocks:
         return np.zeros(0, np.float32)
     return np.concatenate([np.asarray(view.encode(name), np.float32).ravel() for name in blocks])

@@ -1,0 +1,301 @@
+"""Logged hands as Botzone's match logs, one on each line: what its judge would have asked, and what was answered.
+
+Only hands that Botzone's rules allow: each is played again under them. Of a claim that was beaten, no log knows the
+discard that would have followed; another tile of the hand stands there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bothost import rules
+from bothost.errors import UsageError
+from bothost.export.views import Games
+from bothost.export.whole_hands import WholeHand, whole_hands
+from bothost.lobbies.botzone.doudizhu import NUMBERING
+from bothost.lobbies.botzone.mahjong import WINDS
+from bothost.rules.game import Game, Json, State
+from bothost.store.query import HandQuery, players_of
+from bothost.store.reader import MakeGame
+from bothost.store.store import Store
+
+FILE = "matches.jsonl"
+_json = msgspec.json.Encoder().encode
+
+
+class Unfit(ValueError):
+    """A hand that Botzone's rules do not allow, and why."""
+
+
+class Log:
+    """A match log that grows."""
+
+    def __init__(self, seats: int) -> None:
+        self._seats = seats
+        self.entries: list[Json] = []
+
+    def ask(self, content: dict[int, Any], responses: dict[int, Any]) -> None:
+        """A request of the judge to some seats, and their responses."""
+        told = {str(seat): said for seat, said in content.items()}
+        self.entries.append({"output": {"command": "request", "content": told}})
+        answers = {str(seat): {"verdict": "OK", "response": responses.get(seat, "PASS")} for seat in content}
+        self.entries.append(answers)
+
+    def finish(self, scores: Sequence[float]) -> None:
+        content = {str(seat): score for seat, score in enumerate(scores)}
+        self.entries.append({"output": {"command": "finish", "content": content}})
+
+
+def export_matches(
+    store: Store,
+    query: HandQuery,
+    out: Path,
+    *,
+    make_game: MakeGame,
+    name_of: Callable[[str], str] = str,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Json:
+    """Write the hands of a query to ``out/matches.jsonl``; return what came of it. Raises UsageError."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / FILE
+    if path.exists():
+        raise UsageError(f"{path} is there already", advice="Name another folder with --out, or delete the file.")
+    left_out: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    building = path.with_suffix(".partial")
+    try:
+        with building.open("wb") as file:
+            for hand in whole_hands(store, query, Games(make_game), left_out):
+                try:
+                    match = match_of(hand, name_of)
+                except Unfit as error:
+                    left_out[str(error)] += 1
+                    continue
+                file.write(_json(match) + b"\n")
+                counted[match["game"]] += 1
+                progress(counted.total())
+        building.rename(path)
+    finally:
+        building.unlink(missing_ok=True)
+    return {"format": "botzone", "file": str(path), "matches": dict(counted), "left_out": dict(left_out)}
+
+
+def match_of(hand: WholeHand, name_of: Callable[[str], str] = str) -> Json:
+    """The match log of a hand. Raises Unfit."""
+    kind = _KINDS.get(hand.game.name)
+    if kind is None:
+        raise Unfit("of a game that Botzone does not have")
+    name, first, log, initdata = kind(hand)
+    seats = hand.game.num_seats
+    record = hand.timeline.hand.game
+    players: list[Json] = [{"type": "bot", "bot": {"_id": f"seat-{seat}"}} for seat in range(seats)]
+    for player in players_of(record.players):
+        seat, who = player.get("seat"), player.get("player")
+        if isinstance(seat, int) and 0 <= seat < seats and isinstance(who, str) and who:
+            kind_of = "human" if player.get("bot") is False else "bot"
+            named = {"_id": name_of(who), "name": name_of(str(player.get("name") or who))}
+            players[(seat - first) % seats] = {"type": kind_of, "user" if kind_of == "human" else "bot": named}
+    return {
+        "_id": record.game_id.hex(),
+        "game": name,
+        "create_time": record.started_us // 1000,
+        "players": players,
+        "initdata": initdata,
+        "scores": list(log.entries[-1]["output"]["content"].values()),
+        "logs": log.entries,
+    }
+
+
+Kind = tuple[str, int, Log, Json]
+"""Botzone's name of the game, our seat that is its seat 0, the log, and the judge's data."""
+
+
+def _again(game: Game, deal: Json, actions: Sequence[tuple[int, str]]) -> Iterator[tuple[State, int, str]]:
+    """A hand under Botzone's rules: the state before each action. Raises Unfit."""
+    try:
+        state = game.state_from_deal(deal)
+        for seat, word in actions:
+            action = game.parse(word)
+            if state.terminal or seat not in state.to_act or action not in state.legal(seat):
+                raise Unfit("that Botzone's rules do not allow")
+            yield state, seat, word
+            state.apply(seat, action)
+    except ValueError:
+        raise Unfit("that Botzone's rules do not allow") from None
+    if not state.terminal:
+        raise Unfit("that Botzone's rules do not allow")
+    yield state, -1, ""
+
+
+def _words(hand: WholeHand, first: int = 0) -> list[tuple[int, str]]:
+    seats = hand.game.num_seats
+    return [((seat - first) % seats, hand.game.notation(action)) for seat, action in hand.actions]
+
+
+# ------------------------------------------------------------------------------------------------------------ reversi
+
+
+def _reversi(hand: WholeHand) -> Kind:
+    log = Log(2)
+    before = {"x": -1, "y": -1}
+    for state, seat, word in _again(rules.game("othello"), hand.deal, _words(hand)):
+        if seat < 0:
+            log.finish(state.returns)
+            break
+        square = {"x": -1, "y": -1} if word == "pass" else {"x": "abcdefgh".index(word[0]), "y": int(word[1]) - 1}
+        log.ask({seat: before}, {seat: square})
+        before = square
+    if hand.deal != rules.game("othello").new_state(0).deal:
+        raise Unfit("that begin from another position")
+    return "Reversi", 0, log, {}
+
+
+# --------------------------------------------------------------------------------------------------------- Dou Dizhu
+
+
+def _doudizhu(hand: WholeHand) -> Kind:
+    bids = any(hand.game.notation(action).startswith("bid") for _, action in hand.actions)
+    first = int(hand.deal.get("first", 0))
+    deal = {**hand.deal, "hands": [hand.deal["hands"][(first + seat) % 3] for seat in range(3)], "first": 0}
+    game = rules.game("doudizhu", preset="botzone-bid" if bids else "botzone")
+    table = _Cards(deal, bidding=bids)
+    for state, seat, word in _again(game, deal, _words(hand, first)):
+        if seat < 0:
+            table.log.finish(state.returns)
+            break
+        table.did(state, seat, word)
+    return "FightTheLandlord2" if bids else "FightTheLandlord", first, table.log, {}
+
+
+class _Cards:
+    """The cards of a match by their numbers, and its log."""
+
+    def __init__(self, deal: Json, *, bidding: bool) -> None:
+        deck = list(range(54))
+        self._dealt = [self._take(deck, text) for text in deal["hands"]]
+        self._bottom = self._take(deck, deal["bottom"])
+        self._hands = [list(cards) for cards in self._dealt]
+        self._bidding = bidding
+        self._bids: list[int] = []
+        self._plays: list[list[int]] = []
+        self._told: set[int] = set()
+        self.log = Log(3)
+
+    @staticmethod
+    def _take(deck: list[int], ranks: str) -> list[int]:
+        cards = NUMBERING.pick(deck, ranks)
+        for card in cards:
+            deck.remove(card)
+        return cards
+
+    def did(self, state: State, seat: int, word: str) -> None:
+        if word.startswith("bid"):
+            self.log.ask({seat: {"own": self._dealt[seat], "bid": list(self._bids)}}, {seat: int(word[3:])})
+            self._bids.append(int(word[3:]))
+            return
+        landlord = int(state.view(seat).to_json()["landlord"])
+        if not self._plays:
+            self._hands[landlord] += self._bottom
+        request: Json = {"history": [[], [], *self._plays][-2:]}
+        if seat not in self._told:
+            self._told.add(seat)
+            request |= {"own": self._dealt[seat] if self._bidding else sorted(self._hands[seat])}
+            request["publiccard"] = self._bottom
+            if self._bidding:
+                request |= {"landlord": landlord, "pos": seat, "finalbid": max(self._bids)}
+        cards = [] if word == "pass" else NUMBERING.pick(self._hands[seat], word)
+        for card in cards:
+            self._hands[seat].remove(card)
+        self._plays.append(cards)
+        self.log.ask({seat: request}, {seat: cards})
+
+
+# ----------------------------------------------------------------------------------------------------------- mahjong
+
+
+def _mahjong(hand: WholeHand) -> Kind:
+    if hand.game.rules["flowers"]:
+        raise Unfit("with flowers")
+    if hand.game.rules["wall"] != "per-seat":
+        raise Unfit("with one wall for all seats")
+    game = rules.game("mahjong", preset="botzone")
+    log = Log(4)
+    wind = WINDS.index(hand.deal["prevalent_wind"])
+    everybody = range(4)
+    log.ask({seat: f"0 {seat} {wind}" for seat in everybody}, {})
+    shares = [hand.deal["wall"][34 * seat : 34 * seat + 34] for seat in everybody]
+    log.ask({seat: f"1 0 0 0 0 {' '.join(shares[seat][:-14:-1])}" for seat in everybody}, {})
+    told = _Claims(log)
+    for state, seat, word in _again(game, hand.deal, _words(hand)):
+        if seat < 0:
+            told.close()
+            if not _same(state.returns, hand.timeline.hand.scores):
+                raise Unfit("whose scores differ under Botzone's rules")
+            log.finish(state.returns)
+            break
+        view = state.view(seat)
+        shown = view.to_json()
+        verb, _, tile = word.partition(":")
+        if view.phase in ("claims", "robbing"):
+            told.claim(seat, verb, tile, shown["hand"])
+        elif view.phase == "discard":
+            told.taken(seat, tile)
+        else:
+            told.close()
+            said = {"play": f"PLAY {tile}", "angang": f"GANG {tile}", "bugang": f"BUGANG {tile}", "hu": "HU"}[verb]
+            drawn = {each: f"2 {shown['drawn']}" if each == seat else f"3 {seat} DRAW" for each in everybody}
+            log.ask(drawn, {seat: said})
+            if verb != "hu":
+                told.open(f"3 {seat} {'GANG' if verb == 'angang' else said}")
+    return "Chinese-Standard-Mahjong", 0, log, {"walltiles": " ".join(hand.deal["wall"]), "quan": wind}
+
+
+class _Claims:
+    """What all were told last, until all have answered it."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._event = ""
+        self._answers: dict[int, str] = {}
+        self._claims: dict[int, str] = {}
+
+    def open(self, event: str) -> None:
+        self._event = event
+
+    def claim(self, seat: int, verb: str, tile: str, hand: Sequence[str]) -> None:
+        if verb == "pass":
+            return
+        other = next((each for each in hand if each != tile), hand[0])
+        said = {"hu": "HU", "gang": "GANG", "peng": "PENG", "chi": f"CHI {tile}"}[verb]
+        self._claims[seat] = said
+        self._answers[seat] = said if verb in ("hu", "gang") else f"{said} {other}"
+
+    def taken(self, seat: int, discard: str) -> None:
+        """A chow or pung went through, and its seat discarded."""
+        claim = self._claims[seat]
+        self._answers[seat] = f"{claim} {discard}"
+        self.close()
+        self.open(f"3 {seat} {claim} {discard}")
+
+    def close(self) -> None:
+        """All have answered."""
+        if not self._event:
+            return
+        self._log.ask(dict.fromkeys(range(4), self._event), self._answers)
+        kong = [seat for seat, said in self._claims.items() if said == "GANG"]
+        won = any(said == "HU" for said in self._claims.values())
+        self._event, self._answers, self._claims = "", {}, {}
+        if kong and not won:
+            self._log.ask(dict.fromkeys(range(4), f"3 {kong[0]} GANG"), {})
+
+
+def _same(scores: Sequence[float], logged: Sequence[float] | None) -> bool:
+    return logged is None or list(scores) == list(logged)
+
+
+_KINDS: dict[str, Callable[[WholeHand], Kind]] = {"othello": _reversi, "doudizhu": _doudizhu, "mahjong": _mahjong}

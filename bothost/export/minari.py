@@ -1,0 +1,230 @@
+"""Logged decisions as a Minari dataset: an episode for each hand at one of our seats.
+
+An episode's observations are the seat's view at each of its decisions, then its view of the end: view blocks of the
+game's encoder, flattened and joined. Without a choice these are all blocks in the order of their names, as in RLlib's
+columns. Actions are the game's ids. The reward is the hand's score, with the last action. For games of at most
+``MOST_MASKED`` actions ``infos`` holds ``action_mask``.
+
+Format: Minari (Farama Foundation), HDF5 storage.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.errors import StoreError, UsageError
+from bothost.export.options import ExportOptions
+from bothost.export.rllib import observation, view_blocks
+from bothost.export.views import Decoder, Games
+from bothost.rules.game import Game
+from bothost.store.query import HandQuery
+from bothost.store.reader import MakeGame, Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.records import DecisionRecord
+from bothost.store.store import Store
+
+Json = dict[str, Any]
+MOST_MASKED = 512
+"""Actions of a game whose legal ones are given as a mask."""
+NAMESPACE = "bothost"
+
+
+def export_episodes(
+    store: Store,
+    query: HandQuery,
+    out: Path,
+    *,
+    make_game: MakeGame,
+    blocks: Sequence[str] = (),
+    progress: Callable[[int], None] = lambda done: None,
+) -> Json:
+    """Write a dataset for each game and its rules under ``out/bothost``; return what was written.
+
+    ``blocks``: the view blocks of the observations, in order; empty: all. ``MINARI_DATASETS_PATH=out`` makes
+    ``minari.load_dataset`` find the datasets. Raises UsageError without the package ``minari``, where ``out`` is not
+    empty, and for a block that a game does not have.
+    """
+    try:
+        importlib.import_module("minari.dataset._storages.hdf5_storage")
+    except ImportError as error:
+        advice = 'pip install "bothost[minari]"'
+        raise UsageError(f"exporting to Minari needs {error.name or 'h5py'}", advice=advice) from None
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is not empty", advice="Name another folder with --out.")
+    out = out.absolute()  # Minari does not find its own files by a relative path
+    out.parent.mkdir(parents=True, exist_ok=True)
+    left_out: Counter[str] = Counter()
+    games = Games(make_game)
+    datasets: dict[tuple[str, str], _Dataset] = {}
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+        done = 0
+        for timeline in iter_timelines(store, iter_hands(store, query)):
+            record = timeline.hand.game
+            key = record.game, record.rules
+            decoder = games.of(*key)
+            try:
+                episode = _episode(timeline, decoder, _chosen(decoder.game, blocks))
+            except (StoreError, ValueError) as error:
+                left_out[str(error)] += 1
+                continue
+            if key not in datasets:
+                name = _name(record.game, datasets)
+                datasets[key] = _Dataset(Path(folder), name, decoder, record.rules, _chosen(decoder.game, blocks))
+            datasets[key].add(episode)
+            done += 1
+            progress(done)
+        if datasets:
+            for dataset in datasets.values():
+                dataset.flush()
+            (Path(folder) / NAMESPACE / "namespace_metadata.json").write_text("{}")
+            if out.exists():
+                out.rmdir()
+            Path(folder).chmod(0o700)
+            Path(folder).rename(out)
+            Path(folder).mkdir()  # what the context removes
+    written = {each.id: {"episodes": each.episodes, "steps": each.steps} for each in datasets.values()}
+    return {"format": "minari", "datasets": written, "left_out": dict(left_out)}
+
+
+def _name(game: str, datasets: dict[tuple[str, str], _Dataset]) -> str:
+    """``doudizhu``, and ``doudizhu-2`` for the second rules of the same game."""
+    number = 1 + sum(name == game for name, _ in datasets)
+    return game if number == 1 else f"{game}-{number}"
+
+
+def _chosen(game: Game | None, blocks: Sequence[str]) -> Sequence[str]:
+    """Raises UsageError."""
+    if game is None:
+        return ()
+    known = view_blocks(game)
+    for name in blocks:
+        if name not in known:
+            raise UsageError(f"{game.name} has no view block {name!r}", advice=f"Blocks: {', '.join(known)}.")
+    return blocks or known
+
+
+class _Episode:
+    """One hand at one of our seats."""
+
+    def __init__(self, seen: list[Any], actions: list[int], reward: float, options: Json) -> None:
+        self.seen = seen
+        self.actions = actions
+        self.reward = reward
+        self.options = options
+        self.masks: npt.NDArray[np.bool_] | None = None
+
+
+def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Episode:
+    """Raises ValueError, whose text says why the hand is left out, and StoreError."""
+    record, game = timeline.hand.game, decoder.game
+    if game is None:
+        raise ValueError("of a game that is not installed here")
+    played = list(_played(timeline))
+    if not played:
+        raise ValueError("without a decision")
+    scores = timeline.hand.scores
+    if scores is None:
+        raise ValueError("without a score")
+    seen = [observation(decoder, row.view, blocks) for row in played]
+    end = game.new_view(record.seat)
+    try:
+        end.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+    except (StoreError, ValueError):
+        raise ValueError("with a gap in their events") from None
+    seen.append(observation(decoder, end.to_bytes(), blocks))
+    if any(each is None for each in seen):
+        raise ValueError("whose views cannot be decoded")
+    split = ExportOptions().split_of(record.lobby, record.table, record.hand)
+    options = {
+        "game_id": record.game_id.hex(),
+        "seat": record.seat,
+        "strategy": record.strategy,
+        "strategy_version": record.strategy_version,
+        "model_sha256": record.model_sha256 or "",  # HDF5 has no null
+        "split": split,
+    }
+    episode = _Episode(seen, [row.action for row in played], float(scores[record.seat]), options)
+    if game.num_actions <= MOST_MASKED:
+        masks = np.zeros((len(seen), game.num_actions), np.bool_)
+        for mask, row in zip(masks, played, strict=False):
+            mask[np.frombuffer(row.legal, "<i4")] = True
+        episode.masks = masks
+    return episode
+
+
+def _played(timeline: Timeline) -> Iterator[DecisionRecord]:
+    """The decisions that were played."""
+    for row in timeline.decisions:
+        refused = any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(row.id, ()))
+        if row.role == "live" and not refused:
+            yield row
+
+
+class _Dataset:
+    """A dataset on disk; episodes are written some at a time."""
+
+    BATCH = 256
+
+    def __init__(self, root: Path, name: str, decoder: Decoder, rules: str, blocks: Sequence[str]) -> None:
+        from gymnasium import spaces
+        from minari.dataset.minari_storage import MinariStorage
+
+        assert decoder.game is not None
+        game = decoder.game
+        self.id = f"{NAMESPACE}/{name}-v0"
+        self.episodes = self.steps = 0
+        self._waiting: list[Any] = []
+        sizes = [int(np.prod(game.blocks[block].shape)) for block in blocks]
+        folder = root / NAMESPACE / f"{name}-v0" / "data"
+        folder.mkdir(parents=True)
+        self._storage = MinariStorage.new(
+            folder,
+            observation_space=spaces.Box(-np.inf, np.inf, (sum(sizes),), np.float32),
+            action_space=spaces.Discrete(game.num_actions),
+        )
+        from minari import __version__
+
+        about = {
+            "dataset_id": self.id,
+            "description": f"Decisions of {game.name}, logged by bothost. Rules: {json.dumps(json.loads(rules))}",
+            "minari_version": __version__,
+            "bothost_game": game.name,
+            "bothost_rules": rules,
+            "bothost_blocks": [[block, game.blocks[block].version] for block in blocks],
+        }
+        self._storage.update_metadata(about)
+
+    def add(self, episode: _Episode) -> None:
+        from minari.data_collector import EpisodeBuffer
+
+        length = len(episode.actions)
+        last = [False] * (length - 1) + [True]
+        self._waiting.append(
+            EpisodeBuffer(
+                id=self.episodes,
+                options=episode.options,
+                observations=np.stack(episode.seen),
+                actions=np.array(episode.actions, np.int64),
+                rewards=[0.0] * (length - 1) + [episode.reward],
+                terminations=last,
+                truncations=[False] * length,
+                infos={} if episode.masks is None else {"action_mask": episode.masks},
+            )
+        )
+        self.episodes += 1
+        self.steps += length
+        if len(self._waiting) >= self.BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._storage.update_episodes(self._waiting)
+            self._waiting = []

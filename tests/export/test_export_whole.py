@@ -1,0 +1,168 @@
+"""Whole hands out: Botzone's records are read back as the same hands, and Minari reads its own dataset."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bothost import rules
+from bothost.cli import main
+from bothost.config import load
+from bothost.errors import UsageError
+from bothost.export.botzone import export_matches
+from bothost.export.minari import export_episodes
+from bothost.imports.botzone import read
+from bothost.imports.job import import_files
+from bothost.imports.rebuild import Origin, play
+from bothost.store import Store
+from bothost.store.query import HandQuery
+from bothost.store.reader import iter_hands, iter_timelines
+
+SCORED = HandQuery(scored=True)
+RULES = {
+    "doudizhu": [{"preset": "botzone"}, {"preset": "botzone-bid"}, {"preset": "rlcard"}],
+    "mahjong": [{}, {"preset": "shared-wall"}, {"preset": "open-mahjong"}],
+    "othello": [{}],
+    "pairing": [{}],
+}
+
+
+def lines(path: Path, hands: int) -> Path:
+    """Hands of every game, by a player that prefers some actions, so that they differ."""
+    said = []
+    for name, variants in RULES.items():
+        for options in variants:
+            game = rules.game(name, **options)
+            for number in range(hands):
+                state = game.new_state(number)
+                while not state.terminal:
+                    seat = state.to_act[0]
+                    legal = state.legal(seat)
+                    state.apply(seat, int(legal[(number + len(state.actions)) % len(legal)]))
+                hand = {"game": name, "rules": options, "deal": state.deal, "actions": state.actions}
+                said.append(
+                    json.dumps({**hand, "players": [f"p{i}" for i in range(game.num_seats)], "id": str(number)})
+                )
+    path.write_text("\n".join(said))
+    return path
+
+
+@pytest.fixture
+def store(settings, tmp_path: Path):
+    with Store.open(settings) as opened:
+        origin = Origin(lobby="imported", format="jsonl", file="", line=0)
+        done = import_files(opened, "jsonl", [lines(tmp_path / "hands.jsonl", 5)], origin, make_game=rules.game)
+        assert (done.imported, done.broken) == (40, [])
+        yield opened
+
+
+def test_matches_are_read_back_as_the_same_hands(store, tmp_path: Path):
+    info = export_matches(store, SCORED, tmp_path / "out", make_game=rules.game)
+    assert info["matches"]["Chinese-Standard-Mahjong"] == info["matches"]["Reversi"] == 5
+    assert info["matches"]["FightTheLandlord"] + info["matches"].get("FightTheLandlord2", 0) >= 10
+    left_out = info["left_out"]
+    assert left_out["of a game that Botzone does not have"] == 5
+    assert left_out["with flowers"] == left_out["with one wall for all seats"] == 5
+    assert sum(info["matches"].values()) + sum(left_out.values()) == 40
+    found = list(read(tmp_path / "out" / "matches.jsonl"))
+    assert len(found) == sum(info["matches"].values())
+    logged = {hand.game.game_id.hex(): hand for hand in iter_hands(store)}
+    for each in found:
+        assert each.record is not None, each.why
+        hand = logged[each.record.source]
+        state = play(each.record, rules.game).state
+        assert state.game.name == hand.game.game
+        signs = [np.sign(score) for score in state.returns]
+        assert signs == [np.sign(score) for score in hand.scores]
+        assert [who.player for who in each.record.players] == [f"p{i}" for i in range(state.game.num_seats)]
+    with pytest.raises(UsageError, match="there already"):
+        export_matches(store, SCORED, tmp_path / "out", make_game=rules.game)
+
+
+def test_a_mahjong_match_says_every_action(store, tmp_path: Path):
+    export_matches(store, HandQuery(games=("mahjong",)), tmp_path / "out", make_game=rules.game)
+    logged = {t.hand.game.game_id.hex(): [] for t in iter_timelines(store, iter_hands(store))}
+    for timeline in iter_timelines(store, iter_hands(store)):
+        logged[timeline.hand.game.game_id.hex()] += [(row.at_us, row.seat, row.action) for row in timeline.decisions]
+    for each in read(tmp_path / "out" / "matches.jsonl"):
+        assert list(each.record.actions) == [(seat, action) for _, seat, action in sorted(logged[each.record.source])]
+
+
+def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    minari = pytest.importorskip("minari")
+    out = tmp_path / "datasets"
+    query = HandQuery(scored=True, games=("doudizhu", "othello", "pairing"))
+    info = export_episodes(store, query, out, make_game=rules.game)
+    assert {name: d["episodes"] for name, d in info["datasets"].items()} == {
+        **{f"bothost/doudizhu{n}-v0": 15 for n in ("", "-2", "-3")},
+        "bothost/othello-v0": 10,
+        "bothost/pairing-v0": 10,
+    }
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(out))
+    timelines = {(t.hand.game.game_id.hex(), t.hand.game.seat): t for t in iter_timelines(store, iter_hands(store))}
+    seen = 0
+    for name, made in info["datasets"].items():
+        dataset = minari.load_dataset(name)
+        assert (dataset.total_episodes, dataset.total_steps) == (made["episodes"], made["steps"])
+        for episode, about in zip(
+            dataset.iterate_episodes(), dataset.storage.get_episode_metadata(range(made["episodes"])), strict=True
+        ):
+            options = about.get("options", about)
+            key = _text(options["game_id"]), int(options["seat"])
+            timeline = timelines[key]
+            game = rules.game(timeline.hand.game.game, **json.loads(timeline.hand.game.rules))
+            assert episode.actions.tolist() == [row.action for row in timeline.decisions]
+            assert episode.rewards.tolist() == [0.0] * (len(episode) - 1) + [timeline.hand.scores[key[1]]]
+            assert episode.terminations.tolist() == [False] * (len(episode) - 1) + [True]
+            assert not episode.truncations.any()
+            assert len(episode.observations) == len(episode) + 1
+            blocks = sorted(n for n, block in game.blocks.items() if block.of == "view")
+            for row, observed in list(zip(timeline.decisions, episode.observations, strict=False))[:2]:
+                view = game.view_from_bytes(row.view)
+                assert (np.concatenate([view.encode(n).ravel() for n in blocks]) == observed).all()
+            if game.num_actions <= 512:
+                mask = episode.infos["action_mask"]
+                assert np.flatnonzero(mask[0]).tolist() == np.frombuffer(timeline.decisions[0].legal, "<i4").tolist()
+                assert not mask[-1].any()
+            seen += 1
+    assert seen == sum(made["episodes"] for made in info["datasets"].values())
+    with pytest.raises(UsageError, match="not empty"):
+        export_episodes(store, SCORED, out, make_game=rules.game)
+
+
+def test_blocks_of_the_observations_may_be_chosen(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    minari = pytest.importorskip("minari")
+    query = HandQuery(scored=True, games=("mahjong",))
+    export_episodes(store, query, tmp_path / "out", make_game=rules.game, blocks=("numbers", "integers"))
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "out"))
+    dataset = minari.load_dataset("bothost/mahjong-v0")
+    assert dataset.observation_space.shape == (34 + 13 * 4 * 34,)
+    assert dataset.storage.metadata["bothost_blocks"] == [["numbers", 1], ["integers", 1]]
+    with pytest.raises(UsageError, match="no view block 'hidden'"):
+        export_episodes(store, query, tmp_path / "other", make_game=rules.game, blocks=("hidden",))
+    assert not list(tmp_path.glob("*other*"))
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    pytest.importorskip("minari")
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["db", "upgrade"]) == 0
+    assert main(["import", "jsonl", str(lines(tmp_path / "hands.jsonl", 1))]) == 0
+    capsys.readouterr()
+    assert main(["export", "--format", "botzone", "--out", "bz", "--game", "othello"]) == 0
+    assert "1 matches of Reversi" in capsys.readouterr().out
+    assert main(["export", "--format", "minari", "--out", "mi", "--game", "othello", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["datasets"]["bothost/othello-v0"]["episodes"] == 2
+    assert main(["export", "--format", "minari", "--out", "mi"]) == 2
+    assert main(["export", "--format", "botzone", "--pseudonyms", "--out", "nameless", "--game", "othello"]) == 0
+    text = (tmp_path / "nameless" / "matches.jsonl").read_text()
+    assert '"p0"' not in text and '"player-' in text
+    assert main(["export", "--format", "botzone", "--raw", "--out", "other"]) == 2
+    assert main(["export", "--format", "botzone", "--out", "none", "--game", "chess"]) == 0
+    assert load().store.url
