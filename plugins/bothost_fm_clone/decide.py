@@ -88,6 +88,13 @@ class FmClonePlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        return self._decision(view, legal, explained=True)
+
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        """The policy takes less than a millisecond; the reasons take most of a decision's time."""
+        return self._decision(view, legal, explained=False)
+
+    def _decision(self, view: View, legal: ActionArray, *, explained: bool) -> Decision:
         encoding = self.clone.encoding
         choices = encoding.choices(view, legal)
         if not len(choices):
@@ -103,7 +110,7 @@ class FmClonePlayer(Player):
             if place == chosen:
                 taken = action
         stats: dict[str, object] = {"move": encoding.classes[choices[chosen]]}
-        if len(choices) > 1:
+        if explained and len(choices) > 1:
             stats["reasons"] = self.clone.reasons(one, int(choices[chosen]))
         if self.strategy.temperature:
             stats["temperature"] = self.strategy.temperature
@@ -114,10 +121,6 @@ class FmClonePlayer(Player):
             model_sha256=self.strategy.sha256,
             encoder_version=self.clone.version,
         )
-
-    def quick(self, view: View, legal: ActionArray) -> Decision:
-        """The policy itself takes some tenths of a millisecond."""
-        return self.decide(view, legal, Budget(deadline=0.0))
 
     def _not_cloned(self, view: View, legal: ActionArray) -> Decision:
         """Bids are the rule player's."""
