@@ -12,12 +12,11 @@ from bothost.errors import BothostError
 from bothost.imports.record import BadRecord, HandRecord, Json
 from bothost.messages import PlayerInfo
 from bothost.rules.game import Game, State, View
-from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, Record
+from bothost.store.records import IMPORTED, DecisionRecord, EventsRecord, GameEndRecord, GameRecord, Record
 
 HOST = "import"
 """What the column ``host`` says of imported hands."""
-STRATEGY, VERSION = "imported", "1"
-"""What stands for the strategy of a decision that no strategy of ours made."""
+VERSION = "1"
 NEAR = 1e-4
 
 MakeGame = Callable[..., Game]
@@ -171,7 +170,7 @@ def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None 
             seat=seat,
             players=_json(infos),
             seed=record.seed or 0,
-            strategy=STRATEGY,
+            strategy=IMPORTED,
             strategy_version=VERSION,
             model_sha256=None,
             config_hash="",
@@ -214,7 +213,7 @@ def _decisions(played: Played, head: Record, digest: str) -> list[Record]:
                 value=None,
                 action=action,
                 notation=view.notation(action),
-                strategy=STRATEGY,
+                strategy=IMPORTED,
                 strategy_version=VERSION,
                 model_sha256=None,
                 encoder_version=None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from bothost.store.reader import decode_away
 from bothost.store.store import Store
 
 PAGE = 5_000
+HANDS_AT_ONCE = 300
+"""Hands whose marks are looked up at once."""
 TOGETHER_US = 60_000_000
 """Our seats at one hand start within this time of one another."""
 NOT_OURS = "import"
@@ -47,21 +50,28 @@ class LoggedOutcomes:
 
     def __iter__(self) -> Iterator[Outcome]:
         """Every hand that has ended and was not counted. An outcome without teams only marks its hand."""
-        for hand in self._hands():
-            ended = [row for row in hand.rows if row.ended_us is not None]
-            if not ended:
-                continue
-            keys = tuple({row.game_id for row in hand.rows})
-            minute = hand.started_us // TOGETHER_US
-            named = [key_of(*hand.place, minute + near) for near in (0, -1, 1)]
-            if self._counted(named):  # another seat of ours came into the log after it was counted
-                yield Outcome(hand.place[3], (), (), 0, keys)
-                continue
-            why, outcome = self._outcome(hand, ended)
-            if outcome is None:
-                self.left_out[why] += 1
-                outcome = Outcome(hand.place[3], (), (), 0, ())
-            yield msgspec.structs.replace(outcome, keys=(*keys, named[0]))
+        hands = self._hands()
+        while some := list(islice(hands, HANDS_AT_ONCE)):
+            named = {id(hand): _names(hand) for hand in some}
+            known = self._counted([key for keys in named.values() for key in keys])
+            for hand in some:
+                outcome = self._one(hand, named[id(hand)], known)
+                if outcome is not None:
+                    yield outcome
+
+    def _one(self, hand: Hand, named: list[bytes], known: set[bytes]) -> Outcome | None:
+        """The outcome that a hand adds; None while it is played. ``known``: what was counted before."""
+        ended = [row for row in hand.rows if row.ended_us is not None]
+        if not ended:
+            return None
+        keys = tuple({row.game_id for row in hand.rows})
+        if not known.isdisjoint(named):  # another seat of ours came into the log after the hand was counted
+            return Outcome(hand.place[3], (), (), 0, keys)
+        why, outcome = self._outcome(hand, ended)
+        if outcome is None:
+            self.left_out[why] += 1
+            outcome = Outcome(hand.place[3], (), (), 0, ())
+        return msgspec.structs.replace(outcome, keys=(*keys, named[0]))
 
     def _hands(self) -> Iterator[Hand]:
         """Rows that belong together, the oldest hand first."""
@@ -92,10 +102,10 @@ class LoggedOutcomes:
                 return
             after = rows[-1].game_id, rows[-1].seat
 
-    def _counted(self, keys: list[bytes]) -> bool:
-        query = sa.select(rated.c.key).where(rated.c.scope == self._scope, rated.c.key.in_(keys)).limit(1)
+    def _counted(self, keys: list[bytes]) -> set[bytes]:
+        query = sa.select(rated.c.key).where(rated.c.scope == self._scope, rated.c.key.in_(keys))
         with self._store.begin() as connection:
-            return connection.execute(query).first() is not None
+            return set(connection.execute(query).scalars())
 
     def _outcome(self, hand: Hand, ended: list[Any]) -> tuple[str, Outcome | None]:
         """Why the hand is left out, or its outcome."""
@@ -117,6 +127,12 @@ class LoggedOutcomes:
         if found is None:
             return "nothing to compare", None
         return "", Outcome(first.game, *found, scored.ended_us, ())
+
+
+def _names(hand: Hand) -> list[bytes]:
+    """What marks a hand by its place, at its own minute and at those beside it."""
+    minute = hand.started_us // TOGETHER_US
+    return [key_of(*hand.place, minute + near) for near in (0, -1, 1)]
 
 
 def _nameless(row: Any) -> bool:

@@ -25,7 +25,7 @@ from bothost.errors import ModelError, StoreError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.rules.game import Game, View
 from bothost.store.reader import Timeline, iter_views
-from bothost.store.records import DecisionRecord
+from bothost.store.records import IMPORTED, DecisionRecord
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Model, Player, Strategy, Table
 
@@ -206,6 +206,8 @@ def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, Vie
 
 
 def _not_asked(row: DecisionRecord) -> str:
+    if row.strategy == IMPORTED:
+        return "made elsewhere: what a strategy of yours would have done is asked with --model"
     if row.strategy == "first-legal" or row.fallback is not None:
         return f"a fallback ({row.fallback}): what its strategy would have done is asked with --model"
     return ""

@@ -14,6 +14,10 @@ Role = Literal["live", "shadow"]
 OutcomeKind = Literal["sent", "acknowledged", "rejected", "withdrawn", "superseded", "server_acted"]
 
 
+IMPORTED = "imported"
+"""What stands for the strategy of a decision that somebody made elsewhere."""
+
+
 class GameRecord(msgspec.Struct, kw_only=True, gc=False):
     """A hand at one of our seats, written when it starts."""
 
