@@ -10,6 +10,8 @@ from bothost.ladder.report import GameLadder
 
 LINES = 8
 """Contestants whose history is drawn."""
+MANY = 100
+"""Of more hands the first are drawn wider apart."""
 
 
 def draw(ladders: Sequence[GameLadder], path: Path) -> None:
@@ -33,7 +35,8 @@ def draw(ladders: Sequence[GameLadder], path: Path) -> None:
         for standing, label in list(zip(ladder.standings, labels, strict=True))[:LINES]:
             points = standing.history
             right.plot([point.hands for point in points], [point.mu for point in points], linewidth=1.2, label=label)
-        right.set_xscale("log")
+        if max((standing.rating.hands for standing in ladder.standings), default=0) > MANY:
+            right.set_xscale("log")
         right.set_xlabel("hands")
         right.grid(alpha=0.3)
         if ladder.standings:

@@ -62,7 +62,7 @@ def ladders(store: Store, scope: Scope, *, game: str | None = None, min_hands: i
     for name, known in all_ratings(store, scope=scope, game=game).items():
         history = _history(store, scope, name)
         standings = [
-            Standing(who.label, who, rating, tuple(history.get(who.key, ())))
+            Standing(who.label, who, rating, _with_last(history.get(who.key, []), rating))
             for who, rating in known.items()
             if rating.hands >= min_hands
         ]
@@ -77,6 +77,13 @@ def ladders(store: Store, scope: Scope, *, game: str | None = None, min_hands: i
             )
         )
     return found
+
+
+def _with_last(points: list[Point], rating: Rating) -> tuple[Point, ...]:
+    """A history that ends with what is known now."""
+    if points and points[-1].hands == rating.hands:
+        return tuple(points)
+    return (*points, Point(rating.hands, rating.mu, rating.sigma, time(rating.last_us)))
 
 
 def _history(store: Store, scope: Scope, game: str) -> dict[str, list[Point]]:

@@ -192,6 +192,8 @@ def test_the_better_player_of_four_comes_out_with_an_interval_that_narrows(store
         assert standing.rating.sigma < early[standing.who].sigma / 1.5
         assert [point.hands for point in standing.history][:10] == list(range(1, 11))
         assert len(standing.history) < 50
+        last = standing.history[-1]
+        assert (last.hands, last.mu) == (400, standing.rating.mu)
     pair = next(p for p in found.pairs if {p.a, p.b} == {"ada at home", "dan at home"})
     assert pair.hands == 400 and max(pair.wins, 400 - pair.wins) > 300
 

@@ -1,0 +1,82 @@
+"""Records that somebody damaged: each is imported or listed, and nothing is raised."""
+
+import copy
+import json
+import random
+from pathlib import Path
+
+import pytest
+from botzone_matches import GAMES, competition_text, doudizhu_match, mahjong_steps, match_log, reversi_match
+
+from bothost import rules
+from bothost.imports.job import import_files
+from bothost.imports.rebuild import Origin
+
+WRONG = [None, -1, 10**30, 2**31, 1.5, "", "x", [], {}, [[]], {"a": 1}, True, "0 9 9", "2 W1", "3 9 PLAY W1", [0, 99]]
+ROUNDS = 25
+
+
+def places(value, path=()):
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inner:
+        yield from places(each, (*path, key))
+
+
+def damaged(value, rng: random.Random):
+    """The same with something else, or nothing, at one of its places."""
+    value = copy.deepcopy(value)
+    *outer, last = rng.choice([path for path in places(value) if path])
+    at = value
+    for key in outer:
+        at = at[key]
+    if rng.random() < 0.8:
+        at[last] = rng.choice(WRONG)
+    else:
+        del at[last]
+    return value
+
+
+def own(name: str) -> dict:
+    state = rules.game(name).new_state(1)
+    while not state.terminal:
+        seat = state.to_act[0]
+        state.apply(seat, int(state.legal(seat)[0]))
+    actions = [list(action) for action in state.actions]
+    return {"game": name, "deal": state.deal, "actions": actions, "scores": list(state.returns), "players": ["a"]}
+
+
+def take(format_: str, path: Path) -> int:
+    origin = Origin(lobby="x", format=format_, file="", line=0)
+    report = import_files(None, format_, [path], origin, make_game=rules.game)
+    assert all(each.reason for each in report.broken)
+    return report.imported + report.already + len(report.broken)
+
+
+@pytest.mark.parametrize(
+    ("format_", "records"),
+    [
+        ("botzone", lambda: [doudizhu_match(3)[0], doudizhu_match(4, bidding=True)[0], reversi_match()]),
+        ("botzone", lambda: [{"wall": GAMES[0]["wall"].split(), "steps": mahjong_steps(GAMES[0])}]),
+        ("botzone", lambda: [match_log(mahjong_steps(GAMES[5]))]),
+        ("jsonl", lambda: [own(name) for name in ("doudizhu", "mahjong", "othello", "pairing")]),
+    ],
+    ids=["matches", "judge-log", "match-log", "jsonl"],
+)
+def test_damaged_records(tmp_path: Path, format_, records):
+    rng = random.Random(7)
+    path = tmp_path / "records.jsonl"
+    made = [damaged(record, rng) for record in records() for _ in range(ROUNDS)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in made))
+    assert take(format_, path) >= len(made)
+
+
+def test_damaged_text(tmp_path: Path):
+    rng = random.Random(7)
+    whole = competition_text(GAMES[3], "5" * 24)
+    path = tmp_path / "match.txt"
+    for _ in range(ROUNDS):
+        text = list(whole)
+        text[rng.randrange(8, len(text))] = rng.choice("0123456789WTBFJ Player\n")
+        path.write_text("".join(text))
+        assert take("botzone", path) >= 1
