@@ -54,4 +54,4 @@ def _reason(reason: Any) -> tuple[str, float] | None:
         or not isinstance(weight, int | float)
     ):
         return None
-    return (" ∧ ".join(map(printable, features)), float(weight)) if math.isfinite(weight) else None
+    return (" and ".join(map(printable, features)), float(weight)) if math.isfinite(weight) else None

@@ -39,6 +39,12 @@ SIZES = (20, 50, 200, 1000)
 TESTED, MOST_TESTED = 0.75, 1500
 CROWD = {"doudizhu": (200, 6000), "othello": (200, 1500)}
 """Players and hands of the crowd."""
+ALONE = (
+    SharedOptions(quadratic=0, rectified=0, passes=10, rate=0.1, decay=3e-3, combinations=0),
+    SharedOptions(quadratic=8, rectified=16, passes=8, rate=0.03, decay=1e-2, combinations=0),
+    SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
+)
+"""What the clone's method chooses among without a crowd, on left-out hands."""
 STYLED: dict[str, dict[str, Any]] = {
     "doudizhu": {name: STYLES[name] for name in ("blocker", "loner", "bomber", "short-first")},
     "othello": {name: {"style": name, "temperature": 0.5} for name in ("edges-first", "mobile", "careless", "deep")},
@@ -72,7 +78,17 @@ class Shared:
     def player(self, some: Decisions, crowd: SharedClone | None, seed: int) -> SharedClone:
         if crowd is not None:
             return player_of(crowd, some, seed)[0]
-        options = SharedOptions(quadratic=16, rectified=16, passes=12, rate=0.05, decay=1e-3)
+        out = some.parts < compare.LEFT_OUT
+        if not out.any() or out.all():
+            out = some.hands == some.hands[0]
+        rest, left = some.where(~out), some.where(out).samples
+
+        def loss(options: SharedOptions) -> float:
+            return score(self._alone(rest, options, seed).probabilities_of(left), left).log_loss
+
+        return self._alone(some, min(ALONE, key=loss), seed)
+
+    def _alone(self, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
         blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed)
         return crowd_of(blank, some, options, seed, fresh=True)
 

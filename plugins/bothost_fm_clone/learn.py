@@ -101,7 +101,9 @@ def crowd_of(
     for epoch in range(options.passes):
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(learnt))
-        who = np.where(rng.random(len(learnt)) < KNOWN, number, UNKNOWN).astype(np.int32)
+        # The row of an only player would take away from what the machine knows without it.
+        known = rng.random(len(learnt)) < (KNOWN if len(names) > 1 else 0.0)
+        who = np.where(known, number, UNKNOWN).astype(np.int32)
         falling = rate * (1 - epoch / options.passes)
         loss = machine.train(seen, order, players=who, rate=falling, decay=decay, batch=BATCH)
         on_pass(epoch + 1, loss)

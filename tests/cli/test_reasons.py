@@ -24,8 +24,8 @@ STATS = {
 
 def test_reasons_are_lines_of_features_that_hold_together():
     assert explanation(STATS, 2) == [
-        "because holds 333* ∧ one card left on the left  +1.42",
-        "and     leads                                   -0.20",
+        "because holds 333* and one card left on the left  +1.42",
+        "and     leads                                     -0.20",
         "… 1 more reasons",
     ]
     assert len(explanation(STATS, 3)) == 3
@@ -67,7 +67,7 @@ def test_a_hand_and_a_replay_show_the_reasons(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["games", "show", rows[0].game_id.hex()]) == 0
     text = capsys.readouterr().out
-    assert "because holds 333* ∧ one card left on the left  +1.42" in text and "policy: sampled" in text
+    assert "because holds 333* and one card left on the left  +1.42" in text and "policy: sampled" in text
     assert main(["replay", decisions[0].id.hex(), "--model", "rule-doudizhu"]) == 0
     text = capsys.readouterr().out
     assert f"{decisions[0].notation} (logged)\n  because holds 333*" in text
