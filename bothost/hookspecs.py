@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from bothost.export.base import Exporter
     from bothost.lobbies.base import LobbyAdapter
+    from bothost.rules import GameFactory
 
 PROJECT = "bothost"
 API_VERSION = 1
@@ -68,8 +69,11 @@ def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body
 
 
 @hookspec
-def bothost_games() -> Iterable[tuple[str, Callable[..., Game]]]:  # type: ignore[empty-body]
-    """Games (name, factory taking the rules as keywords) this plugin brings. Fires at start-up, first."""
+def bothost_games() -> Iterable[tuple[str, Callable[..., Game]] | GameFactory]:  # type: ignore[empty-body]
+    """Games (name, factory taking the rules as keywords) this plugin brings. Fires at start-up, first.
+
+    A ``bothost.rules.GameFactory`` brings a game with presets, or a family of games.
+    """
 
 
 @hookspec

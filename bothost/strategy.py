@@ -136,6 +136,12 @@ class Request(msgspec.Struct, frozen=True):
     budget: Budget
 
 
+def plays(games: Collection[str], name: str) -> bool:
+    """Whether declared ``games`` contain a game: by its name, by ``FAMILY:*``, or by ``*``."""
+    family, colon, _ = name.partition(":")
+    return name in games or "*" in games or (bool(colon) and f"{family}:*" in games)
+
+
 class Strategy(ABC):
     """Base class of strategies; register the class with the hook ``bothost_strategies``."""
 
@@ -172,7 +178,7 @@ class Strategy(ABC):
     @classmethod
     def supports(cls, game: Game) -> bool:
         """Whether this strategy plays this game under these very rules."""
-        return game.name in cls.games or "*" in cls.games
+        return plays(cls.games, game.name)
 
     @abstractmethod
     def player(self, table: Table) -> Player:

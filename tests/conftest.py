@@ -31,7 +31,7 @@ def _games_of_a_test_end_with_it():
     """Games that plugins bring are registered for the whole process: no test may see those of another."""
     before = set(rules.games())
     yield
-    for name in set(rules.games()) - before:
+    for name in {"".join(name.partition(":")[:2]) for name in set(rules.games()) - before}:
         rules.forget_game(name)
 
 

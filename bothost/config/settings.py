@@ -24,6 +24,15 @@ Name = Annotated[
         examples=["home-1"],
     ),
 ]
+GameName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+(\([A-Za-z0-9_.,=-]*\))?)?$",
+        max_length=128,
+        description="the name of a game",
+        examples=["doudizhu"],
+    ),
+]
 Url = Annotated[
     str,
     Meta(
@@ -165,12 +174,14 @@ class LobbyServerSettings(Section, frozen=True):
     """Hands of a table that asks for no other number."""
     robots_after_s: Annotated[float, Meta(ge=0)] | None = None
     """Random players take the free seats of a table that has waited so long. Default: never."""
+    games: tuple[GameName, ...] = ()
+    """Games to offer beside the usual ones, by their whole names: ``openspiel:go(board_size=13)``."""
 
 
 class WishSettings(Section, frozen=True):
     """``[[lobby.account.wish]]``: a table that the account asks for."""
 
-    game: Name
+    game: GameName
     """Name of the game."""
     rules: dict[str, Any] = {}
     """Options of the game's rules."""
@@ -274,7 +285,7 @@ class RouteSettings(Section, frozen=True):
     """Match only tables of this lobby."""
     account: Name | None = None
     """Match only tables of accounts with this name."""
-    game: Name | None = None
+    game: GameName | None = None
     """Match only tables of this game."""
     attributes: dict[str, Any] = {}
     """Match only tables that have all of these."""

@@ -13,6 +13,7 @@ from bothost.errors import BothostError, ConfigError, ConfigErrors
 from bothost.lobbies.base import LobbyAdapter
 from bothost.plugins.address import EXEC, resolve
 from bothost.plugins.manager import Plugins
+from bothost.strategy import plays
 from bothost.tables.router import Router, address, wished_level
 
 
@@ -59,7 +60,7 @@ def _strategy(
         yield ConfigError(str(error), key=f"{key}.{field}", value=address, advice=error.advice)
         return
     games = resolved.strategy.games
-    if route.game is not None and route.game not in games and "*" not in games:
+    if route.game is not None and not plays(games, route.game):
         message = f"{resolved.strategy.name} does not play {route.game}; it plays {', '.join(games)}"
         yield ConfigError(message, key=f"{key}.{field}", value=address, advice="route the game to another strategy")
     if resolved.strategy.name == EXEC:
@@ -94,7 +95,7 @@ def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
 
 def _wish(key: str, wish: WishSettings, adapter: type[LobbyAdapter] | None) -> Iterator[ConfigError]:
     games = adapter.capabilities.games if adapter is not None else ("*",)
-    if adapter is not None and wish.game not in games and "*" not in games:
+    if adapter is not None and not plays(games, wish.game):
         message = f"lobby adapter {adapter.name} does not play {wish.game}; it plays {', '.join(games)}"
         yield ConfigError(message, key=f"{key}.game", value=wish.game, advice="wish for one of these, or remove it")
     else:

@@ -255,11 +255,15 @@ async def serve(
 ) -> AsyncIterator[LobbyServer]:
     """A running lobby within this loop: ``async with serve(settings) as server: server.url``.
 
-    ``make_game`` and ``games`` default to every game of ``bothost.rules``. Raises ConfigError when the port is taken.
+    ``make_game`` and ``games`` default to every game of ``bothost.rules`` and those of the settings. Raises ConfigError
+    when the port is taken, UsageError for a game of the settings that does not exist.
     """
     from bothost import rules
 
-    server = LobbyServer(settings, make_game or rules.game, games if games is not None else rules.games())
+    for name in settings.games:
+        rules.game(name)
+    offered = games if games is not None else {*rules.games(), *settings.games}
+    server = LobbyServer(settings, make_game or rules.game, offered)
     listening = listen(settings.host, settings.port)
     server.port = listening.getsockname()[1]
     running = asyncio.create_task(server.run(listening), name="lobby server")

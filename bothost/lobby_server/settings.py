@@ -95,6 +95,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     remembered: int = 1_024
     """Ended tables whose result a returning client can still learn."""
 
+    games: tuple[str, ...] = ()
+    """Games to offer beside those of ``bothost.rules.games()``: members of families that it does not list."""
+
     def __post_init__(self) -> None:
         check_accounts(self.tokens)
 
@@ -110,6 +113,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
             "bank_ms": round(settings.bank_ms),
             "hands": settings.hands,
             "robots_after_s": settings.robots_after_s,
+            "games": settings.games,
         }
         return cls(**(values | overrides))
 

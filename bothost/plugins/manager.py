@@ -90,7 +90,7 @@ class Plugins:
     @cached_property
     def games(self) -> dict[str, Callable[..., Game]]:
         """Games of plugins: name → factory with the rules as keywords. ``bothost.rules`` knows them, too."""
-        return dict(self._named("game", "bothost_games", _game_problems))
+        return dict(self._named("game", "bothost_games", _game_problems, _game_pair))
 
     @cached_property
     def strategies(self) -> Mapping[str, type[Strategy]]:
@@ -224,13 +224,18 @@ def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:
         yield f"{pair[0]}: {pair[1]!r} is not {what}", ""
 
 
-def _game_problems(pair: Any) -> Iterator[tuple[str, str]]:
+def _game_pair(item: Any) -> tuple[str, Any]:
+    return item if isinstance(item, tuple) else (item.name, item.make)
+
+
+def _game_problems(item: Any) -> Iterator[tuple[str, str]]:
+    from bothost import rules  # imports the native core, which not every command needs
+
+    pair = (item.name.removesuffix(":"), item.make) if isinstance(item, rules.GameFactory) else item
     wrong = list(_pair_problems(pair, "a factory of games"))
     if not wrong:
-        from bothost import rules  # imports the native core, which not every command needs
-
         try:
-            rules.register_game(rules.GameFactory(*pair))
+            rules.register_game(item if isinstance(item, rules.GameFactory) else rules.GameFactory(*pair))
         except UsageError as error:
             wrong.append((str(error), error.advice))
     yield from wrong

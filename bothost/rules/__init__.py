@@ -52,12 +52,15 @@ class GameFactory:
     """A game that a plugin brings."""
 
     name: str
-    """Unique among all games."""
+    """Unique among all games. With a colon at its end it names a family of games: ``make`` of ``openspiel:`` is called
+    with ``"chess"`` for ``openspiel:chess``."""
     make: Callable[..., Game]
     """Called with the rules' options as keywords. Raises ValueError for an unknown option or value."""
     presets: tuple[str, ...] = ()
     """Accepted as ``make(preset=…)``, the default first. Empty: the game has the one preset ``default``, which is not
     passed to ``make``."""
+    members: tuple[str, ...] = ()
+    """Games of a family that lists of games show, by their whole names; others exist where their name is given."""
 
 
 # Games of plugins, by name: the only state of this module. It fills while plugins load.
@@ -78,16 +81,30 @@ def forget_game(name: str) -> None:
 
 
 def games(*, testing: bool = False) -> tuple[str, ...]:
-    """Names of all games, sorted. With ``testing`` also those that only test the contract; no wheel has them."""
+    """Names of all games, of a family its ``members``, sorted.
+
+    With ``testing`` also those that only test the contract; no wheel has them.
+    """
     if testing:
         register_test_games()
-    return tuple(sorted([*_native.games(testing=testing), *_factories]))
+    brought = [name for factory in _factories.values() for name in _listed(factory)]
+    return tuple(sorted([*_native.games(testing=testing), *brought]))
+
+
+def _listed(factory: GameFactory) -> tuple[str, ...]:
+    return factory.members if factory.name.endswith(":") else (factory.name,)
+
+
+def _factory(name: str) -> GameFactory | None:
+    """What makes the game of this name, if a plugin brought it."""
+    family, colon, _ = name.partition(":")
+    return _factories.get(family + colon)
 
 
 def presets(name: str) -> tuple[str, ...]:
     """Names of a game's presets, the default first. Raises UsageError for an unknown game."""
-    if name in _factories:
-        return _factories[name].presets or ("default",)
+    if factory := _factory(name):
+        return factory.presets or ("default",)
     _require_native(name)
     return tuple(_native.presets(name))
 
@@ -98,10 +115,11 @@ def game(name: str, /, **options: Any) -> Game:
     ``game(g.name, **g.rules)`` returns an equal game. Raises UsageError for an unknown game, ValueError for an unknown
     option or a value out of range.
     """
-    if factory := _factories.get(name):
+    if factory := _factory(name):
         if not factory.presets and options.get("preset") == "default":
             del options["preset"]
-        return factory.make(**options)
+        _, colon, member = name.partition(":")
+        return factory.make(member, **options) if colon else factory.make(**options)
     _require_native(name)
     return _native.make_game(name, options)
 

@@ -26,7 +26,7 @@ import msgspec
 from bothost import BothostError, rules
 from bothost.plugins import Plugins, Resolved
 from bothost.rules import Game
-from bothost.strategy import Strategy
+from bothost.strategy import Strategy, plays
 from bothost.testing import strategy_laws as laws
 from bothost.testing.strategy_laws import Broken, Run
 
@@ -113,7 +113,9 @@ def _resolved(strategy: Any, options: Mapping[str, Any] | None, plugins: Plugins
 
 def _games(strategy: type[Strategy], wanted: Sequence[str | Game], findings: list[Finding]) -> Iterator[Game]:
     """The games to play; a declared game that does not exist, or is not supported after all, is a finding."""
-    for item in wanted or (rules.games() if "*" in strategy.games else strategy.games):
+    declared = [name for name in strategy.games if not name.endswith("*")]
+    listed = [name for name in rules.games() if name not in declared and plays(strategy.games, name)]
+    for item in wanted or [*declared, *listed]:
         name = item if isinstance(item, str) else item.name
         try:
             game = rules.game(item) if isinstance(item, str) else item

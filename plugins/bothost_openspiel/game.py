@@ -1,0 +1,388 @@
+"""A game of OpenSpiel under bothost's contract of games.
+
+Everything is public, so all seats receive the same events after the first: ``start SEAT``, then
+``play SEAT ACTION LABEL`` and ``chance - OUTCOME LABEL``. ACTION is OpenSpiel's number, and so is the notation, because
+OpenSpiel's words depend on the position. LABEL is OpenSpiel's word in that position: ``play 0 673 Nf3``.
+
+Future dice are the only secret. A state draws them by its seed, which no view holds.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyspiel
+
+from bothost.rules import ActionArray, Block, FloatArray, Json
+from bothost_openspiel.names import load_checked
+
+FORMAT = 1
+CHANCE = -1
+NUM_SEEDS = 2**53
+"""Seeds of deals are JSON numbers that JavaScript reads exactly."""
+_HEAD = struct.Struct("<BBBI")
+
+
+class Step(tuple[int, int, str]):
+    """(seat or CHANCE, action, label)."""
+
+
+@dataclass(frozen=True)
+class SpielBlock:
+    shape: tuple[int, ...]
+    name: str = "observation"
+    version: int = 1
+    of: Literal["view", "action", "oracle"] = "view"
+    doc: str = "OpenSpiel's observation tensor of the seat."
+
+
+@dataclass(frozen=True)
+class SpielGame:
+    """A perfect-information game; :func:`load` makes it. Games of one name are equal."""
+
+    name: str
+    spiel: Any = field(compare=False, repr=False)
+    format_version: int = FORMAT
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load, (self.name.partition(":")[2],)
+
+    @property
+    def rules(self) -> Json:
+        return {}
+
+    @property
+    def num_seats(self) -> int:
+        return int(self.spiel.num_players())
+
+    @property
+    def num_actions(self) -> int:
+        return int(self.spiel.num_distinct_actions())
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether there is chance, such as dice."""
+        return bool(self.spiel.get_type().chance_mode != pyspiel.GameType.ChanceMode.DETERMINISTIC)
+
+    @property
+    def blocks(self) -> Mapping[str, Block]:
+        if not self.spiel.get_type().provides_observation_tensor:
+            return {}
+        return {"observation": SpielBlock(tuple(self.spiel.observation_tensor_shape()))}
+
+    def new_state(self, seed: int) -> SpielState:
+        return SpielState(self, seed % NUM_SEEDS, [], self.spiel.new_initial_state())
+
+    def state_from_deal(self, deal: Json) -> SpielState:
+        """``{}`` without chance; with chance ``{"seed": …, "chance": [the first outcomes]}``."""
+        _require(isinstance(deal, dict), "a deal is an object")
+        if not self.stochastic:
+            return self.new_state(0)
+        chance = deal.get("chance")
+        if not isinstance(chance, list):
+            raise ValueError("deal: chance must be a list of outcomes")
+        outcomes = [_whole(outcome, 0, 2**31) for outcome in chance]
+        return SpielState(self, _whole(deal.get("seed"), 0, NUM_SEEDS - 1), outcomes, self.spiel.new_initial_state())
+
+    def new_view(self, seat: int) -> SpielView:
+        return SpielView(self, _whole(seat, 0, self.num_seats - 1), self.spiel.new_initial_state())
+
+    def view_from_bytes(self, data: bytes) -> SpielView:
+        """Version, seat, whether it has started, number of steps (u32), and the action of each (u32)."""
+        _require(len(data) >= _HEAD.size, "bytes end too early")
+        version, seat, started, count = _HEAD.unpack_from(data)
+        _require(version == FORMAT and started in (0, 1), "bytes of another format")
+        _require(len(data) == _HEAD.size + 4 * count and (started or not count), "not as many bytes as steps")
+        return self._rebuilt(seat, bool(started), list(struct.unpack_from(f"<{count}I", data, _HEAD.size)))
+
+    def view_from_json(self, data: Json) -> SpielView:
+        view = self.view_from_snapshot(data)
+        _require(view.to_json() == data, "this is not a view as to_json gives it")
+        return view
+
+    def view_from_snapshot(self, data: Json) -> SpielView:
+        _require(isinstance(data, dict), "a view must be an object")
+        steps = data.get("history", [])
+        _require(isinstance(steps, list), "history must be a list")
+        _require(all(isinstance(s, list) and len(s) == 3 for s in steps), "a step is [seat, action, label]")
+        started = data.get("started", bool(steps))
+        _require(isinstance(started, bool) and (started or not steps), "started must say whether there were events")
+        actions = [_whole(step[1], 0, 2**31) for step in steps]
+        return self._rebuilt(_whole(data.get("seat"), 0, self.num_seats - 1), started, actions)
+
+    def _rebuilt(self, seat: int, started: bool, actions: Sequence[int]) -> SpielView:
+        view = self.new_view(seat)
+        view.started = started
+        for action in actions:
+            view.history.append(advance(view.spiel, action))
+        return view
+
+    def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> SpielState:
+        state = self.state_from_deal(deal)
+        for seat, action in actions:
+            state.apply(seat, action)
+        return state
+
+    def notation(self, action: int) -> str:
+        return str(_whole(action, 0, self.num_actions - 1))
+
+    def parse(self, text: str) -> int:
+        return _whole(_decimal(text), 0, self.num_actions - 1)
+
+
+def load(name: str) -> SpielGame:
+    """The game called ``openspiel:NAME``. Raises UsageError."""
+    return SpielGame(f"openspiel:{name}", load_checked(name))
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _whole(value: Any, low: int, high: int) -> int:
+    _require(isinstance(value, int | np.integer) and not isinstance(value, bool), f"{value!r} is not an integer")
+    _require(low <= value <= high, f"{value} is not within {low} .. {high}")
+    return int(value)
+
+
+def _decimal(text: str) -> int:
+    _require(re.fullmatch(r"0|[1-9][0-9]{0,9}", text, re.ASCII) is not None, f"{text[:20]!r} is no number")
+    return int(text)
+
+
+def label(spiel: Any, player: int, action: int) -> str:
+    """OpenSpiel's word for an action in this position, as one printable word."""
+    try:
+        word = spiel.action_to_string(player, action)
+    except (RuntimeError, UnicodeDecodeError):
+        return "?"
+    return re.sub(r"[^!-~]+", "_", word.strip())[:64] or "?"
+
+
+def advance(spiel: Any, action: int) -> Step:
+    """Apply an action of whoever is on turn, chance included. Raises ValueError if it is illegal."""
+    _require(not spiel.is_terminal(), "the hand has ended")
+    player = spiel.current_player() if not spiel.is_chance_node() else CHANCE
+    # OpenSpiel may end the process when it is given an illegal action.
+    _require(action in spiel.legal_actions(), f"{action} is not legal now")
+    step = Step((player, int(action), label(spiel, player, action)))
+    spiel.apply_action(int(action))
+    return step
+
+
+def _line(step: Step) -> str:
+    seat, action, word = step
+    return f"chance - {action} {word}" if seat == CHANCE else f"play {seat} {action} {word}"
+
+
+def _legal(spiel: Any) -> ActionArray:
+    return np.array(sorted(spiel.legal_actions()), np.int32)
+
+
+NOTHING = np.zeros(0, np.int32)
+
+
+@dataclass
+class SpielState:
+    """The position, and the seed of the dice to come."""
+
+    game: SpielGame
+    seed: int
+    fixed: list[int]
+    """The first outcomes of chance; later ones are drawn by the seed."""
+    spiel: Any
+    history: list[Step] = field(default_factory=list)
+    rolled: int = 0
+    """Outcomes of chance so far."""
+
+    def __post_init__(self) -> None:
+        self._roll()
+
+    @property
+    def to_act(self) -> tuple[int, ...]:
+        return () if self.terminal else (int(self.spiel.current_player()),)
+
+    @property
+    def terminal(self) -> bool:
+        return bool(self.spiel.is_terminal())
+
+    @property
+    def returns(self) -> tuple[float, ...]:
+        _require(self.terminal, "the hand has not ended")
+        return tuple(float(score) for score in self.spiel.returns())
+
+    @property
+    def deal(self) -> Json:
+        return {"seed": self.seed, "chance": list(self.fixed)} if self.game.stochastic else {}
+
+    @property
+    def actions(self) -> list[tuple[int, int]]:
+        return [(seat, action) for seat, action, _ in self.history if seat != CHANCE]
+
+    def legal(self, seat: int) -> ActionArray:
+        _whole(seat, 0, self.game.num_seats - 1)
+        return _legal(self.spiel) if seat in self.to_act else NOTHING
+
+    def apply(self, seat: int, action: int) -> None:
+        _require(seat in self.to_act, f"seat {seat} may not act now")
+        self.history.append(advance(self.spiel, action))
+        self._roll()
+
+    def _roll(self) -> None:
+        while not self.terminal and self.spiel.is_chance_node():
+            if self.rolled < len(self.fixed):
+                outcome = self.fixed[self.rolled]
+            else:
+                outcomes, odds = zip(*self.spiel.chance_outcomes(), strict=True)
+                draw = random.Random(f"{self.seed} {self.rolled}")
+                outcome = draw.choices(outcomes, odds)[0]
+            self.history.append(advance(self.spiel, outcome))
+            self.rolled += 1
+
+    def events(self, seat: int, since: int = 0) -> list[str]:
+        start = [f"start {_whole(seat, 0, self.game.num_seats - 1)}"] if since == 0 else []
+        return start + [_line(step) for step in self.history[max(0, since - 1) :]]
+
+    def view(self, seat: int) -> SpielView:
+        _whole(seat, 0, self.game.num_seats - 1)
+        return SpielView(self.game, seat, self.spiel.clone(), True, list(self.history))
+
+    def clone(self) -> SpielState:
+        return replace(self, spiel=self.spiel.clone(), history=list(self.history))
+
+
+@dataclass
+class SpielView:
+    """What a seat knows: everything that has happened."""
+
+    game: SpielGame
+    seat: int
+    spiel: Any
+    """OpenSpiel's state. Clone it before changing it."""
+    started: bool = False
+    history: list[Step] = field(default_factory=list)
+
+    @property
+    def seq(self) -> int:
+        return len(self.history) + self.started
+
+    @property
+    def asked(self) -> bool:
+        return self.to_act == self.seat
+
+    @property
+    def to_act(self) -> int | None:
+        if not self.started or self.terminal or self.spiel.is_chance_node():
+            return None
+        return int(self.spiel.current_player())
+
+    @property
+    def terminal(self) -> bool:
+        return self.started and bool(self.spiel.is_terminal())
+
+    @property
+    def phase(self) -> str:
+        return "end" if self.terminal else "chance" if self.spiel.is_chance_node() else "play"
+
+    def legal(self) -> ActionArray:
+        return _legal(self.spiel) if self.asked else NOTHING
+
+    def is_legal(self, action: int) -> bool:
+        return self.asked and int(action) in self.spiel.legal_actions()
+
+    def observe(self, event: str) -> None:
+        match event.split(" "):
+            case ["start", seat] if seat == str(self.seat) and not self.started:
+                self.started = True
+            case ["play", seat, action, word] if seat == str(self.to_act):
+                self._fold(int(seat), _decimal(action), word)
+            case ["chance", "-", outcome, word] if self.started and not self.terminal and self.spiel.is_chance_node():
+                self._fold(CHANCE, _decimal(outcome), word)
+            case _:
+                raise ValueError(f"an event that cannot be: {event[:40]!r}")
+
+    def _fold(self, player: int, action: int, word: str) -> None:
+        _require(action in self.spiel.legal_actions(), f"{action} is not legal now")
+        _require(word == label(self.spiel, player, action), f"{action} is not called {word[:64]!r} here")
+        self.history.append(advance(self.spiel, action))
+
+    def observe_all(self, events: Sequence[str]) -> None:
+        for event in events:
+            self.observe(event)
+
+    def apply(self, action: int) -> None:
+        _require(self.asked, "this seat is not asked")
+        self.history.append(advance(self.spiel, action))
+
+    def notation(self, action: int) -> str:
+        return self.game.notation(action)
+
+    def parse(self, text: str) -> int:
+        return self.game.parse(text)
+
+    def sample_state(self, seed: int) -> SpielState:
+        _require(self.started, "nothing was dealt yet")
+        deal, actions = self._so_far(seed % NUM_SEEDS)
+        return self.game.replay(deal, actions)
+
+    def record(self) -> tuple[Json, list[tuple[int, int]]] | None:
+        return self._so_far(0) if self.terminal else None
+
+    def _so_far(self, seed: int) -> tuple[Json, list[tuple[int, int]]]:
+        outcomes = [action for seat, action, _ in self.history if seat == CHANCE]
+        deal: Json = {"seed": seed, "chance": outcomes} if self.game.stochastic else {}
+        return deal, [(seat, action) for seat, action, _ in self.history if seat != CHANCE]
+
+    def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
+        known = self.game.blocks.get(block)
+        if known is None:
+            raise ValueError(f"{self.game.name} has no view block {block!r}")
+        values = np.array(self.spiel.observation_tensor(self.seat), np.float32).reshape(known.shape)
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
+        raise ValueError(f"{self.game.name} has no action blocks")
+
+    def to_bytes(self) -> bytes:
+        actions = [action for _, action, _ in self.history]
+        head = _HEAD.pack(FORMAT, self.seat, self.started, len(actions))
+        return head + struct.pack(f"<{len(actions)}I", *actions)
+
+    def to_json(self) -> Json:
+        """``position``: OpenSpiel's text. ``labels``: its word for each legal action, by notation."""
+        return {
+            "format": FORMAT,
+            "seat": self.seat,
+            "started": self.started,
+            "to_act": self.to_act,
+            "position": self._text(),
+            "labels": {str(action): label(self.spiel, self.seat, action) for action in self.legal().tolist()},
+            "history": [list(step) for step in self.history],
+        }
+
+    def _text(self) -> str:
+        try:
+            if self.game.spiel.get_type().provides_observation_string:
+                return str(self.spiel.observation_string(self.seat))
+            return str(self.spiel)
+        except (RuntimeError, UnicodeDecodeError):
+            return ""
+
+    def hash(self) -> int:
+        value = 0xCBF29CE484222325
+        for byte in self.to_bytes():
+            value = ((value ^ byte) * 0x100000001B3) % 2**64
+        return value - 2**64 if value >= 2**63 else value
+
+    def clone(self) -> SpielView:
+        return replace(self, spiel=self.spiel.clone(), history=list(self.history))
