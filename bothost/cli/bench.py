@@ -20,6 +20,7 @@ from bothost.cli import options, output
 BENCHES: dict[str, str] = {
     "ppo": "Samples per second of PPO on one core, beside MaskablePPO; steps per second of its rollouts.",
     "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
+    "envs": "Steps per second of the Gymnasium and PettingZoo environments, beside RLCard's and OpenSpiel's.",
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "deepmc": "Hands and samples per second of deep Monte-Carlo on one core.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
