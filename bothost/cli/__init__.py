@@ -38,7 +38,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),
     "reproduce": ("bothost.cli.reproduce", "Run an experiment of the checkout: tables and plots of a source."),
-    "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back."),
+    "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back, push, pull."),
     "retrain": ("bothost.cli.retrain", "Make a challenger from the log."),
     "replay": ("bothost.cli.replay", "Make logged decisions again, by the same model or another."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),

@@ -147,6 +147,67 @@ def import_(
     output.emit(found, json, f"{cls.name}:{made.version} ({made.sha256[:12]})" + (f", {alias}" if alias else ""))
 
 
+Url = Annotated[str, typer.Argument(help="Folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH.")]
+
+
+@app.command()
+def push(
+    address: Address,
+    url: Url,
+    sign: Annotated[Path | None, typer.Option(help="Private Ed25519 key, PEM, that signs it.")] = None,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Publish a model version. Prints the sha256 that `pull --sha256` checks."""
+    from bothost.plugins.weights import Version
+    from bothost.store import hub
+
+    model = _model(options.plugins(config), address)
+    assert model.path is not None
+    entry = Version(files=dict(model.files), encoder_version=model.encoder_version)
+    sha256 = hub.push(url, Path(model.path), model.version, entry, sign)
+    found = {"strategy": model.strategy, "version": model.version, "url": url, "manifest_sha256": sha256}
+    output.emit(found, json, f"{model.strategy}:{model.version} → {url}, manifest sha256 {sha256}")
+
+
+@app.command()
+def pull(
+    strategy: Name,
+    url: Url,
+    sha256: Annotated[str | None, typer.Option(help="Sha256 of the manifest, as push printed it.")] = None,
+    verify: Annotated[Path | None, typer.Option(help="Public Ed25519 key, PEM, of who signed it.")] = None,
+    version: Annotated[str | None, typer.Option(help="Name in the registry; default: r1, r2, …")] = None,
+    alias: Annotated[str, typer.Option(help='Alias for it; "" for none.')] = "challenger",
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Download a published model, check it, and register it."""
+    import tempfile
+
+    from bothost.store import hub
+
+    if sha256 is None and verify is None:
+        output.warn("without --sha256 or --verify you trust whoever can write there")
+    settings = options.settings(config)
+    cls, _ = _named(options.plugins(config), strategy)
+    with tempfile.TemporaryDirectory(prefix="bothost-pull-") as folder, opened(settings) as registry:
+        found_sha256 = hub.pull(url, Path(folder), sha256=sha256, public_key=verify)
+        root, entry, lineage = _entry(Path(folder), "champion")
+        lineage = {
+            "kind": "pull",
+            "from": url,
+            "manifest_sha256": found_sha256,
+            "signed": verify is not None,
+            **lineage,
+        }
+        made = registry.add(
+            cls, root, entry.files, encoder_version=entry.encoder_version, lineage=lineage, version=version
+        )
+        pointer = registry.point(cls, alias, made.version, reason=f"pulled from {url}") if alias else None
+    found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}
+    output.emit(found, json, f"{cls.name}:{made.version} ({made.sha256[:12]})" + (f", {alias}" if alias else ""))
+
+
 def promoted(
     plugins: Plugins,
     registry: Registry,

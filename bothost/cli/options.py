@@ -52,6 +52,15 @@ def plugins(path: Path | None = None) -> Plugins:
     return Plugins.load(found.host.plugins_dir, aliases=resolver(found))
 
 
+def choose_trackers(path: Path | None) -> None:
+    """Let trainings report to the trackers of the configuration, if there is one that names any. Raises UsageError."""
+    if not is_configured(path) or (names := config.load(path).training.trackers) is None:
+        return
+    from bothost.training.trackers import choose
+
+    choose(names)
+
+
 def plugins_for_help() -> Plugins:
     """Plugins for ``--help`` and unknown nouns: a wrong configuration must not keep them from working."""
     from bothost.plugins import Plugins

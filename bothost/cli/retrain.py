@@ -56,6 +56,7 @@ def command(
     from bothost.retrain.job import Tools
     from bothost.retrain.task import Request, trainer_of
 
+    options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
     _ = plugins.games  # registers the games of plugins
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))

@@ -57,6 +57,7 @@ def command(
         extra, stage = [stage, *extra], None
     texts = [*(option or []), *_own(extra)]
     plugins = options.plugins(config)
+    options.choose_trackers(config)
     trainer = _trainer(plugins, name, stage)
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")

@@ -64,10 +64,12 @@ def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook |
 
 
 def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
-    if isinstance(value, list) and get_origin(annotation) is tuple and get_args(annotation)[1:] == (Ellipsis,):
-        for index, element in enumerate(value):
-            yield from _walk(element, get_args(annotation)[0], f"{key}[{index}]", hook)
-        return
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    for part in parts if isinstance(value, list) else ():
+        if get_origin(part) is tuple and get_args(part)[1:] == (Ellipsis,):
+            for index, element in enumerate(value):
+                yield from _walk(element, get_args(part)[0], f"{key}[{index}]", hook)
+            return
     info = inspect.type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     for member in members:

@@ -297,6 +297,13 @@ class RouteSettings(Section, frozen=True):
     """Address of the fallback strategy. Default: the game's rule player."""
 
 
+class TrainingSettings(Section, frozen=True):
+    """``[training]``"""
+
+    trackers: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] | None = None
+    """What trainings report to. Default: TensorBoard, if it is installed. ``[]``: nothing."""
+
+
 class Settings(Section, frozen=True):
     """The whole of config.toml."""
 
@@ -307,5 +314,6 @@ class Settings(Section, frozen=True):
     metrics: MetricsSettings = MetricsSettings()
     web: WebSettings = WebSettings()
     lobby_server: LobbyServerSettings = LobbyServerSettings()
+    training: TrainingSettings = TrainingSettings()
     lobbies: tuple[LobbySettings, ...] = msgspec.field(default=(), name="lobby")
     routes: tuple[RouteSettings, ...] = msgspec.field(default=(), name="route")

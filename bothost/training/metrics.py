@@ -1,47 +1,42 @@
-"""Metrics of a training: one JSON line per iteration, TensorBoard where it is installed, and a plot."""
+"""Metrics of a training: one JSON line per iteration, trackers, and a plot."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from bothost.errors import ModelError
+from bothost.training.trackers import VARIABLE, Trackers
 
 FILE = "metrics.jsonl"
 
 
 class Metrics:
-    """Writes metrics under ``folder``: ``metrics.jsonl`` and ``tensorboard/``."""
+    """Writes metrics to ``folder/metrics.jsonl`` and to the trackers."""
 
     def __init__(self, folder: Path, *, after: int = 0, tensorboard: bool = True) -> None:
-        """``after``: the iteration that the training resumes from. Later records are dropped."""
+        """``after``: the iteration that the training resumes from. Later records are dropped. ``tensorboard``: whether
+        TensorBoard is one of the trackers where none are configured."""
         self.path = folder / FILE
         folder.mkdir(parents=True, exist_ok=True)
         _keep_until(self.path, after)
         self._file = self.path.open("a")
-        self._board: Any = None
-        if tensorboard and importlib.util.find_spec("tensorboard") is not None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1 if after else None)
+        names = None if tensorboard or VARIABLE in os.environ else ()
+        self._trackers = Trackers(folder, after=after, names=names)
 
     def write(self, iteration: int, figures: Mapping[str, float]) -> None:
         """Record the figures of one iteration."""
         self._file.write(json.dumps({"iteration": iteration, **figures}) + "\n")
         self._file.flush()
-        if self._board is not None:
-            for name, value in figures.items():
-                self._board.add_scalar(name, value, iteration)
+        self._trackers.log(iteration, figures)
 
     def close(self) -> None:
         self._file.close()
-        if self._board is not None:
-            self._board.close()
+        self._trackers.close()
 
     def __enter__(self) -> Self:
         return self
