@@ -93,6 +93,7 @@ def test_the_configuration_chooses_and_lint_knows_the_names(tmp_path, monkeypatc
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("default")
 def test_wandb_offline(tmp_path, monkeypatch):
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -104,16 +105,17 @@ def test_wandb_offline(tmp_path, monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("default")  # those inside MLflow are not ours
 def test_mlflow_offline(tmp_path, monkeypatch):
     tracking = pytest.importorskip("mlflow.tracking")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "mlruns").as_uri())
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv(trackers.VARIABLE, "mlflow")
     with structlog.testing.capture_logs() as logs:
         for after in (0, 1):
             with Metrics(tmp_path, after=after) as metrics:
                 metrics.write(after + 1, {"loss": 0.5})
     assert not logs
-    client = tracking.MlflowClient((tmp_path / "mlruns").as_uri())
+    client = tracking.MlflowClient(f"sqlite:///{tmp_path}/mlruns.db")
     experiment = client.get_experiment_by_name("bothost")
     (run,) = client.search_runs([experiment.experiment_id])
     assert [metric.step for metric in client.get_metric_history(run.info.run_id, "loss")] == [1, 2]
