@@ -177,6 +177,8 @@ def main() -> None:
     parser.add_argument("game", choices=sorted(CROWD))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--others", type=int, default=0, help="clone eight players drawn by this seed instead")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--methods", nargs="*", default=[])
@@ -200,15 +202,17 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     players, hands = CROWD[game]
     crowd = decisions(StyledGames(game, random_styles(game, players, 7), hands, 1).moves(game), encoding(game))
     cloned: dict[str, Any] = {**STYLED[game], **random_styles(game, 4, 99)}
+    if told.others:
+        cloned = random_styles(game, 8, told.others)
     seats = 3 if game == "doudizhu" else 2
-    total = int(1.1 * max(SIZES) / TESTED * len(cloned) / seats)
-    made = decisions(StyledGames(game, cloned, total, 3).moves(game), encoding(game))
+    total = int(1.1 * max(told.sizes) / TESTED * len(cloned) / seats)
+    made = decisions(StyledGames(game, cloned, total, 6 if told.others else 3).moves(game), encoding(game))
     methods: list[Shared | Learned | Boosted] = [Shared(game), *Learned.all(game)]
     if importlib.util.find_spec("lightgbm"):
         methods.append(Boosted(game))
     done = {(c["method"], c["crowd"], c["games"], c["player"], c["draw"]) for c in cells}
     begun: dict[str, Any] = {}
-    for draw, size in itertools.product(range(told.draws), SIZES):
+    for draw, size in itertools.product(range(told.draws), told.sizes):
         for player in cloned:
             mine = made.where(made.players == player)
             tested = mine.where(mine.parts >= TESTED)
