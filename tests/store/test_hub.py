@@ -133,6 +133,7 @@ def test_by_the_command_line_a_pulled_model_becomes_a_challenger(tmp_path, monke
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("default")  # those inside the storage's client are not ours
 def test_s3_compatible_storage(model, tmp_path, monkeypatch):
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", port=0)
