@@ -133,13 +133,25 @@ def new(
     kind: Annotated[Kind, typer.Option(help="What the plugin brings.")] = "strategy",
     folder: Annotated[Path | None, typer.Option("--dir", help="Where to write it; default: ./bothost-NAME.")] = None,
     game: Annotated[str, typer.Option(help="The game that a strategy plays.")] = "doudizhu",
+    from_sb3: Annotated[
+        Path | None, typer.Option(help="model.zip of Stable-Baselines3 (PPO, MaskablePPO) that the strategy plays.")
+    ] = None,
+    block: Annotated[str | None, typer.Option(help="The encoder block that the model observes.")] = None,
     json: options.Json = False,
 ) -> None:
     """Write a working plugin package with a test, ready to be changed."""
     from bothost.cli.scaffold import write
 
     target = folder if folder is not None else Path(f"bothost-{name}")
-    files = write(name, target, game, kind)
+    policy = None
+    if from_sb3 is not None:
+        from bothost import rules
+        from bothost.cli.from_sb3 import read_policy
+
+        if kind != "strategy":
+            raise UsageError(f"a model makes no {kind}", advice="leave out --kind")
+        policy = read_policy(from_sb3, rules.game(game), block)
+    files = write(name, target, game, kind, policy)
     check = {"strategy": f"bothost plugin check {name}", "lobby": f"bothost plugin check --lobby {name}"}
     text = "\n".join(
         [

@@ -9,16 +9,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from string import Template
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bothost.errors import UsageError
+
+if TYPE_CHECKING:
+    from bothost.cli.from_sb3 import Sb3Policy
 
 Kind = Literal["strategy", "game", "lobby"]
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def write(name: str, folder: Path, game: str, kind: Kind = "strategy") -> list[Path]:
+ACTIVATIONS = {"tanh": "np.tanh(x)", "relu": "np.maximum(x, 0.0)"}
+
+
+def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: Sb3Policy | None = None) -> list[Path]:
     """Write the package into ``folder``, which must not exist or be empty. Returns the files; the third is the code.
+
+    ``policy``: what the strategy plays.
 
     Raises UsageError for a name that cannot be one, an unknown game, or a folder that is in use.
     """
@@ -43,8 +51,11 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy") -> list[P
         "title": " ".join(part.capitalize() for part in name.split("-")),
         "about": about.get(kind, "A lobby adapter for bothost."),
     }
-    code = {"strategy": _strategy, "game": _game, "lobby": _lobby}[kind](words)
-    module, templates = words["module"], TEMPLATES / kind
+    if policy is not None:
+        words |= {"block": policy.block, "activation": ACTIVATIONS[policy.activation]}
+    form = "sb3" if policy is not None else kind
+    code = {"sb3": _sb3, "strategy": _strategy, "game": _game, "lobby": _lobby}[form](words)
+    module, templates = words["module"], TEMPLATES / form
     texts = {"pyproject.toml": _filled(TEMPLATES / "pyproject.toml.tmpl", words)}
     texts[f"{module}/__init__.py"] = _filled(templates / "init.py.tmpl", words)
     texts |= {f"{module}/{file}": text for file, text in code.items()}
@@ -53,7 +64,12 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy") -> list[P
     for file, text in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, "utf-8")
-    return [folder / file for file in texts]
+    files = [folder / file for file in texts]
+    if policy is not None:
+        from bothost.cli.from_sb3 import write_weights
+
+        files += write_weights(policy, folder / module)
+    return files
 
 
 def _filled(template: Path, words: dict[str, str]) -> str:
@@ -62,6 +78,10 @@ def _filled(template: Path, words: dict[str, str]) -> str:
 
 def _strategy(words: dict[str, str]) -> dict[str, str]:
     return {"strategy.py": _filled(TEMPLATES / "strategy" / "strategy.py.tmpl", words)}
+
+
+def _sb3(words: dict[str, str]) -> dict[str, str]:
+    return {"strategy.py": _filled(TEMPLATES / "sb3" / "strategy.py.tmpl", words)}
 
 
 def _game(words: dict[str, str]) -> dict[str, str]:
