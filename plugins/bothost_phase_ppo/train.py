@@ -35,7 +35,7 @@ from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
 from bothost_phase_ppo.model import NETWORKS, graph
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v4"
+GENERATION = "v5"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 
@@ -47,8 +47,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     network: Literal["candidates", "source"] = "candidates"
     """``candidates`` also scores each action from features of its own; ``source`` sees the source's inputs alone. A
     retraining keeps the network of its champion."""
-    levels: tuple[float, ...] = (0.0155, 0.046, 0.061, 0.12, 1.0)
-    """When each level is taken, weakest first, as parts of the training's samples. After 22 million samples these are
+    levels: tuple[float, ...] = (0.004, 0.0118, 0.05, 0.25, 1.0)
+    """When each level is taken, weakest first, as parts of the training's samples. After 80 million samples these are
     about equally far apart in strength."""
     playouts: int = 64
     """Option of play that the last level and a retraining from nothing bring. 0: the network alone."""

@@ -43,7 +43,7 @@ def positions(hands=3, seed=0):
 def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last():
     models = [weights.find(PhasePpo, level) for level in LEVELS]
     assert len({model.sha256 for model in models}) == 5
-    assert all(model.encoder_version == 1 for model in models)
+    assert all(model.encoder_version == 2 for model in models)
     assert weights.find(PhasePpo, "champion").sha256 == models[-1].sha256
     assert [weights.play_options(model) for model in models] == [{}, {}, {}, {}, {"playouts": 64}]
     assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
@@ -76,7 +76,7 @@ def test_every_decision_tells_policy_value_phase_and_model(strategy):
         assert len(decision.policy) == len(legal) and sum(decision.policy) == pytest.approx(1.0, abs=1e-5)
         assert np.isfinite(decision.value) and abs(decision.value) < 200
         assert decision.phase == view.phase
-        assert decision.model_sha256 == strategy.model.sha256 and decision.encoder_version == 1
+        assert decision.model_sha256 == strategy.model.sha256 and decision.encoder_version == 2
         phases.add(decision.phase)
     assert {"init", "A", "B", "pairing"} <= phases
 
