@@ -107,6 +107,6 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     manifest["versions"][f"{SET}-1"]["encoder_version"] = 2
     (tmp_path / "weights" / "manifest.json").write_text(json.dumps(manifest))
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")
-    assert code == 1 and "encoder version 2" in err
+    assert code == 1 and "encoder version" in err
     assert [item for item in json.loads(model("list", "--json")[1]) if item["created"]] == []
     assert model("promote", "nobody:r1")[0] != 0 and model("show", "phase-ppo:r7")[0] == 1

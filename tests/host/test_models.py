@@ -70,7 +70,7 @@ async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones
         for level in (2, 3):
             root = Path(weights.folder(PhasePpo)) / f"{SET}-{level}"
             files = weights.manifest(PhasePpo).versions[f"{SET}-{level}"].files
-            made = registry.add(PhasePpo, root, files, encoder_version=1, lineage={})
+            made = registry.add(PhasePpo, root, files, encoder_version=2, lineage={})
             moved = time.monotonic()
             registry.point(PhasePpo, "champion", made.version, reason="test")
             await kit.until(lambda level=level: last_model(kit) == LEVELS[level])

@@ -42,12 +42,12 @@ def level(number):
 
 
 def add(registry, number=1, **more):
-    return registry.add(PhasePpo, *level(number), encoder_version=1, lineage={"from": f"level {number}"}, **more)
+    return registry.add(PhasePpo, *level(number), encoder_version=2, lineage={"from": f"level {number}"}, **more)
 
 
 def test_a_version_is_what_was_added_on_every_host_of_the_database(registry, tmp_path):
     made = add(registry, 2)
-    assert (made.version, made.encoder_version, made.lineage) == ("r1", 1, {"from": "level 2"})
+    assert (made.version, made.encoder_version, made.lineage) == ("r1", 2, {"from": "level 2"})
     elsewhere = Registry(registry.store, tmp_path / "other-host")
     model = elsewhere.resolve("phase-ppo", "r1")
     assert model == Model("phase-ppo", "r1", made.sha256, str(tmp_path / "other-host" / made.sha256), made.files, 1)
@@ -75,7 +75,7 @@ def test_options_of_play_go_with_a_version_and_those_that_the_strategy_does_not_
         (bent / "play.json").write_bytes(play)
         with pytest.raises(ModelError, match=r"playout|JSON object"):
             registry.add(
-                PhasePpo, bent, {**files, "play.json": bent.name}, encoder_version=1, lineage={}, version="bent"
+                PhasePpo, bent, {**files, "play.json": bent.name}, encoder_version=2, lineage={}, version="bent"
             )
     assert [version.version for version in registry.versions()] == ["r1"]
 
@@ -231,7 +231,7 @@ def hidden_outside(folder):
 def test_files_that_are_not_whole_or_not_safe_are_refused(sqlite_registry, tmp_path, change):
     folder, files = damaged(tmp_path, change)
     with pytest.raises(ModelError) as caught:
-        sqlite_registry.add(PhasePpo, folder, files, encoder_version=1, lineage={})
+        sqlite_registry.add(PhasePpo, folder, files, encoder_version=2, lineage={})
     assert caught.value.advice
     assert sqlite_registry.versions() == []
 
@@ -239,13 +239,13 @@ def test_files_that_are_not_whole_or_not_safe_are_refused(sqlite_registry, tmp_p
 def test_a_file_of_another_sha256_is_refused(sqlite_registry):
     root, files = level(1)
     with pytest.raises(ModelError, match="sha256"):
-        sqlite_registry.add(PhasePpo, root, {**files, "model.onnx": "0" * 64}, encoder_version=1, lineage={})
+        sqlite_registry.add(PhasePpo, root, {**files, "model.onnx": "0" * 64}, encoder_version=2, lineage={})
 
 
 @pytest.mark.parametrize("name", ["../model.onnx", "/etc/passwd", "a/b.onnx", "model.pkl", "model.pt", ".onnx", ""])
 def test_names_that_are_paths_or_programs_are_refused(sqlite_registry, name):
     with pytest.raises(ModelError, match="not allowed"):
-        sqlite_registry.add(PhasePpo, SOURCE, {name: "0" * 64}, encoder_version=1, lineage={})
+        sqlite_registry.add(PhasePpo, SOURCE, {name: "0" * 64}, encoder_version=2, lineage={})
 
 
 def test_links_are_not_followed(sqlite_registry, tmp_path):
@@ -254,7 +254,7 @@ def test_links_are_not_followed(sqlite_registry, tmp_path):
     (tmp_path / "folder" / "model.json").symlink_to(tmp_path / "secret")
     sha256 = hashlib.sha256(b"{}").hexdigest()
     with pytest.raises(ModelError, match="no plain file"):
-        sqlite_registry.add(PhasePpo, tmp_path / "folder", {"model.json": sha256}, encoder_version=1, lineage={})
+        sqlite_registry.add(PhasePpo, tmp_path / "folder", {"model.json": sha256}, encoder_version=2, lineage={})
 
 
 def test_a_file_larger_than_a_part_comes_back_whole(registry, tmp_path):
