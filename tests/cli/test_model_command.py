@@ -104,7 +104,7 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     code, _, err = model("import", "phase-ppo", str(tmp_path))
     assert code == 1 and "manifest.json" in err
     manifest = json.loads((tmp_path / "weights" / "manifest.json").read_text())
-    manifest["versions"][f"{SET}-1"]["encoder_version"] = 2
+    manifest["versions"][f"{SET}-1"]["encoder_version"] = 1
     (tmp_path / "weights" / "manifest.json").write_text(json.dumps(manifest))
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")
     assert code == 1 and "encoder version" in err

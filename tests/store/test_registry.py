@@ -50,7 +50,7 @@ def test_a_version_is_what_was_added_on_every_host_of_the_database(registry, tmp
     assert (made.version, made.encoder_version, made.lineage) == ("r1", 2, {"from": "level 2"})
     elsewhere = Registry(registry.store, tmp_path / "other-host")
     model = elsewhere.resolve("phase-ppo", "r1")
-    assert model == Model("phase-ppo", "r1", made.sha256, str(tmp_path / "other-host" / made.sha256), made.files, 1)
+    assert model == Model("phase-ppo", "r1", made.sha256, str(tmp_path / "other-host" / made.sha256), made.files, 2)
     weights.verify(Path(model.path), model.files)
     assert registry.of_sha256(made.sha256) == made == registry.version("phase-ppo", "r1")
     assert [v.version for v in registry.versions()] == ["r1"] and registry.versions("other") == []
