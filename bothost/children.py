@@ -89,9 +89,13 @@ def _end_descendants(pid: int) -> None:
 
 def descendants(pid: int) -> Iterator[int]:
     """Process ids of the children of a process, their children, and so on. Empty if the system does not tell."""
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # the process has ended
+        return
+    for thread in threads:
         try:
-            children = path.read_text().split()
+            children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
         except OSError:  # the thread has ended
             continue
         for child in children:

@@ -1,14 +1,17 @@
 import contextlib
+import logging
 import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import psutil
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from bothost import rules
@@ -33,6 +36,21 @@ def _games_of_a_test_end_with_it():
     yield
     for name in {"".join(name.partition(":")[:2]) for name in set(rules.games()) - before}:
         rules.forget_game(name)
+
+
+@pytest.fixture(autouse=True)
+def _logging_of_a_test_ends_with_it():
+    """A command sets up the logs of its whole process: the next test must not write into the output of this one."""
+    root = logging.getLogger()
+    level, hooks = root.level, (sys.excepthook, threading.excepthook)
+    yield
+    for handler in [h for h in root.handlers if type(h).__module__ in ("logging", "logging.handlers")]:  # not pytest's
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    sys.excepthook, threading.excepthook = hooks
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,23 +17,6 @@ import structlog
 from bothost import logs
 
 PLANTED = "Planted/Token+12"
-
-
-@pytest.fixture(autouse=True)
-def _restore() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level, hooks = list(root.handlers), root.level, (sys.excepthook, threading.excepthook)
-    yield
-    for handler in list(root.handlers):
-        root.removeHandler(handler)
-        if handler not in handlers:
-            handler.close()
-    for handler in handlers:
-        root.addHandler(handler)
-    root.setLevel(level)
-    logging.captureWarnings(False)
-    sys.excepthook, threading.excepthook = hooks
-    structlog.reset_defaults()
 
 
 def leak_everywhere() -> None:

@@ -174,7 +174,7 @@ class ProcessStrategy(Strategy):
             self._replace()
             raise ProcessLate("no answer at the deadline") from None
         except (OSError, EOFError, msgspec.MsgspecError) as error:
-            raise self._died(error) from None
+            raise self._died(error, deadline) from None
         except ProcessFailed:
             self._replace()
             raise
@@ -192,19 +192,21 @@ class ProcessStrategy(Strategy):
                 self._replace()
             raise ProcessLate("the process is still starting") from None
         except (OSError, EOFError, msgspec.MsgspecError) as error:
-            raise self._died(error) from None
+            raise self._died(error, deadline) from None
         if answer.error is not None:
             self.kill()
             raise ProcessFailed(answer.error)
         self._ready = True
 
-    def _died(self, error: Exception) -> ProcessFailed:
+    def _died(self, error: Exception, deadline: float) -> ProcessFailed:
         process, code = self._process, None
-        if process is not None:
+        if process is not None:  # its connection closes a little before its exit code is there
             with contextlib.suppress(subprocess.TimeoutExpired):
-                code = process.wait(0.1)
+                code = process.wait(min(1.0, max(0.1, deadline - time.monotonic())))
         self._replace()
-        return ProcessFailed(f"the process ended with code {code}" if code is not None else repr(error))
+        if code is not None:
+            return ProcessFailed(f"the process ended with code {code}")
+        return ProcessFailed("the process closed its connection" if isinstance(error, EOFError) else repr(error))
 
     def _replace(self) -> None:
         """Kill it, and have another get ready while others play for it."""

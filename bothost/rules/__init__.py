@@ -80,14 +80,15 @@ def forget_game(name: str) -> None:
     del _factories[name]
 
 
-def games(*, testing: bool = False) -> tuple[str, ...]:
+def games(*, plugins: bool = True, testing: bool = False) -> tuple[str, ...]:
     """Names of all games, of a family its ``members``, sorted.
 
-    With ``testing`` also those that only test the contract; no wheel has them.
+    Without ``plugins`` only those of bothost itself. With ``testing`` also those that only test the contract; no wheel
+    has them.
     """
     if testing:
         register_test_games()
-    brought = [name for factory in _factories.values() for name in _listed(factory)]
+    brought = [name for factory in _factories.values() for name in _listed(factory)] if plugins else []
     return tuple(sorted([*_native.games(testing=testing), *brought]))
 
 

@@ -15,7 +15,7 @@ def first_legal(mask):
     return mask.argmax(axis=1)
 
 
-@pytest.mark.parametrize("game", [g for g in rules.games() if ":" not in g])
+@pytest.mark.parametrize("game", rules.games(plugins=False))
 @pytest.mark.parametrize("opponents", [None, "random"])
 def test_observations_and_masks_are_those_of_the_asked_views(game, opponents):
     env = BatchEnv(game, N, opponents)

@@ -12,7 +12,7 @@ from bothost.errors import BothostError, PluginError, UsageError
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:gymnasium")  # of observations without bounds
 
 
-@pytest.mark.parametrize("game", [g for g in rules.games() if ":" not in g])
+@pytest.mark.parametrize("game", rules.games(plugins=False))
 def test_the_checker_of_gymnasium_passes(game):
     check_env(SeatEnv(game), skip_render_check=True)
 

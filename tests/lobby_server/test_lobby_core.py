@@ -15,7 +15,7 @@ from bothost.testing.running_table import asked, clients, new_lobby, started, to
 # ------------------------------------------------------------------------------------------------------- whole games
 
 
-@pytest.mark.parametrize("game", rules.games(testing=True))
+@pytest.mark.parametrize("game", rules.games(plugins=False, testing=True))
 def test_every_game_is_played_to_its_end(game):
     seats = rules.game(game).num_seats
     lobby = new_lobby(seed=7)

@@ -23,7 +23,7 @@ TOKENS = {name: f"token-of-{name}" for name in NAMES}
 
 def lobby(**options):
     options.setdefault("tokens", TOKENS)
-    return serve(ServerSettings(port=0, **options), games=rules.games(testing=True))
+    return serve(ServerSettings(port=0, **options), games=rules.games(plugins=False, testing=True))
 
 
 async def say(socket, frame):
@@ -72,7 +72,7 @@ async def play(server, name, game, tables):
     return finished
 
 
-@pytest.mark.parametrize("game", rules.games(testing=True))
+@pytest.mark.parametrize("game", rules.games(plugins=False, testing=True))
 async def test_whole_games_over_websockets(game):
     seats = rules.game(game).num_seats
     async with lobby(hands=2) as server:

@@ -14,7 +14,7 @@ PAIRS = [
     for name, strategy in PLUGINS.strategies.items()
     if name
     not in ("exec", "llm-player")  # they play what programs and endpoints play: test_exec.py, test_llm_player.py
-    for game in ([g for g in rules.games() if ":" not in g] if "*" in strategy.games else strategy.games)
+    for game in (rules.games(plugins=False) if "*" in strategy.games else strategy.games)
     if ":" not in game
 ]
 OPTIONS: dict[str, dict[str, object]] = {
@@ -32,5 +32,5 @@ def test_strategy_conforms(name: str, game: str) -> None:
 
 
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:
-    for game in [g for g in rules.games() if ":" not in g]:
+    for game in rules.games(plugins=False):
         assert f"rule-{game}" in PLUGINS.strategies

@@ -11,7 +11,7 @@ from bothost.testing.check_game import check_game
 
 HANDS = 2 if "BOTHOST_SANITIZED" in os.environ else 3
 """Of each game and preset; sanitized, a hand takes ten times as long, and laws are not what is looked for."""
-ALL = [(name, preset) for name in rules.games(testing=True) for preset in rules.presets(name)]
+ALL = [(name, preset) for name in rules.games(plugins=False, testing=True) for preset in rules.presets(name)]
 
 
 @pytest.mark.parametrize(("name", "preset"), ALL)
@@ -35,12 +35,12 @@ def test_rules_give_the_game_back(name: str, preset: str):
     assert again.view_from_bytes(state.view(0).to_bytes()) == state.view(0)
 
 
-@pytest.mark.parametrize("name", rules.games(testing=True))
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
 def test_first_preset_is_the_default(name: str):
     assert rules.game(name).rules == rules.game(name, preset=rules.presets(name)[0]).rules
 
 
-@pytest.mark.parametrize("name", rules.games(testing=True))
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
 def test_unknown_options_are_named(name: str):
     with pytest.raises(ValueError, match="colour_of_the_table"):
         rules.game(name, colour_of_the_table="green")
@@ -48,7 +48,7 @@ def test_unknown_options_are_named(name: str):
         rules.game(name, preset="no-such-preset")
 
 
-@pytest.mark.parametrize("name", rules.games(testing=True))
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_random_bytes_never_crash(name: str, data: bytes):
@@ -61,7 +61,7 @@ def test_random_bytes_never_crash(name: str, data: bytes):
         assert game.view_from_bytes(view.to_bytes()) == view
 
 
-@pytest.mark.parametrize("name", rules.games(testing=True))
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=60))
 def test_random_text_never_crashes(name: str, text: str):
@@ -82,7 +82,7 @@ json_trees = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", rules.games(testing=True))
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
 @settings(max_examples=100, deadline=None)
 @given(tree=st.dictionaries(st.sampled_from(["seat", "hand", "format", "turns", "first", "x"]), json_trees))
 def test_random_json_never_crashes(name: str, tree: dict):

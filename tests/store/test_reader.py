@@ -150,7 +150,7 @@ async def test_folding_the_events_gives_the_logged_views(any_settings, store, tm
             assert view.to_bytes() == decision.view
             checked += 1
     assert checked == sum(isinstance(r, DecisionRecord) for rows in hands for r in rows)
-    first = next(iter_timelines(store, iter_hands(store)))
+    first = next(t for t in iter_timelines(store, iter_hands(store)) if t.hand.game.game_id == hands[0][0].game_id)
     lines = join_events([(stretch.seq, stretch.events) for stretch in first.events])
     assert lines == [line for r in hands[0] if isinstance(r, EventsRecord) for line in r.events.split("\n")]
     view = game.new_view(seat)

@@ -122,7 +122,7 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, s
     begun = person.client.post("/api/play", json=wanted)
     assert begun.status_code == 200, begun.text
     number = begun.json()["id"]
-    answered, playing = set(), threading.Event()
+    answered, playing, watching = set(), threading.Event(), {}
 
     def play(frame):
         if frame["view"] is not None:
@@ -130,6 +130,9 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, s
         if frame["ask"] is None or frame["ask"] in answered:
             return
         answered.add(frame["ask"])
+        deadline = time.monotonic() + 30  # all who watch see the table before the first move and after it
+        while not (watching and all(browser.frames for browser in watching.values())) and time.monotonic() < deadline:
+            time.sleep(0.01)
         time.sleep(0.3)
         action = frame["legal"][len(answered) % len(frame["legal"])]["notation"]
         person.client.post(f"/api/play/{number}/act", json={"ask": frame["ask"], "action": action})
@@ -137,7 +140,7 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, s
     person.follow(f"/api/play/{number}", play)
     assert playing.wait(60)
     name = table_of(spectator, person.frames[-1]["table"])
-    watching = {"person": Browser(address), "spectator": spectator, "operator": operator}
+    watching |= {"person": Browser(address), "spectator": spectator, "operator": operator}
     watching["person"].client.cookies = person.client.cookies
     for browser in watching.values():
         browser.follow(f"/api/tables/{name}")
