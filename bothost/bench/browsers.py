@@ -71,10 +71,10 @@ def command(
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """``bothost web`` on the database of the host in ``folder``; gives its address."""
+def serving(folder: Path, store: str = "") -> Iterator[str]:
+    """``bothost web`` on the database ``store``, else on that of the host in ``folder``; gives its address."""
     file = folder / "web.toml"
-    file.write_text(f'[host]\ndata_dir = "{folder}/web"\n[store]\nurl = "sqlite:///{folder}/bench.db"\n')
+    file.write_text(f'[host]\ndata_dir = "{folder}/web"\n[store]\nurl = "{store or f"sqlite:///{folder}/bench.db"}"\n')
     line = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--port", "0"]
     web = subprocess.Popen(line, stdout=subprocess.PIPE)
     try:

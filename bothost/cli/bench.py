@@ -25,6 +25,7 @@ BENCHES: dict[str, str] = {
     "deepmc": "Hands and samples per second of deep Monte-Carlo on one core.",
     "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
     "browsers": "What ten browsers that watch live tables cost the host's p99; the time of the first page.",
+    "hands": "How long the browser's list of hands takes to answer with 10 million decisions, by filter.",
     "mahjong": "Steps, look-ahead, encodings and training samples of mahjong per second on one core.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
     "log": "Rows per second of the decision log, beside the raw database.",

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from bothost.store.models import decisions, game_ends, games
 
 Result = Literal["won", "lost", "drawn"]
+
+
+class _OwnScore(FunctionElement[float]):
+    """(scores, seat) → the seat's number in a JSON list of numbers; NULL where there is none."""
+
+    inherit_cache = True
+    type = sa.Double()
+
+
+@compiles(_OwnScore)
+def _own_score(element: _OwnScore, compiler: Any, **kw: Any) -> str:
+    scores, seat = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"CASE WHEN json_valid({scores}) THEN json_extract({scores}, '$[' || {seat} || ']') END"
+
+
+@compiles(_OwnScore, "postgresql")
+def _own_score_postgresql(element: _OwnScore, compiler: Any, **kw: Any) -> str:
+    scores, seat = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"CASE WHEN {scores} ~ '^[[][0-9eE.,+ -]*]$' THEN ({scores}::json ->> {seat}::int)::float8 END"
 
 
 class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,15 +62,25 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     game_id: str = ""
     """Hexadecimal prefix of the game id."""
 
+    def within(self) -> list[sa.ColumnElement[bool]]:
+        """The range of the primary key outside of which no hand meets the query."""
+        conditions: list[sa.ColumnElement[bool]] = []
+        if self.since_us is not None:  # the id begins with the time
+            conditions.append(games.c.game_id >= first_id(self.since_us))
+        if self.until_us is not None:  # one second of slack: id and time of start are two readings of the clock
+            conditions.append(games.c.game_id < first_id(self.until_us + 1_000_000))
+        if self.game_id:
+            low, high = id_range(self.game_id)
+            conditions += [games.c.game_id >= low, games.c.game_id <= high]
+        return conditions
+
     def where(self) -> list[sa.ColumnElement[bool]]:
         """The conditions that the database can check; ``accepts`` checks the rest."""
-        conditions: list[sa.ColumnElement[bool]] = []
+        conditions = self.within()
         if self.since_us is not None:
-            # The id begins with the time: this is a range of the primary key.
-            conditions += [games.c.game_id >= first_id(self.since_us), games.c.started_us >= self.since_us]
+            conditions.append(games.c.started_us >= self.since_us)
         if self.until_us is not None:
-            # One second of slack: id and time of start are two readings of the clock.
-            conditions += [games.c.game_id < first_id(self.until_us + 1_000_000), games.c.started_us < self.until_us]
+            conditions.append(games.c.started_us < self.until_us)
         if self.lobbies:
             conditions.append(games.c.lobby.in_(self.lobbies))
         if self.games:
@@ -75,9 +105,10 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             conditions.append(game_ends.c.game_id.is_not(None))
         if self.scored or self.results:
             conditions.append(game_ends.c.scores.is_not(None))
-        if self.game_id:
-            low, high = id_range(self.game_id)
-            conditions += [games.c.game_id >= low, games.c.game_id <= high]
+        if self.results:
+            own = _OwnScore(game_ends.c.scores, games.c.seat)
+            signs = {"won": own > 0, "lost": own < 0, "drawn": own == 0}
+            conditions.append(sa.or_(*(signs[result] for result in self.results)))
         return conditions
 
     def accepts(self, account: str, players: str) -> bool:
@@ -95,15 +126,6 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Whether ``accepts`` needs the players of a hand."""
         return bool(self.players or self.opponents)
 
-    def accepts_result(self, seat: int, scores: Sequence[float] | None) -> bool:
-        """Whether a hand with these scores of its seats meets ``results``."""
-        if not self.results:
-            return True
-        if scores is None or seat >= len(scores):
-            return False
-        own = scores[seat]
-        return ("won" if own > 0 else "lost" if own < 0 else "drawn") in self.results
-
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")
 """Names that every JSON encoder writes alike, so that the database can look for them."""
@@ -115,6 +137,11 @@ CLOSED_HANDS = HandQuery(closed=True)
 def first_id(us: int) -> bytes:
     """The smallest uuid7 of a time."""
     return max(0, min(us // 1000, 2**48 - 1)).to_bytes(6, "big") + bytes(10)
+
+
+def started_us_of(game_id: bytes) -> int:
+    """The time of a uuid7, microseconds since 1970, to the millisecond."""
+    return 1000 * int.from_bytes(game_id[:6], "big")
 
 
 def id_range(prefix: str) -> tuple[bytes, bytes]:

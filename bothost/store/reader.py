@@ -6,6 +6,7 @@ Pages follow the primary key, so that no read holds a transaction for long, and 
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
@@ -22,6 +23,8 @@ from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, G
 from bothost.store.store import Store
 
 PAGE_HANDS = 500
+STRETCH_HANDS = 4000
+"""Hands that a search reads at a time."""
 
 Key = tuple[bytes, int]
 """Game id and seat: what names a hand at one of our seats."""
@@ -106,16 +109,66 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
     found: list[LoggedHand] = []
     while len(found) < limit:
         rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
-        found += islice((hand for hand in rows if _meets(hand, query)), limit - len(found))
+        found += islice(
+            (hand for hand in rows if query.accepts(hand.game.account, hand.game.players)), limit - len(found)
+        )
         if len(rows) < PAGE_HANDS:
             break
         before = rows[-1].key
     return found
 
 
-def _meets(hand: LoggedHand, query: HandQuery) -> bool:
-    """Whether a hand meets what the database cannot check."""
-    return query.accepts(hand.game.account, hand.game.players) and query.accepts_result(hand.game.seat, hand.scores)
+class Search(msgspec.Struct, frozen=True):
+    """What a search that stops after some time has found."""
+
+    hands: list[LoggedHand]
+    """The newest first."""
+    beyond: Key | None
+    """Older hands than this one are not searched yet; None: all are."""
+
+
+def search_hands(
+    store: Store,
+    query: HandQuery,
+    limit: int,
+    *,
+    before: Key | None = None,
+    within_s: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Search:
+    """As ``latest_hands``, but stops after about ``within_s`` seconds; what no hand meets would read the whole log.
+
+    It reads ``STRETCH_HANDS`` at a time, and looks at the clock in between.
+    """
+    found: list[LoggedHand] = []
+    ends = clock() + within_s
+    while True:
+        end = _stretch_end(store, query, before)
+        page = PAGE_HANDS if query.names_players else min(PAGE_HANDS, limit - len(found))
+        rows = _hands_page(store, query, before, page, newest_first=True, down_to=end)
+        found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
+        if len(found) >= limit:
+            return Search(found[:limit], found[limit - 1].key)
+        before = rows[-1].key if len(rows) == page else end
+        if before is None or clock() >= ends:
+            return Search(found, before)
+
+
+def _stretch_end(store: Store, query: HandQuery, before: Key | None) -> Key | None:
+    """The last key of the next stretch of a search; None where no hand is left behind the stretch."""
+    here = sa.tuple_(games.c.game_id, games.c.seat)
+    newest_first = (games.c.game_id.desc(), games.c.seat.desc())
+    statement = sa.select(games.c.game_id, games.c.seat).where(*query.within()).order_by(*newest_first)
+    if before is not None:
+        statement = statement.where(here < _literal(before))
+    with store.begin() as connection:
+        rows = connection.execute(statement.offset(STRETCH_HANDS - 1).limit(2)).all()
+    return (rows[0][0], rows[0][1]) if len(rows) == 2 else None
+
+
+def _literal(key: Key) -> Any:
+    """A key to compare with."""
+    return sa.tuple_(sa.literal(key[0], games.c.game_id.type), sa.literal(key[1], sa.SmallInteger))
 
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:
@@ -137,9 +190,17 @@ def _joined(*columns: Any) -> sa.Select[Any]:
 
 
 def _hands_page(
-    store: Store, query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
+    store: Store,
+    query: HandQuery,
+    beyond: Key | None,
+    limit: int,
+    *,
+    newest_first: bool = False,
+    down_to: Key | None = None,
 ) -> list[LoggedHand]:
     statement = _page(_joined(*_OF_HAND), query, beyond, limit, newest_first=newest_first)
+    if down_to is not None:
+        statement = statement.where(sa.tuple_(games.c.game_id, games.c.seat) >= _literal(down_to))
     with store.begin() as connection:
         return [_hand(row) for row in connection.execute(statement)]
 
@@ -154,8 +215,7 @@ def _page(
         statement = statement.order_by(games.c.game_id, games.c.seat)
     if beyond is not None:
         here = sa.tuple_(games.c.game_id, games.c.seat)
-        limit_key = sa.tuple_(sa.literal(beyond[0], games.c.game_id.type), sa.literal(beyond[1], sa.SmallInteger))
-        statement = statement.where(here < limit_key if newest_first else here > limit_key)
+        statement = statement.where(here < _literal(beyond) if newest_first else here > _literal(beyond))
     return statement
 
 

@@ -9,29 +9,52 @@ import msgspec
 from bothost.errors import StoreError
 from bothost.rules.game import Game
 from bothost.store.hand_report import report
-from bothost.store.query import HandQuery, players_of
-from bothost.store.reader import LoggedHand, Timeline, decision_counts, iter_timelines, latest_hands, read_hands
+from bothost.store.query import HandQuery, players_of, started_us_of
+from bothost.store.reader import (
+    Key,
+    LoggedHand,
+    Timeline,
+    decision_counts,
+    iter_timelines,
+    read_hands,
+    search_hands,
+)
 from bothost.web.replay import positions
 from bothost.web.site import Site
 
 Json = dict[str, Any]
 PAGE = 50
+SEARCH_S = 0.25
+"""How long the log is searched before the page shows what was found. Then it asks for the rest."""
 
 
 def listed(site: Site, query: HandQuery, before: str | None) -> Json:
-    """A page of hands, the newest first; ``next`` names where the following page begins."""
-    found = latest_hands(site.store, query, PAGE + 1, before=None if before is None else key_of(before))
-    shown, more = found[:PAGE], len(found) > PAGE
+    """Hands, the newest first, up to a page of them.
+
+    ``next`` names where the following page begins; None at the beginning of the log. ``full``: whether this page is
+    full. If it is not, the search took long and has come as far as ``searched_us``.
+    """
+    found = search_hands(
+        site.store, query, PAGE + 1, before=None if before is None else key_of(before), within_s=SEARCH_S
+    )
+    shown, full = found.hands[:PAGE], len(found.hands) > PAGE
+    beyond = shown[-1].key if full else found.beyond
     counted = decision_counts(site.store, [hand.key for hand in shown])
     return {
         "hands": [_line(hand, *counted.get(hand.key, (0, 0))) for hand in shown],
-        "next": name_of(shown[-1]) if more else None,
+        "next": None if beyond is None else _name(beyond),
+        "full": full,
+        "searched_us": None if beyond is None else started_us_of(beyond[0]),
     }
 
 
 def name_of(hand: LoggedHand) -> str:
     """What addresses call a hand at one of our seats: its id and the seat."""
-    return f"{hand.game.game_id.hex()}-{hand.game.seat}"
+    return _name(hand.key)
+
+
+def _name(key: Key) -> str:
+    return f"{key[0].hex()}-{key[1]}"
 
 
 def key_of(name: str) -> tuple[bytes, int]:

@@ -18,6 +18,7 @@ from bothost.store.reader import (
     iter_views,
     join_events,
     latest_hands,
+    search_hands,
 )
 from bothost.testing.sample_rows import played_hand, sample_hand
 
@@ -79,6 +80,62 @@ async def test_filters(hands, store, query, expected):
     wanted = [g.game_id for i, g in enumerate(games(hands)) if expected(i, g)]
     assert ids(iter_hands(store, query)) == wanted
     assert ids(latest_hands(store, query, 5)) == wanted[::-1][:5]
+
+
+def searched(store, query, limit, **given):
+    """Hands of all steps of a search, and the number of steps."""
+    found, before, steps = [], None, 0
+    while True:
+        part = search_hands(store, query, limit - len(found), before=before, **given)
+        found, before, steps = found + part.hands, part.beyond, steps + 1
+        if before is None or len(found) >= limit:
+            return found, steps
+
+
+@pytest.mark.parametrize("stretch", [1, 7, 40, 1000])
+@pytest.mark.parametrize(
+    "query",
+    [
+        HandQuery(),
+        HandQuery(closed=True, results=("won",)),
+        HandQuery(results=("lost",)),
+        HandQuery(players=("bob",), closed=True),
+        HandQuery(players=("\N{SNOWMAN}",)),
+        HandQuery(since_us=START + DAY // 2, until_us=START + DAY),
+        HandQuery(strategies=("other",)),
+    ],
+)
+async def test_a_search_in_steps_finds_what_a_search_at_once_finds(hands, store, query, stretch, monkeypatch):
+    monkeypatch.setattr("bothost.store.reader.STRETCH_HANDS", stretch)
+    wanted = ids(latest_hands(store, query, 1000))
+    for within_s in (0.0, 1000.0):
+        found, steps = searched(store, query, 1000, within_s=within_s)
+        assert ids(found) == wanted
+        assert steps == 1 or within_s == 0.0
+        assert ids(searched(store, query, 5, within_s=within_s)[0]) == wanted[:5]
+
+
+async def test_a_search_reads_one_stretch_at_least_and_then_looks_at_the_clock(hands, store, monkeypatch):
+    monkeypatch.setattr("bothost.store.reader.STRETCH_HANDS", 10)
+    seconds = iter(range(100))
+    part = search_hands(store, HandQuery(strategies=("other",)), 5, within_s=2.0, clock=lambda: float(next(seconds)))
+    assert part.hands == [] and part.beyond == (hands[20][0].game_id, 0)
+
+
+async def test_the_score_of_the_own_seat_decides_the_result(any_settings, tmp_path, store):
+    """Results are looked for in the database: lists that are too short or damaged belong to no result."""
+    logged = {"[3,-3]": 0, "[2.5,-3]": 1, "[0.0,1]": 0, "[1]": 1, "[]": 0, "[0,oops": 0}
+    log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
+    for text, seat in logged.items():
+        (game, *_, end) = sample_hand(random.Random(text), decisions=0)
+        game.seat, end.seat, end.scores = seat, seat, text
+        await log.submit([game, end])
+    await log.aclose()
+    found = {
+        result: [hand.end.scores for hand in iter_hands(store, HandQuery(results=(result,)))]
+        for result in ("won", "lost", "drawn")
+    }
+    assert found == {"won": ["[3,-3]"], "lost": ["[2.5,-3]"], "drawn": ["[0.0,1]"]}
 
 
 async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):

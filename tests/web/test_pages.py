@@ -108,6 +108,27 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
         page.wait_for_selector("text=no hand matches")
 
 
+def test_a_long_search_says_how_far_it_is_and_goes_on(page, served, logged, played, monkeypatch):
+    """What no hand meets is searched for to the beginning of the log, in steps that the page shows."""
+    logged(*(played("othello", lambda number, legal: legal[0], seed=seed) for seed in range(12)))
+    monkeypatch.setattr("bothost.web.hands.SEARCH_S", 0.0)
+    monkeypatch.setattr("bothost.store.reader.STRETCH_HANDS", 2)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/hands" in request.url else None)
+    opened(page, f"{served}/hands?strategies=nobody")
+    page.wait_for_selector("text=no hand matches")
+    assert len(asked) == 6 and all("before=" in url for url in asked[1:])
+    page.route("**/api/hands?*before=*", lambda route: page.wait_for_timeout(100) or route.continue_())
+    opened(page, f"{served}/hands?strategies=first-legal")
+    page.get_by_role("button", name="stop").click()
+    page.wait_for_selector("text=Stopped. Searched back to")
+    some = page.locator("tbody tr").count()
+    assert 0 < some < 12
+    page.get_by_role("button", name="search further").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 12")
+    page.wait_for_function("() => !document.querySelector('.notice')")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_cells_of_othello_are_even_and_hold_their_discs(page, served, hands, width):
     page.set_viewport_size({"width": width, "height": 844})

@@ -1,23 +1,61 @@
 // Logged hands, the newest first.
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
 
+const PAGE = 50;
 const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
+
+/** The state of a search: {hands, next, searched_us, full, searching, problem, more(), stop()}.
+ *
+ * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
+ */
+function useSearch(query, here) {
+  const EMPTY = { hands: [], next: null, searched_us: null, full: false, problem: "" };
+  const [found, setFound] = useState(EMPTY);
+  const [searching, setSearching] = useState(true);
+  const run = useRef(0);
+  const stop = () => { run.current += 1; setSearching(false); };
+  const search = async (before) => {
+    const mine = ++run.current;
+    setSearching(true);
+    let wanted = PAGE;
+    for (let next = before; ;) {
+      try {
+        const page = await get("/api/hands", { ...query, before: next });
+        if (run.current !== mine) return;
+        const first = next === undefined;
+        setFound((old) => ({ ...page, problem: "", hands: [...(first ? [] : old.hands), ...page.hands] }));
+        wanted -= page.hands.length;
+        next = page.next;
+      } catch (error) {
+        if (run.current !== mine) return;
+        setFound((old) => ({ ...old, problem: [error.message, error.advice].filter(Boolean).join(": ") }));
+        next = null;
+      }
+      if (next === null || wanted <= 0) { setSearching(false); return; }
+    }
+  };
+  useEffect(() => { setFound(EMPTY); search(); return () => { run.current += 1; }; }, [here]);
+  return { ...found, searching, more: () => search(found.next), stop };
+}
+
+/** How far the log is searched, while that is not to its beginning. */
+function Searched({ found, t }) {
+  const day = found.searched_us && new Date(found.searched_us / 1000).toLocaleDateString();
+  if (!day || (found.full && !found.searching)) return null;
+  return html`<p class="notice" role="status">${t(found.searching ? "Searching. Back to" : "Stopped. Searched back to")} ${day}. ${t("found")}: ${found.hands.length}</p>`;
+}
 
 export function Page({ here, t, go }) {
   const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
-  const [found, setFound] = useState({ hands: null, next: null });
-  const [problem, setProblem] = useState("");
-  const load = (before) => get("/api/hands", { ...query, before }).then(
-    (page) => setFound((old) => ({ hands: [...(before ? old.hands : []), ...page.hands], next: page.next })),
-    (error) => setProblem(error.message));
-  useEffect(() => { load(); }, [here]);
+  const found = useSearch(query, here);
   const search = (event) => {
     event.preventDefault();
     const chosen = [...new FormData(event.target)].filter(([, value]) => value);
     go(`/hands?${new URLSearchParams(chosen)}`);
   };
   return html`<h1>${t("hands")}</h1>
+    <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
     <form class="filters" role="search" onSubmit=${search}>
       ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} value=${query[name] ?? ""} /></label>`)}
       <label>${t("result")}<select name="results" value=${query.results ?? ""}><option value="">${t("all")}</option>
@@ -26,9 +64,10 @@ export function Page({ here, t, go }) {
       <label>${t("until")}<input type="date" name="until" value=${query.until ?? ""} /></label>
       <label class="check"><input type="checkbox" name="fallbacks" value="1" checked=${Boolean(query.fallbacks)} /> ${t("only with fallbacks")}</label>
       <button class="act">${t("search")}</button></form>
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${found.hands?.length === 0 && html`<p class="notice">${t("no hand matches")}</p>`}
-    ${found.hands?.length ? html`<div class="panel scroll"><table class="list stack">
+    ${found.problem && html`<p class="notice bad" role="alert">${found.problem}</p>`}
+    ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("no hand matches")
+      : html`${t("No hand is logged yet.")} <code>bothost demo</code> ${t("starts some.")}`}</p>`}
+    ${found.hands.length ? html`<div class="panel scroll"><table class="list stack">
       <thead><tr><th>${t("started")}</th><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th>
         <th class="number">${t("decisions")}</th><th class="number">${t("fallbacks")}</th><th class="number">${t("score")}</th></tr></thead>
       <tbody>${found.hands.map((hand) => html`<tr key=${hand.name}>
@@ -36,6 +75,8 @@ export function Page({ here, t, go }) {
         <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${hand.players.join(", ")}</td>
         <td data-label=${t("strategy")}>${hand.strategy}${hand.strategy === hand.account ? "" : html` <span class="count">${hand.account}</span>`}</td>
         <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
-        <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<span class=${hand.score > 0 ? "won" : hand.score < 0 ? "lost" : ""}>${hand.score > 0 ? "+" : ""}${hand.score}</span>`}</td></tr>`)}</tbody></table>
-      ${found.next && html`<div class="actions"><button class="act" onClick=${() => load(found.next)}>${t("more")}</button></div>`}</div>` : null}`;
+        <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<span class=${hand.score > 0 ? "won" : hand.score < 0 ? "lost" : ""}>${hand.score > 0 ? "+" : ""}${hand.score}</span>`}</td></tr>`)}</tbody></table></div>` : null}
+    <${Searched} found=${found} t=${t} />
+    <div class="actions">${found.searching ? found.searched_us && html`<button class="act" onClick=${found.stop}>${t("stop")}</button>`
+      : found.next && html`<button class="act" onClick=${found.more}>${t(found.full ? "more" : "search further")}</button>`}</div>`;
 }
