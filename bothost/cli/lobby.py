@@ -131,7 +131,7 @@ def check(
         _refuse_if_used(settings, name, adapter.account.name)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    report = asyncio.run(_check(adapter, timeout))
+    report = asyncio.run(try_lobby(adapter, timeout))
     lines = [f"{step}: {'ok' if said is True else output.printable(said)}" for step, said in report.items()]
     output.emit({"lobby": name, "url": adapter.account.url, "notes": notes, **report}, as_json, "\n".join(lines))
 
@@ -211,7 +211,7 @@ def _refuse_if_used(settings: config.Settings, lobby: str, account: str) -> None
         raise UsageError(f"the host {holder} uses account {account!r}; the check would disconnect it", advice=advice)
 
 
-async def _check(adapter: LobbyAdapter, timeout_s: float) -> dict[str, Any]:
+async def try_lobby(adapter: LobbyAdapter, timeout_s: float) -> dict[str, Any]:
     """What works, step by step. Raises AuthError and LobbyUnreachable."""
     from bothost import messages as m
     from bothost.testing.adapter_driver import AdapterDriver

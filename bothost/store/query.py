@@ -62,21 +62,20 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     game_id: str = ""
     """Hexadecimal prefix of the game id."""
 
-    def within(self) -> list[sa.ColumnElement[bool]]:
-        """The range of the primary key outside of which no hand meets the query."""
-        conditions: list[sa.ColumnElement[bool]] = []
-        if self.since_us is not None:  # the id begins with the time
-            conditions.append(games.c.game_id >= first_id(self.since_us))
-        if self.until_us is not None:  # one second of slack: id and time of start are two readings of the clock
-            conditions.append(games.c.game_id < first_id(self.until_us + 1_000_000))
+    def within(self) -> tuple[bytes | None, bytes | None]:
+        """The least and the greatest id that a hand of the query can have: ids begin with the time."""
+        low = None if self.since_us is None else first_id(self.since_us)
+        # One second of slack: id and time of start are two readings of the clock.
+        high = None if self.until_us is None else first_id(self.until_us + 1_000_000)
         if self.game_id:
-            low, high = id_range(self.game_id)
-            conditions += [games.c.game_id >= low, games.c.game_id <= high]
-        return conditions
+            least, greatest = id_range(self.game_id)
+            low = least if low is None else max(low, least)
+            high = greatest if high is None else min(high, greatest)
+        return low, high
 
     def where(self) -> list[sa.ColumnElement[bool]]:
-        """The conditions that the database can check; ``accepts`` checks the rest."""
-        conditions = self.within()
+        """The conditions that the database can check, besides ``within``; ``accepts`` checks the rest."""
+        conditions: list[sa.ColumnElement[bool]] = []
         if self.since_us is not None:
             conditions.append(games.c.started_us >= self.since_us)
         if self.until_us is not None:

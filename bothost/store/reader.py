@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Annotated, Any
@@ -81,7 +81,7 @@ def iter_hands(
 ) -> Iterator[LoggedHand]:
     """The hands that meet a query, by id; with ``after``, those behind that key."""
     while True:
-        rows = _hands_page(store, query, after, page)
+        rows = _hands_page(store, query, page, after=after)
         for hand in rows:
             if query.accepts(hand.game.account, hand.game.players):
                 yield hand
@@ -97,7 +97,7 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
     after: Key | None = None
     while True:
         with store.begin() as connection:
-            rows = connection.execute(_page(_joined(*columns), query, after, page)).all()
+            rows = connection.execute(_page(_joined(*columns), query, page, after=after)).all()
         yield from ((row[0], row[1]) for row in rows if not query.names_players or query.accepts(row[2], row[3]))
         if len(rows) < page:
             return
@@ -108,7 +108,7 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
     """The newest hands that meet a query, newest first. ``before``: only hands that started before this one."""
     found: list[LoggedHand] = []
     while len(found) < limit:
-        rows = _hands_page(store, query, before, PAGE_HANDS, newest_first=True)
+        rows = _hands_page(store, query, PAGE_HANDS, before=before)
         found += islice(
             (hand for hand in rows if query.accepts(hand.game.account, hand.game.players)), limit - len(found)
         )
@@ -145,7 +145,7 @@ def search_hands(
     while True:
         end = _stretch_end(store, query, before)
         page = PAGE_HANDS if query.names_players else min(PAGE_HANDS, limit - len(found))
-        rows = _hands_page(store, query, before, page, newest_first=True, down_to=end)
+        rows = _hands_page(store, query, page, before=before, down_to=end)
         found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
         if len(found) >= limit:
             return Search(found[:limit], found[limit - 1].key)
@@ -156,19 +156,43 @@ def search_hands(
 
 def _stretch_end(store: Store, query: HandQuery, before: Key | None) -> Key | None:
     """The last key of the next stretch of a search; None where no hand is left behind the stretch."""
-    here = sa.tuple_(games.c.game_id, games.c.seat)
-    newest_first = (games.c.game_id.desc(), games.c.seat.desc())
-    statement = sa.select(games.c.game_id, games.c.seat).where(*query.within()).order_by(*newest_first)
-    if before is not None:
-        statement = statement.where(here < _literal(before))
+    statement = sa.select(games.c.game_id, games.c.seat).where(*_range(query, before=before)).order_by(*_NEWEST_FIRST)
     with store.begin() as connection:
         rows = connection.execute(statement.offset(STRETCH_HANDS - 1).limit(2)).all()
     return (rows[0][0], rows[0][1]) if len(rows) == 2 else None
 
 
+def _range(
+    query: HandQuery, *, after: Key | None = None, before: Key | None = None, down_to: Key | None = None
+) -> Iterator[sa.ColumnElement[bool]]:
+    """The range of keys to look through. Of two bounds only the closer one: SQLite would search by either of them."""
+    low, high = query.within()
+    here = sa.tuple_(games.c.game_id, games.c.seat)
+    if before is not None and (high is None or before[0] <= high):
+        yield here < _literal(before)
+    elif high is not None:
+        yield games.c.game_id <= high
+    if after is not None and (low is None or after[0] >= low):
+        yield here > _literal(after)
+    elif down_to is not None and (low is None or down_to[0] >= low):
+        yield here >= _literal(down_to)
+    elif low is not None:
+        yield games.c.game_id >= low
+
+
 def _literal(key: Key) -> Any:
     """A key to compare with."""
     return sa.tuple_(sa.literal(key[0], games.c.game_id.type), sa.literal(key[1], sa.SmallInteger))
+
+
+def hands_by_game(store: Store, query: HandQuery) -> dict[str, int]:
+    """How many hands meet a query, by game. A hand at several of our seats counts once."""
+    columns = (games.c.game, games.c.game_id, games.c.account, games.c.players)
+    # Without an order the database may search by any index, as that of lobbies.
+    statement = _joined(*columns).where(*_range(query), *query.where())
+    with store.begin() as connection:
+        found = {(row[0], row[1]) for row in connection.execute(statement) if query.accepts(row[2], row[3])}
+    return Counter(game for game, _ in found)
 
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:
@@ -181,6 +205,7 @@ def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:
 
 
 _OF_END = tuple(name for name in GameEndRecord.__struct_fields__ if name not in ("game_id", "seat"))
+_NEWEST_FIRST = (games.c.game_id.desc(), games.c.seat.desc())
 _OF_HAND = (games, *(game_ends.c[name] for name in _OF_END))
 
 
@@ -189,34 +214,16 @@ def _joined(*columns: Any) -> sa.Select[Any]:
     return sa.select(*columns).select_from(games.outerjoin(game_ends, same))
 
 
-def _hands_page(
-    store: Store,
-    query: HandQuery,
-    beyond: Key | None,
-    limit: int,
-    *,
-    newest_first: bool = False,
-    down_to: Key | None = None,
-) -> list[LoggedHand]:
-    statement = _page(_joined(*_OF_HAND), query, beyond, limit, newest_first=newest_first)
-    if down_to is not None:
-        statement = statement.where(sa.tuple_(games.c.game_id, games.c.seat) >= _literal(down_to))
+def _hands_page(store: Store, query: HandQuery, limit: int, **bounds: Key | None) -> list[LoggedHand]:
+    statement = _page(_joined(*_OF_HAND), query, limit, **bounds)
     with store.begin() as connection:
         return [_hand(row) for row in connection.execute(statement)]
 
 
-def _page(
-    statement: sa.Select[Any], query: HandQuery, beyond: Key | None, limit: int, *, newest_first: bool = False
-) -> sa.Select[Any]:
-    statement = statement.where(*query.where()).limit(limit)
-    if newest_first:
-        statement = statement.order_by(games.c.game_id.desc(), games.c.seat.desc())
-    else:
-        statement = statement.order_by(games.c.game_id, games.c.seat)
-    if beyond is not None:
-        here = sa.tuple_(games.c.game_id, games.c.seat)
-        statement = statement.where(here < _literal(beyond) if newest_first else here > _literal(beyond))
-    return statement
+def _page(statement: sa.Select[Any], query: HandQuery, limit: int, **bounds: Key | None) -> sa.Select[Any]:
+    """``bounds``: those of ``_range``. With ``before``, even if it is None, the newest come first."""
+    order = _NEWEST_FIRST if "before" in bounds else (games.c.game_id, games.c.seat)
+    return statement.where(*_range(query, **bounds), *query.where()).order_by(*order).limit(limit)
 
 
 def _hand(row: Sequence[Any]) -> LoggedHand:

@@ -127,3 +127,10 @@ class Store:
         statement = insert.values(values).on_conflict_do_update(index_elements=["lobby", "account"], set_=new)
         with self.begin() as connection:
             connection.execute(statement)
+
+    def remember_first(self, lobby: str, account: str, memo: Json) -> Json:
+        """As ``remember``, unless something is remembered: then that stays. Returns what is remembered."""
+        values = {"lobby": lobby, "account": account, "memo": json.dumps(memo), "at_us": time.time_ns() // 1000}
+        with self.begin() as connection:
+            connection.execute(self.insert(models.memos).values(values).on_conflict_do_nothing())
+        return self.memo(lobby, account)

@@ -30,6 +30,7 @@ from bothost.web.live import Live, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
 from bothost.web.play import Play
+from bothost.web.players import Browser, Names
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
 from bothost.web.stream import stream
@@ -104,6 +105,8 @@ class Web:
         viewer, token = self.viewers.of(request.cookies.get(COOKIE)), None
         if viewer is None and (begun := self.viewers.visit()) is not None:
             token, viewer = begun
+        if viewer is not None and viewer.player is None:
+            viewer.player = await asyncio.to_thread(Names(self.site.store).proven, Browser.of(request))
         kind = None if viewer is None else viewer.kind
         pages = (*PAGES, *OPERATOR_PAGES) if kind == "operator" else PAGES
         answer = JSONResponse({"viewer": kind, "pages": pages})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,9 +19,9 @@ from starlette.routing import Route
 from bothost.errors import UsageError
 from bothost.store import consent
 from bothost.store.query import HandQuery
-from bothost.store.reader import latest_hands
+from bothost.store.reader import hands_by_game
 from bothost.store.registry import Registry
-from bothost.web.jobs import Job, Jobs
+from bothost.web.jobs import Jobs
 from bothost.web.opponents import LOBBY
 from bothost.web.request_body import body
 from bothost.web.site import Site
@@ -31,8 +33,8 @@ GAMES = ("doudizhu", "othello", "mahjong")
 """What fm-clone plays."""
 NEEDED = 20
 """Hands of a person from which a clone is offered."""
-COUNTED = 1000
-"""Hands are counted no further."""
+KEPT_S = 86_400.0
+"""No training takes longer."""
 
 
 class Clone(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +69,7 @@ class Cloning:
     def _about(self, name: str) -> Json:
         given = consent.recorded(self._site.store).get((LOBBY, name))
         return {
-            "hands": {game: hands_of(self._site, name, game) for game in GAMES},
+            "hands": hands_of(self._site, name),
             "consents": given is not None and given.granted,
             "clones": clones_of(self._site, name),
         }
@@ -81,30 +83,39 @@ class Cloning:
             raise UsageError(f"{STRATEGY} does not play {wanted.game[:40]!r}", advice=f"choose {' or '.join(GAMES)}")
         if STRATEGY not in self._site.plugins.strategies:
             raise UsageError(f"{STRATEGY} is not installed here", advice="bothost plugin list shows why")
-        hands = await asyncio.to_thread(hands_of, self._site, name, wanted.game)
+        hands = (await asyncio.to_thread(hands_of, self._site, name))[wanted.game]
         if hands < NEEDED:
             raise UsageError(f"{name} has played {hands} hands of {wanted.game}", advice=f"play {NEEDED - hands} more")
         if wanted.consents:
             await asyncio.to_thread(
                 lambda: consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
             )
-        job = await asyncio.to_thread(self._commands, name, wanted.game)
-        return JSONResponse({"job": self._jobs.start(f"clone {name}", *job).id})
+        commands, clean = await asyncio.to_thread(self._commands, name, wanted.game)
+        return JSONResponse({"job": self._jobs.start(f"clone {name}", commands, after=clean).id})
 
-    def _commands(self, name: str, game: str) -> tuple[list[list[str]], Callable[[Job], None]]:
-        """The commands that train and register a clone, and what cleans up after them."""
+    def _commands(self, name: str, game: str) -> tuple[list[list[str]], Callable[[], None]]:
+        """The commands that train and register a clone, and what cleans up after them, whether they succeed or not."""
+        _remove_old(self._site.settings.host.data_dir / "clones")
         version = f"{name}-{len(clones_of(self._site, name)) + 1}-{secrets.token_hex(2)}"
         folder = self._site.settings.host.data_dir.resolve() / "clones" / version
         train = ["train", STRATEGY, "--player", name, "--lobby", LOBBY, "--out", str(folder)]
         train += ["--option", f"game={game}", "--option", "curve=true"]
         register = ["model", "import", STRATEGY, str(folder / "weights"), "--version", version, "--alias", ""]
-        return [train, register], lambda job: shutil.rmtree(folder, ignore_errors=True)
+        return [train, register], lambda: shutil.rmtree(folder, ignore_errors=True)
 
 
-def hands_of(site: Site, name: str, game: str) -> int:
-    """How many hands of a game a person has played here, up to ``COUNTED``."""
-    query = HandQuery(lobbies=(LOBBY,), games=(game,), players=(name,), closed=True)
-    return len({hand.game.game_id for hand in latest_hands(site.store, query, 4 * COUNTED)})
+def _remove_old(folder: Path) -> None:
+    """Remove what trainings left that were killed with their server."""
+    youngest = time.time() - KEPT_S
+    for left in folder.glob("*/"):
+        if left.stat().st_mtime < youngest:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def hands_of(site: Site, name: str) -> dict[str, int]:
+    """How many hands of each game a person has played here."""
+    counted = hands_by_game(site.store, HandQuery(lobbies=(LOBBY,), players=(name,), closed=True))
+    return {game: counted.get(game, 0) for game in GAMES}
 
 
 def clones_of(site: Site, name: str) -> list[Json]:

@@ -86,8 +86,13 @@ class Jobs:
         """A job by its id."""
         return self._jobs.get(number)
 
-    def start(self, name: str, commands: Sequence[Sequence[str]], done: Callable[[Job], None] | None = None) -> Job:
-        """Run commands (words after ``bothost``) in the background. ``done`` is called when all have succeeded.
+    def start(
+        self,
+        name: str,
+        commands: Sequence[Sequence[str]],
+        after: Callable[[], None] | None = None,
+    ) -> Job:
+        """Run commands (words after ``bothost``) in the background; ``after`` is called whether they succeed or not.
 
         Raises UsageError where this job runs already, or too many do.
         """
@@ -100,7 +105,7 @@ class Jobs:
             del self._jobs[number]
         job = Job(name)
         self._jobs[job.id] = job
-        self._tasks[job.id] = asyncio.create_task(self._run(job, commands, done), name=name)
+        self._tasks[job.id] = asyncio.create_task(self._run(job, commands, after), name=name)
         return job
 
     async def aclose(self) -> None:
@@ -109,21 +114,26 @@ class Jobs:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _run(self, job: Job, commands: Sequence[Sequence[str]], done: Callable[[Job], None] | None) -> None:
+    async def _run(
+        self,
+        job: Job,
+        commands: Sequence[Sequence[str]],
+        after: Callable[[], None] | None,
+    ) -> None:
         folder = Path(tempfile.mkdtemp(prefix="bothost-web-"))
         file = folder / "config.toml"
         try:
             file.write_text(toml(basis_of(self._site.settings, folder, self._site.settings.host.data_dir.resolve())))
             for words in commands:
                 await self._command(job, [*words, "--config", str(file), "--json"])
-            if done is not None:
-                await asyncio.to_thread(done, job)
             await job.note(state="done")
         except Exception as error:  # whatever it is, the page must see it
             await job.note(state="failed", problem=str(error))
         finally:
             del self._tasks[job.id]
             shutil.rmtree(folder, ignore_errors=True)
+            if after is not None:
+                after()
 
     async def _command(self, job: Job, words: Sequence[str]) -> None:
         """One command. Raises UsageError with what it complained of."""

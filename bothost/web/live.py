@@ -75,7 +75,7 @@ class Live:
     async def run(self) -> None:
         """Read the log as long as a browser watches."""
         while True:
-            if self._watchers and await asyncio.to_thread(self._read):
+            if self._watchers and await asyncio.to_thread(self.read):
                 self._version += 1
                 async with self._changed:
                     self._changed.notify_all()
@@ -95,7 +95,7 @@ class Live:
         finally:
             self._watchers -= 1
 
-    def _read(self) -> bool:
+    def read(self) -> bool:
         """Take what is new in the log; whether anything was."""
         found = self._present()
         gone = self.hands.keys() - found.keys()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from bothost.store.reader import latest_hands
 from bothost.strategy import Budget, Player, Strategy, Table
 from bothost.web.hands import name_of
 from bothost.web.opponents import LOBBY, bots_of, running
+from bothost.web.players import Browser, Names
 from bothost.web.review import installed, opinion
 from bothost.web.seat import Seat
 from bothost.web.site import Site
@@ -74,6 +74,7 @@ class Match:
         self.left = False
         """Whether its player left the table: the lobby plays the rest of the hand for them."""
         self._site = site
+        self._began_us = time.time_ns() // 1000
         self._changed = asyncio.Condition()
         self._socket: Any = None
         self._advisers: dict[str, tuple[Strategy, Player]] = {}
@@ -179,7 +180,7 @@ class Match:
 
     async def _find_hand(self) -> None:
         """The hand in the log of the bots, as the review shows it."""
-        query = HandQuery(lobbies=(LOBBY,), closed=True)
+        query = HandQuery(lobbies=(LOBBY,), closed=True, since_us=self._began_us)
         ends = time.monotonic() + (REST_S if self.left else LOG_S)
         while self.review is None and time.monotonic() < ends:
             found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
@@ -209,6 +210,7 @@ class Matches:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: dict[str, str] = {}
         """Match → name of its player."""
+        self._people = Names(site.store)
 
     async def aclose(self) -> None:
         """End all games."""
@@ -226,8 +228,12 @@ class Matches:
         """The unfinished games of a viewer."""
         return [m.id for m in self._matches.values() if m.viewer is viewer and m.id in self._names]
 
-    async def begin(self, viewer: Viewer, wanted: Wanted) -> Match:
-        """Start a game. Raises UsageError where something about it is wrong, or too many are played."""
+    async def begin(self, viewer: Viewer, browser: Browser, wanted: Wanted) -> tuple[Match, Browser]:
+        """Start a game; returns it, and the browser with the name. Raises UsageError where something about it is wrong,
+        the name is another browser's, or too many games are played.
+        """
+        trusted = viewer.kind == "operator"
+        browser = await asyncio.to_thread(self._people.claim, browser, wanted.name, trusted=trusted)
         game = self._checked(wanted)
         async with self._starting:
             self._forget_old()
@@ -253,11 +259,9 @@ class Matches:
             self._tasks[match.id] = asyncio.create_task(self._play(match, lobby, opponents, names), name="match")
         if wanted.consents:
             await asyncio.to_thread(self._record_consent, wanted.name)
-        return match
+        return match, browser
 
     def _checked(self, wanted: Wanted) -> Game:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}", wanted.name) or wanted.name.startswith("robot-"):
-            raise UsageError(f"{wanted.name[:40]!r} is no name", advice="use 1 to 32 letters, digits and _ . -")
         try:
             game = self._site.make_game(wanted.game, **wanted.rules)
         except Exception as error:  # whatever a plugin's game says about rules

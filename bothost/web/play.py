@@ -14,6 +14,7 @@ from starlette.routing import Route
 from bothost import rules
 from bothost.web.cloning import clones_of
 from bothost.web.matches import Match, Matches, Wanted, offers
+from bothost.web.players import Browser
 from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.stream import stream
@@ -59,8 +60,10 @@ class Play:
 
     async def begin(self, request: Request) -> Response:
         viewer: Viewer = self._viewer(request)
-        match = await self.matches.begin(viewer, await body(request, Wanted))
-        return JSONResponse({"id": match.id})
+        match, browser = await self.matches.begin(viewer, Browser.of(request), await body(request, Wanted))
+        answer = JSONResponse({"id": match.id})
+        browser.remember(request, answer)
+        return answer
 
     def _match(self, request: Request) -> Match:
         match = self.matches.of(self._viewer(request), request.path_params["id"])

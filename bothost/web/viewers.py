@@ -33,7 +33,7 @@ class Viewer(msgspec.Struct, kw_only=True):
 
     kind: Kind
     player: str | None = None
-    """The name under which this person plays, once they do."""
+    """The name under which this person plays, once they do: their browser has proven that it is its own."""
     plays_at: frozenset[str] = frozenset()
     """Tables of the embedded lobby at which this person sits now."""
     seen_at: float = 0.0

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from bothost import rules
 from bothost.cli.registry import resolver
+from bothost.errors import UsageError
 from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
@@ -15,7 +16,8 @@ from bothost.web import opponents
 from bothost.web.application import Web
 from bothost.web.cloning import NEEDED
 from bothost.web.matches import LOBBY
-from bothost.web.viewers import Viewer, Viewers
+from bothost.web.players import COOKIE, Browser, Names
+from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost"}
 
@@ -49,20 +51,30 @@ def hands(site, logged, played):
 
 
 @pytest.fixture
-def viewers():
-    return Viewers(None, spectators=False)
+def eve(site):
+    """The browser to which the name eve belongs."""
+    return Names(site.store).claim(Browser(), "eve", trusted=True)
+
+
+def cookie(browser):
+    return f"{browser.key}.{browser.name}"
 
 
 @pytest.fixture
-def client(site, viewers):
-    with TestClient(Web(site, viewers).application(), base_url=OURS["Origin"]) as made:
-        made.get("/api/session")
-        (viewer,) = viewers._sessions.values()
-        viewer.player = "eve"
+def client(site):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as made:
         yield made
 
 
-def test_who_played_too_little_or_did_not_agree_is_not_cloned(client, hands, site):
+@pytest.fixture
+def client_of_eve(client, eve):
+    client.cookies.set(COOKIE, cookie(eve))
+    client.get("/api/session")
+    return client
+
+
+def test_who_played_too_little_or_did_not_agree_is_not_cloned(client_of_eve, hands, site):
+    client = client_of_eve
     hands(NEEDED - 1)
     assert client.get("/api/clone").json()["hands"] == {"doudizhu": 0, "othello": NEEDED - 1, "mahjong": 0}
     answer = client.post("/api/clone", json={"game": "othello"}, headers=OURS)
@@ -71,26 +83,46 @@ def test_who_played_too_little_or_did_not_agree_is_not_cloned(client, hands, sit
     assert (LOBBY, "eve") not in consent.recorded(site.store)
 
 
-def test_nobody_is_cloned_by_somebody_else(client, viewers, hands):
+@pytest.mark.parametrize("said", ["", "eve", ".eve", "a-guess.eve", "a-guess.eve.eve"])
+def test_nobody_is_cloned_by_somebody_else(client, eve, hands, site, said):
+    """A name that is typed, or that a cookie claims without its key, is not the visitor's."""
     hands(NEEDED)
-    (viewer,) = viewers._sessions.values()
-    assert isinstance(viewer, Viewer)
-    viewer.player = None
+    client.cookies.set(COOKIE, said)
+    client.get("/api/session")
     assert client.get("/api/clone").json() == {"player": None}
     assert client.post("/api/clone", json={"game": "othello", "consents": True}, headers=OURS).status_code == 403
+    play = {"name": "eve", "game": "othello", "opponents": ["rule-othello"], "consents": True}
+    refused = client.post("/api/play", json=play, headers=OURS)
+    assert refused.status_code == 400 and "belongs to another browser" in refused.json()["error"]
+    assert client.get("/api/clone").json() == {"player": None}
+    assert consent.recorded(site.store) == {}
 
 
-def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):
+def test_a_name_stays_with_its_browser_after_a_restart(client_of_eve):
+    assert client_of_eve.get("/api/clone").json()["player"] == "eve"
+    assert client_of_eve.get("/api/play").json()["name"] == "eve"
+
+
+def test_visitors_do_not_get_names_that_played_before_names_had_owners(site, hands):
+    hands(1)
+    names = Names(site.store)
+    with pytest.raises(UsageError, match="another browser"):
+        names.claim(Browser(), "eve", trusted=False)
+    mine = names.claim(names.claim(Browser(), "ann", trusted=False), "bob", trusted=False)
+    assert names.proven(mine) == "bob" and names.proven(Browser(mine.key, "ann")) == "ann"
+    assert names.proven(names.claim(Browser(), "eve", trusted=True)) == "eve"
+    for taken in ("ann", "eve"):
+        with pytest.raises(UsageError, match="another browser"):
+            names.claim(Browser(), taken, trusted=True)
+    for bad in ("robot-1", "rule-othello-0a1b2c3d-1", "<b>", "", "x" * 33):
+        with pytest.raises(UsageError, match="is no name"):
+            names.claim(Browser(), bad, trusted=True)
+
+
+def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, eve, monkeypatch):
     hands(NEEDED + 10)
     site.plugins.aliases = resolver(site.settings)
-    begun = Viewers._begin
-
-    def as_eve(self, kind):
-        token, viewer = begun(self, kind)
-        viewer.player = "eve"
-        return token, viewer
-
-    monkeypatch.setattr(Viewers, "_begin", as_eve)
+    page.context.add_cookies([{"name": COOKIE, "value": cookie(eve), "url": served}])
     page.goto(f"{served}/clone")
     page.wait_for_selector("text=hands played: 30")
     train = page.get_by_role("button", name="train a clone")

@@ -32,7 +32,7 @@ def test_no_frame_holds_a_card_that_its_viewer_may_not_see(site, logged, played,
     live, frames = Live(site), []
     for row in rows[1:-1]:
         logged([row])
-        live._read()
+        live.read()
         (hand,) = live.hands.values()
         if hand.view is None or hand.view.terminal:
             break  # at the end all hands are shown
@@ -60,17 +60,17 @@ def test_a_table_shows_what_is_left_of_the_open_decision(site, logged, played, m
     logged(rows[:2])
     host, live = Ticking(), Live(site)
     monkeypatch.setattr("bothost.web.live.ask", host)
-    assert live._read() and live.lines[0]["ends_us"] is None
+    assert live.read() and live.lines[0]["ends_us"] is None
     record = rows[0]
     host.tables = [[record.lobby, record.account, record.table, 4000], [record.lobby, "other", record.table, 9]]
-    assert live._read()
+    assert live.read()
     (hand,) = live.hands.values()
     assert seen(hand, Viewer(kind="spectator"), {})["left_ms"] == 4000
     assert time.time() + 3 < live.lines[0]["ends_us"] / 1e6 < time.time() + 5
     host.tables = [[record.lobby, record.account, record.table, 3500]]
-    assert not live._read(), "the browser counts down by itself"
+    assert not live.read(), "the browser counts down by itself"
     host.tables = []
-    assert live._read() and live.lines[0]["ends_us"] is None
+    assert live.read() and live.lines[0]["ends_us"] is None
 
 
 @pytest.mark.parametrize("game", ["doudizhu", "othello", "mahjong", "pairing"])
@@ -78,7 +78,7 @@ def test_the_last_move_in_the_list_is_public(site, logged, played, game):
     rows = played(game, lambda number, legal: legal[number % len(legal)], started_us=now_us(), seed=5)
     logged(rows[:-1])
     live = Live(site)
-    assert live._read()
+    assert live.read()
     (hand,) = live.hands.values()
     public = public_view(game, hand.view.to_json(), {})
     last = live.lines[0]["last"]
@@ -87,20 +87,20 @@ def test_the_last_move_in_the_list_is_public(site, logged, played, game):
     )
 
 
-def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played):
+def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monkeypatch):
     """Most readings look at new hands and known ones only."""
     live, hands = (
         Live(site),
         [played("othello", lambda n, legal: legal[0], seed=k, started_us=now_us()) for k in range(3)],
     )
     logged(hands[0][:-1])
-    assert live._read() and len(live.hands) == 1
+    assert live.read() and len(live.hands) == 1
     logged(hands[1][:-1], hands[2][:3])
-    assert live._read() and len(live.hands) == 3
+    assert live.read() and len(live.hands) == 3
     logged(hands[0][-1:], hands[2][3:])
-    assert live._read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
-    live._scanned_at = -1000.0
-    assert not live._read() and len(live.hands) == 1
+    assert live.read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
+    monkeypatch.setattr("bothost.web.live.SCAN_S", 0.0)
+    assert not live.read() and len(live.hands) == 1
 
 
 def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):
@@ -128,8 +128,8 @@ def test_a_table_says_when_its_last_move_was(site, logged, played):
     rows = played("othello", lambda number, legal: legal[0], started_us=now_us())
     logged(rows[:-1])
     live = Live(site)
-    assert live._read() and not live._read()
+    assert live.read() and not live.read()
     (hand,) = live.hands.values()
     assert line(hand)["moved_us"] > rows[0].started_us and not line(hand)["silent"]
     logged(rows[-1:])
-    assert live._read() and not live.hands
+    assert live.read() and not live.hands

@@ -74,6 +74,11 @@ def test_a_game_belongs_to_the_session_that_began_it(client, site):
     assert client.get(f"/api/play/{number}").status_code == 404
     move = {"ask": "1", "action": "d3"}
     assert client.post(f"/api/play/{number}/act", json=move, headers=OURS).status_code == 404
+    assert "eve belongs to another browser" in begin(client).json()["error"]
+
+
+def test_a_name_plays_one_game_at_a_time(client):
+    assert begin(client).status_code == 200
     assert "eve is playing already" in begin(client).json()["error"]
 
 

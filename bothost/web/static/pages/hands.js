@@ -10,8 +10,7 @@ const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "play
  * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
  */
 function useSearch(query, here) {
-  const EMPTY = { hands: [], next: null, searched_us: null, full: false, problem: "" };
-  const [found, setFound] = useState(EMPTY);
+  const [found, setFound] = useState({ hands: [], next: null, searched_us: null, full: false, problem: "" });
   const [searching, setSearching] = useState(true);
   const run = useRef(0);
   const stop = () => { run.current += 1; setSearching(false); };
@@ -35,7 +34,7 @@ function useSearch(query, here) {
       if (next === null || wanted <= 0) { setSearching(false); return; }
     }
   };
-  useEffect(() => { setFound(EMPTY); search(); return () => { run.current += 1; }; }, [here]);
+  useEffect(() => { setFound((old) => ({ ...old, searched_us: null })); search(); return () => { run.current += 1; }; }, [here]);
   return { ...found, searching, more: () => search(found.next), stop };
 }
 

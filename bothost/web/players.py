@@ -1,0 +1,86 @@
+"""The names of people who play in the browser: a name belongs to the browser that used it first.
+
+A cookie holds a key that only this browser knows, and the name that it used last. The database keeps the key's sha256
+beside each name. So what a person played and consented to stays theirs, also after a restart of the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bothost.errors import UsageError
+from bothost.store.query import HandQuery
+from bothost.store.reader import latest_hands
+from bothost.store.store import Store
+from bothost.web.opponents import LOBBY
+
+COOKIE = "bothost_player"
+COOKIE_S = 365 * 86_400
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+_BOT = re.compile(r"robot-.*|.*-[0-9a-f]{8}-[0-9]+")
+"""Names that the lobby and :func:`bothost.web.opponents.bots_of` give to bots."""
+
+
+class Browser(msgspec.Struct, frozen=True):
+    """What the cookie of a browser says. Nothing of it is proven."""
+
+    key: str = ""
+    name: str = ""
+
+    @classmethod
+    def of(cls, request: Request) -> Browser:
+        """The browser that asks; one without a key where it has none."""
+        key, _, name = request.cookies.get(COOKIE, "").partition(".")
+        return cls(key, name)
+
+    def remember(self, request: Request, answer: Response) -> None:
+        """Let the browser keep its key and its name."""
+        secure = request.url.scheme == "https"
+        value = f"{self.key}.{self.name}"
+        answer.set_cookie(COOKIE, value, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
+
+
+class Names:
+    """Which browser a name belongs to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def claim(self, browser: Browser, name: str, *, trusted: bool) -> Browser:
+        """Take a name that is free, or that is this browser's; returns the browser with it.
+
+        ``trusted``: may take a name under which somebody played before names had owners. Raises UsageError.
+        """
+        if not _NAME.fullmatch(name) or _BOT.fullmatch(name):
+            raise UsageError(f"{name[:40]!r} is no name", advice="use 1 to 32 letters, digits and _ . -")
+        taken = UsageError(f"the name {name} belongs to another browser", advice="choose another name")
+        key = browser.key or secrets.token_urlsafe(32)
+        known = self._store.memo(LOBBY, name)
+        if not known and not trusted and latest_hands(self._store, HandQuery(lobbies=(LOBBY,), players=(name,)), 1):
+            raise taken
+        owner = known or self._store.remember_first(LOBBY, name, {"browser": _digest(key)})
+        if not _owned(owner.get("browser"), key):
+            raise taken
+        return Browser(key, name)
+
+    def proven(self, browser: Browser) -> str | None:
+        """The name that a browser says is its own, if it is."""
+        if not browser.key or not _NAME.fullmatch(browser.name):
+            return None
+        owner = self._store.memo(LOBBY, browser.name).get("browser")
+        return browser.name if _owned(owner, browser.key) else None
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _owned(owner: object, key: str) -> bool:
+    return isinstance(owner, str) and hmac.compare_digest(owner.encode(), _digest(key).encode())
