@@ -81,6 +81,28 @@ def instruction(name: str) -> list[str]:
     return [line.removeprefix(name).strip() for line in last if line.startswith(name + " ")]
 
 
+def test_the_image_installs_tested_versions_by_hash() -> None:
+    """`make lock` writes the file."""
+    locked = (ROOT / "deploy" / "docker" / "requirements.txt").read_text().replace("\\\n", " ").splitlines()
+    versions = {}
+    for line in locked:
+        if not line.startswith("#"):
+            assert "--hash=sha256:" in line, line
+            name, _, rest = line.partition("==")
+            versions[name] = rest.split()[0]
+    tested = dict(
+        line.lower().replace("_", "-").split("==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    )
+    assert {name: version for name, version in versions.items() if tested.get(name, version) != version} == {}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    tools = (ROOT / "deploy" / "docker" / "build-tools.txt").read_text().splitlines()
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["postgres"], *tools[1:]]
+    names = {re.match(r"[\w-]+", each)[0].lower() for each in wanted}
+    assert names <= set(versions)
+
+
 def test_the_image_s_python_and_extras_are_those_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     images = {line.split()[1] for line in dockerfile() if line.startswith("FROM ")}

@@ -140,7 +140,13 @@ def import_(
     with opened(options.settings(config)) as registry:
         lineage = {"kind": "import", "from": str(folder), **lineage}
         made = registry.add(
-            cls, root, entry.files, encoder_version=entry.encoder_version, lineage=lineage, version=version
+            cls,
+            root,
+            entry.files,
+            encoder_version=entry.encoder_version,
+            lineage=lineage,
+            version=version,
+            foreign=True,
         )
         pointer = registry.point(cls, alias, made.version, reason=f"imported from {folder}") if alias else None
     found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}
@@ -201,7 +207,13 @@ def pull(
             **lineage,
         }
         made = registry.add(
-            cls, root, entry.files, encoder_version=entry.encoder_version, lineage=lineage, version=version
+            cls,
+            root,
+            entry.files,
+            encoder_version=entry.encoder_version,
+            lineage=lineage,
+            version=version,
+            foreign=True,
         )
         pointer = registry.point(cls, alias, made.version, reason=f"pulled from {url}") if alias else None
     found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}

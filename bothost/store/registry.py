@@ -27,6 +27,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bothost.config import nearest
 from bothost.errors import ModelError
+from bothost.inference.graph_trial import try_graphs
 from bothost.plugins import settle, weights
 from bothost.store import model_files
 from bothost.store.models import model_aliases, models
@@ -104,14 +105,19 @@ class Registry:
         encoder_version: int | None,
         lineage: Json,
         version: str | None = None,
+        foreign: bool = False,
     ) -> ModelVersion:
-        """Register a model from the files of a folder; the same files again are the version that they are already.
+        """Register a model from the files of a folder. Files that are registered already keep their version.
 
-        Raises ModelError where a file is not what ``files`` says or no safe format, where the strategy cannot play by
-        the model (another encoder version, other shapes), or where the version's name is taken.
+        ``foreign``: the files come from elsewhere. Their graphs first run in a process with limited memory and time.
+
+        Raises ModelError if a file does not match ``files`` or has no safe format, if the strategy cannot use the model
+        (another encoder version, other shapes), or if the version's name is taken.
         """
         files = {name: sha.lower() for name, sha in files.items()}
         model_files.check(source, files)
+        if foreign:
+            try_graphs([source / name for name in sorted(files) if name.endswith(".onnx")])
         if version is not None and (not _VERSION.fullmatch(version) or is_alias(version)):
             raise ModelError(f"{version!r} cannot name a version", advice="letters, digits, _ . -, and no alias")
         strategy, sha256 = plays.name, weights.model_sha256(files)

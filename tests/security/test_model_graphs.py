@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from bothost.errors import ModelError
+from bothost.inference.graph_trial import try_graphs
 from bothost.store.model_files import onnx as check
 
 
@@ -87,3 +88,34 @@ def test_a_graph_that_may_run_for_ever_is_refused(tmp_path, kind, deep):
     path.write_bytes(helper.make_model(graph([node])).SerializeToString())
     with pytest.raises(ModelError, match=f"{kind} node"):
         check(path, {"model.onnx": ""})
+
+
+def written(path, nodes, output, inputs=(), initializers=()):
+    made = helper.make_graph(nodes, "g", list(inputs), [output], initializers)
+    path.write_bytes(
+        helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    )
+    return path
+
+
+def big(path, size):
+    """A graph of 200 bytes whose output has size² numbers of 4 bytes."""
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [size, size])
+    node = helper.make_node("ConstantOfShape", ["shape"], ["y"])
+    return written(path, [node], helper.make_tensor_value_info("y", TensorProto.FLOAT, [size, size]), (), [shape])
+
+
+def test_a_graph_that_needs_too_much_memory_is_refused_by_its_trial(tmp_path):
+    try_graphs([big(tmp_path / "small.onnx", 1_000)])
+    with pytest.raises(ModelError, match="allocate memory"):
+        try_graphs([big(tmp_path / "big.onnx", 40_000)])  # 6.4 GB
+
+
+def test_a_graph_that_runs_too_long_is_refused_by_its_trial(tmp_path, monkeypatch):
+    # A product of 3,000 × 3,000 matrices takes about a second; twenty of them one after the other more than two.
+    monkeypatch.setattr("bothost.inference.graph_trial.CPU_SECONDS", 2)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3_000, 3_000])
+    nodes = [helper.make_node("MatMul", [f"y{n}" if n else "x", "x"], [f"y{n + 1}"]) for n in range(20)]
+    y = helper.make_tensor_value_info("y20", TensorProto.FLOAT, [3_000, 3_000])
+    with pytest.raises(ModelError, match="SIGXCPU"):
+        try_graphs([written(tmp_path / "slow.onnx", nodes, y, [x])])
