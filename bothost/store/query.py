@@ -73,8 +73,12 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             high = greatest if high is None else min(high, greatest)
         return low, high
 
-    def where(self) -> list[sa.ColumnElement[bool]]:
-        """The conditions that the database can check, besides ``within``; ``accepts`` checks the rest."""
+    def where(self, low: bytes | None = None, high: bytes | None = None) -> list[sa.ColumnElement[bool]]:
+        """The conditions that the database can check, besides ``within``; ``accepts`` checks the rest.
+
+        ``low`` and ``high``: only hands with ids from the one to the other are looked at. Told to the queries of other
+        tables too, because PostgreSQL may answer these for all hands at once.
+        """
         conditions: list[sa.ColumnElement[bool]] = []
         if self.since_us is not None:
             conditions.append(games.c.started_us >= self.since_us)
@@ -85,9 +89,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.games:
             conditions.append(games.c.game.in_(self.games))
         if self.strategies:
-            of_hand = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
-            fell_back = decisions.c.fallback.is_not(None)  # has an index; other rows of a hand have its strategy
-            decided = sa.exists().where(*of_hand, fell_back, decisions.c.strategy.in_(self.strategies))
+            # Fallbacks have an index; other rows of a hand have its strategy.
+            decided = sa.exists().where(*_fell_back(low, high), decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
         if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
             named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.players)
@@ -96,8 +99,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.opponents)
             conditions.append(sa.or_(*named))
         if self.fallbacks:
-            same = (decisions.c.game_id == games.c.game_id, decisions.c.seat == games.c.seat)
-            conditions.append(sa.exists().where(*same, decisions.c.fallback.is_not(None)))
+            conditions.append(sa.exists().where(*_fell_back(low, high)))
         if self.live:
             conditions.append(game_ends.c.game_id.is_(None))
         if self.closed or self.scored or self.results:
@@ -124,6 +126,18 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def names_players(self) -> bool:
         """Whether ``accepts`` needs the players of a hand."""
         return bool(self.players or self.opponents)
+
+
+def between(column: sa.Column[bytes], low: bytes | None, high: bytes | None) -> list[sa.ColumnElement[bool]]:
+    """That ids are from ``low`` to ``high``, where these are given."""
+    return [] + ([] if low is None else [column >= low]) + ([] if high is None else [column <= high])
+
+
+def _fell_back(low: bytes | None, high: bytes | None) -> list[sa.ColumnElement[bool]]:
+    """That a row of ``decisions`` is a fallback of the hand."""
+    d = decisions.c
+    same = [d.game_id == games.c.game_id, d.seat == games.c.seat]
+    return [*same, d.fallback.is_not(None), *between(d.game_id, low, high)]
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")

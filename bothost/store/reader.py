@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from bothost.errors import StoreError
 from bothost.rules.game import Game, View
 from bothost.store.models import TABLE_OF, decisions, game_ends, games, outcomes
-from bothost.store.query import EVERY_HAND, HandQuery
+from bothost.store.query import EVERY_HAND, HandQuery, between
 from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, SnapshotRecord
 from bothost.store.store import Store
 
@@ -81,7 +81,7 @@ def iter_hands(
 ) -> Iterator[LoggedHand]:
     """The hands that meet a query, by id; with ``after``, those behind that key."""
     while True:
-        rows = _hands_page(store, query, page, after=after)
+        rows = _hands_page(store, query, page, _Bounds(after=after))
         for hand in rows:
             if query.accepts(hand.game.account, hand.game.players):
                 yield hand
@@ -97,7 +97,7 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
     after: Key | None = None
     while True:
         with store.begin() as connection:
-            rows = connection.execute(_page(_joined(*columns), query, page, after=after)).all()
+            rows = connection.execute(_page(columns, query, page, _Bounds(after=after))).all()
         yield from ((row[0], row[1]) for row in rows if not query.names_players or query.accepts(row[2], row[3]))
         if len(rows) < page:
             return
@@ -108,7 +108,7 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
     """The newest hands that meet a query, newest first. ``before``: only hands that started before this one."""
     found: list[LoggedHand] = []
     while len(found) < limit:
-        rows = _hands_page(store, query, PAGE_HANDS, before=before)
+        rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
         found += islice(
             (hand for hand in rows if query.accepts(hand.game.account, hand.game.players)), limit - len(found)
         )
@@ -145,7 +145,7 @@ def search_hands(
     while True:
         end = _stretch_end(store, query, before)
         page = PAGE_HANDS if query.names_players else min(PAGE_HANDS, limit - len(found))
-        rows = _hands_page(store, query, page, before=before, down_to=end)
+        rows = _hands_page(store, query, page, _Bounds(before=before, down_to=end, newest_first=True))
         found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
         if len(found) >= limit:
             return Search(found[:limit], found[limit - 1].key)
@@ -156,28 +156,45 @@ def search_hands(
 
 def _stretch_end(store: Store, query: HandQuery, before: Key | None) -> Key | None:
     """The last key of the next stretch of a search; None where no hand is left behind the stretch."""
-    statement = sa.select(games.c.game_id, games.c.seat).where(*_range(query, before=before)).order_by(*_NEWEST_FIRST)
+    statement = (
+        sa.select(games.c.game_id, games.c.seat).where(*_Bounds(before=before).where(query)).order_by(*_NEWEST_FIRST)
+    )
     with store.begin() as connection:
         rows = connection.execute(statement.offset(STRETCH_HANDS - 1).limit(2)).all()
     return (rows[0][0], rows[0][1]) if len(rows) == 2 else None
 
 
-def _range(
-    query: HandQuery, *, after: Key | None = None, before: Key | None = None, down_to: Key | None = None
-) -> Iterator[sa.ColumnElement[bool]]:
-    """The range of keys to look through. Of two bounds only the closer one: SQLite would search by either of them."""
-    low, high = query.within()
-    here = sa.tuple_(games.c.game_id, games.c.seat)
-    if before is not None and (high is None or before[0] <= high):
-        yield here < _literal(before)
-    elif high is not None:
-        yield games.c.game_id <= high
-    if after is not None and (low is None or after[0] >= low):
-        yield here > _literal(after)
-    elif down_to is not None and (low is None or down_to[0] >= low):
-        yield here >= _literal(down_to)
-    elif low is not None:
-        yield games.c.game_id >= low
+class _Bounds(msgspec.Struct, frozen=True):
+    """The keys to look through."""
+
+    after: Key | None = None
+    before: Key | None = None
+    down_to: Key | None = None
+    newest_first: bool = False
+
+    def ids(self, query: HandQuery) -> tuple[bytes | None, bytes | None]:
+        """The least and the greatest id, as far as known."""
+        low, high = query.within()
+        lows = [low, *(key[0] for key in (self.after, self.down_to) if key)]
+        highs = [high, self.before[0] if self.before else None]
+        return max(filter(None, lows), default=None), min(filter(None, highs), default=None)
+
+    def where(self, query: HandQuery) -> Iterator[sa.ColumnElement[bool]]:
+        """Of two bounds only the closer one: SQLite would search by either of them."""
+        (low, high), here = self.ids(query), sa.tuple_(games.c.game_id, games.c.seat)
+        if self.before is not None and self.before[0] == high:
+            yield here < _literal(self.before)
+        elif high is not None:
+            yield games.c.game_id <= high
+        if self.after is not None and self.after[0] == low:
+            yield here > _literal(self.after)
+        elif self.down_to is not None and self.down_to[0] == low:
+            yield here >= _literal(self.down_to)
+        elif low is not None:
+            yield games.c.game_id >= low
+
+
+_ALL = _Bounds()
 
 
 def _literal(key: Key) -> Any:
@@ -188,10 +205,9 @@ def _literal(key: Key) -> Any:
 def hands_by_game(store: Store, query: HandQuery) -> dict[str, int]:
     """How many hands meet a query, by game. A hand at several of our seats counts once."""
     columns = (games.c.game, games.c.game_id, games.c.account, games.c.players)
-    # Without an order the database may search by any index, as that of lobbies.
-    statement = _joined(*columns).where(*_range(query), *query.where())
     with store.begin() as connection:
-        found = {(row[0], row[1]) for row in connection.execute(statement) if query.accepts(row[2], row[3])}
+        rows = connection.execute(_page(columns, query, None, _ALL))
+        found = {(row[0], row[1]) for row in rows if query.accepts(row[2], row[3])}
     return Counter(game for game, _ in found)
 
 
@@ -209,21 +225,23 @@ _NEWEST_FIRST = (games.c.game_id.desc(), games.c.seat.desc())
 _OF_HAND = (games, *(game_ends.c[name] for name in _OF_END))
 
 
-def _joined(*columns: Any) -> sa.Select[Any]:
-    same = sa.and_(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
-    return sa.select(*columns).select_from(games.outerjoin(game_ends, same))
+def _joined(*columns: Any, low: bytes | None = None, high: bytes | None = None) -> sa.Select[Any]:
+    same = (game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
+    within = between(game_ends.c.game_id, low, high)
+    return sa.select(*columns).select_from(games.outerjoin(game_ends, sa.and_(*same, *within)))
 
 
-def _hands_page(store: Store, query: HandQuery, limit: int, **bounds: Key | None) -> list[LoggedHand]:
-    statement = _page(_joined(*_OF_HAND), query, limit, **bounds)
+def _hands_page(store: Store, query: HandQuery, limit: int, bounds: _Bounds) -> list[LoggedHand]:
     with store.begin() as connection:
-        return [_hand(row) for row in connection.execute(statement)]
+        return [_hand(row) for row in connection.execute(_page(_OF_HAND, query, limit, bounds))]
 
 
-def _page(statement: sa.Select[Any], query: HandQuery, limit: int, **bounds: Key | None) -> sa.Select[Any]:
-    """``bounds``: those of ``_range``. With ``before``, even if it is None, the newest come first."""
-    order = _NEWEST_FIRST if "before" in bounds else (games.c.game_id, games.c.seat)
-    return statement.where(*_range(query, **bounds), *query.where()).order_by(*order).limit(limit)
+def _page(columns: Sequence[Any], query: HandQuery, limit: int | None, bounds: _Bounds) -> sa.Select[Any]:
+    low, high = bounds.ids(query)
+    order = _NEWEST_FIRST if bounds.newest_first else (games.c.game_id, games.c.seat)
+    found = _joined(*columns, low=low, high=high).where(*bounds.where(query), *query.where(low, high))
+    # Without an order the database may search by any index, as that of lobbies.
+    return found if limit is None else found.order_by(*order).limit(limit)
 
 
 def _hand(row: Sequence[Any]) -> LoggedHand:

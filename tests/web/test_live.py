@@ -124,6 +124,21 @@ def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logge
     page.wait_for_selector(".othello", timeout=5000)
 
 
+def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, logged, played):
+    names = ["ada", "bob"]
+    for number, name in enumerate(names):
+        rows = played("othello", lambda n, legal: legal[0], seed=number, started_us=now_us())
+        rows[0].table, rows[0].account, rows[0].strategy = "t1", name, f"strategy-{name}"
+        rows[0].players = json.dumps([{"seat": seat, "player": player} for seat, player in enumerate(names)])
+        logged(rows[:6])
+    page.goto(f"{served}/")
+    page.wait_for_selector("tbody a:has-text('bob')")
+    assert page.locator("tbody tr").count() == 1
+    assert "strategy-ada" in page.locator("tbody").inner_text() and "strategy-bob" in page.locator("tbody").inner_text()
+    page.locator("tbody a:has-text('bob')").click()
+    page.wait_for_selector(".othello")
+
+
 def test_a_table_says_when_its_last_move_was(site, logged, played):
     rows = played("othello", lambda number, legal: legal[0], started_us=now_us())
     logged(rows[:-1])

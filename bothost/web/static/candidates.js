@@ -29,7 +29,8 @@ export function Bars({ actions, describe, mark = "played", t }) {
   }
   const shown = shownOf(actions);
   const left = actions.length - shown.length;
-  return html`<ol class="candidates">${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
+  const columns = [["probability", "probability"], ["value", "value"], ["visits", "visits"]].filter(([key]) => shown.some((action) => action[key] !== null && action[key] !== undefined));
+  return html`<p class="count legend">${columns.map(([, label]) => t(label)).join(" · ")}</p><ol class="candidates">${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
       <span>${describe(action.notation, t)}${action.chosen && mark && html`<span class="badge">${t(mark)}</span>`}</span>
       <span class="bar" aria-hidden="true"><span style=${{ width: `${Math.round(100 * Math.max(0, Math.min(1, length(action))))}%` }}></span></span>
       <span class="figures">${action.probability !== null && html`<span>${(100 * action.probability).toFixed(1)} %</span>`}

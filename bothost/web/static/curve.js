@@ -2,6 +2,7 @@
 import { html, useEffect, useRef } from "./html.js";
 import uPlot from "./vendor/uplot.mjs";
 
+const VALUE = "value over the hand";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** The vertical line at the position that is shown. */
@@ -21,7 +22,7 @@ function marker(at) {
 }
 
 /** `lines`: [{label, points: Map(position → value)}]; `last`: number of the last position. */
-export function Curve({ lines, last, at, onMove, title = "value over the hand", t }) {
+export function Curve({ lines, last, at, onMove, title = VALUE, t }) {
   const place = useRef(null);
   const plot = useRef(null);
   const here = useRef(at);
@@ -48,5 +49,5 @@ export function Curve({ lines, last, at, onMove, title = "value over the hand", 
   }, [key, last]);
   useEffect(() => { here.current = at; plot.current?.redraw(); }, [at]);
   if (!given.length) return null;
-  return html`<section class="panel curve" aria-label=${t(title)}><h2>${t(title)}</h2><div ref=${place}></div></section>`;
+  return html`<section class="panel curve" aria-label=${t(title)}><h2>${t(title)}</h2>${title === VALUE && html`<p class="count">${t("What the seat expects to score, move by move. A click goes to that move.")}</p>`}<div ref=${place}></div></section>`;
 }

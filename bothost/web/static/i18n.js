@@ -41,8 +41,27 @@ const ZH = {
   "copied": "已复制",
   "save as file": "存为文件",
   "This hand cannot be replayed.": "这一局无法回放。",
-  "No decision of this host at this position.": "这一步不是本机的决策。",
-  "Every table at which a bot of this host plays now. Choose one to watch it.": "本机机器人正在打的所有牌桌。点一个观看。",
+  "No decision is logged here: at this position somebody else moves. This is the log of": "这一步由别人行动，没有记录决策。这里记录的是",
+  "Step on to one of its moves to see what it considered.": "走到它的一步，就能看到它的考虑。",
+  "Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.": "本机机器人正在打的所有牌桌。点一桌观看，或点一名玩家从其座位观看。",
+  "lobby": "大厅",
+  "table": "牌桌",
+  "Seen from the seat of": "视角：",
+  "The board follows each move.": "牌桌随每一手更新。",
+  "probability": "概率",
+  "What the seat expects to score, move by move. A click goes to that move.": "该座位每一步预期的得分。点击跳到那一步。",
+  "stake": "倍数",
+  "How often each skill can still be used": "每个技能还能用几次",
+  "in memory": "在内存",
+  "on the disk": "在磁盘",
+  "take in what the lobby says": "读取大厅消息",
+  "choose a move": "选择着法",
+  "save the decision": "保存决策",
+  "send the move": "发送着法",
+  "What the running host does now. Pausing an account or draining the host never breaks off a hand.": "运行中主机的现状。暂停账号或收尾都不会打断牌局。",
+  "From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.": "从大厅提问到回答的各阶段用时。一半低于 p50，百分之九十九低于 p99。",
+  "The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.": "默认由冠军（champion）出战。“打对局升级”让该版本与冠军打复式对局，证明更强才升级。",
+  "A strategy without a level plays its best; level-1 is the easiest.": "不带级别的策略全力出战；level-1 最容易。",
   "The connection is lost. Trying again.": "连接中断，正在重试。",
   "starts some.": "可以开几桌。",
   "silent": "无动静",
@@ -155,7 +174,10 @@ const ZH = {
 const saved = (key, fallback) => { try { return localStorage.getItem(key) ?? fallback; } catch { return fallback; } };
 let language = saved("language", navigator.language?.startsWith("zh") ? "zh" : "en");
 
-export const t = (text) => (language === "zh" ? ZH[text] ?? text : text);
+/** Names in the data that English writes otherwise. */
+const EN = { doudizhu: "Dou Dizhu", othello: "Othello" };
+
+export const t = (text) => (language === "zh" ? ZH : EN)[text] ?? text;
 export const currentLanguage = () => language;
 
 export function setLanguage(next) {

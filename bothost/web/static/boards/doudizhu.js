@@ -87,7 +87,7 @@ export function Board({ position, legal, onAct, t }) {
     <div class="middle">
       <span>${t("bottom cards")}</span>
       ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
-      ${view.stake ? html`<span class="count">× ${view.stake}${view.bombs ? ` · ${view.bombs} ${t("bombs")}` : ""}</span>` : null}
+      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${view.bombs} ${t("bombs")}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
     <${Seat} seat=${next} place="right" position=${position} t=${t} />

@@ -20,7 +20,7 @@ function Person({ seat, position, t, place, children }) {
   const { view, players } = position;
   return html`<section class=${`seat ${place}${view.to_move === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t("points")}</span>
-      <span class="count">A ${view.charges[seat][0]} · B ${view.charges[seat][1]}</span></header>
+      <span class="count" title=${t("How often each skill can still be used")}>${t("phase A")} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
     ${children}
     <${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} />
   </section>`;

@@ -76,7 +76,7 @@ function Hand({ hand, board, path, search, go, t }) {
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
-      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : html`<p class="panel dim">${t("No decision of this host at this position.")}</p>`}
+      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : html`<p class="panel dim">${t("No decision is logged here: at this position somebody else moves. This is the log of")} ${hand.names[hand.seat]}. ${t("Step on to one of its moves to see what it considered.")}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
       <${Result} hand=${hand} t=${t} />

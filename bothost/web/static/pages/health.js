@@ -3,16 +3,17 @@ import { html, useEffect, useState } from "../html.js";
 import { get, post } from "../api.js";
 
 const REFRESH_MS = 2000;
+const STAGES = { fold: "take in what the lobby says", decide: "choose a move", durable: "save the decision", send: "send the move" };
 
 function Host({ status, change, t }) {
   const rows = [["host", status.host + (status.draining ? ` (${t("draining")})` : "")], ["up", `${Math.round(status.uptime_s)} s`], ["tables", status.tables], ["decisions", status.decisions],
     ["decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["hands", `${status.hands} (${status.aborted} ${t("aborted")})`],
     ["fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}: ${count}`).join(", ") || "0"],
-    ["rows that wait for the database", `${status.log.queue} + ${status.log.spool}`], ["memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
+    ["rows that wait for the database", `${status.log.queue} ${t("in memory")}, ${status.log.spool} ${t("on the disk")}`], ["memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
   return html`${status.health.map((problem) => html`<p class="notice bad" role="alert">${problem}</p>`)}
     <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
-    <section class="panel scroll"><h2>${t("latency")}</h2><table class="list"><thead><tr><th>${t("stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
-      ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${name}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
+    <section class="panel scroll"><h2>${t("latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
+      ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${t(STAGES[name] ?? name)}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("accounts")}</h2><table class="list"><thead><tr><th>${t("account")}</th><th>${t("state")}</th><th class="number">${t("tables")}</th><th><span class="visually-hidden">${t("change")}</span></th></tr></thead><tbody>
       ${status.accounts.map((account) => html`<${Account} key=${account.account} account=${account} change=${change} t=${t} />`)}</tbody></table></section>
     ${status.strategies.filter((strategy) => strategy.quarantined).map((strategy) => html`<p class="notice bad">${strategy.address}: ${t("because quarantined")}
@@ -41,7 +42,7 @@ export function Page({ t }) {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); return load(); }, (error) => setProblem(error.message));
   };
   const hosts = found?.status ? (found.status.workers ?? [found]).map((worker) => worker.status).filter(Boolean) : [];
-  return html`<h1>${t("health")}</h1>${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+  return html`<h1>${t("health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p>${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found === null ? html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${found.problem}. ${found.advice}</p>` : html`
       ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} change=${change} t=${t} />`)}
       <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("drain")}</button></div>`}`;

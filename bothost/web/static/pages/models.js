@@ -41,7 +41,8 @@ export function Page({ t }) {
   const [problem, setProblem] = useState("");
   const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(error.message));
   useEffect(() => { load(); }, []);
-  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}</p>
+  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${" "}
+      ${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found === null ? html`<p class="dim">…</p>` : found.map((item) => html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`)}`;
 }

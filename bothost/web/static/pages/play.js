@@ -54,7 +54,7 @@ function Setup({ t, go }) {
     }).then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem([error.message, error.advice].filter(Boolean).join(": ")); });
   };
   return html`<h1>${t("play a game")}</h1>
-    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}</p>
+    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")} ${t("A strategy without a level plays its best; level-1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
       <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} value=${offer.name ?? saved("player")} autocomplete="nickname" /></label>

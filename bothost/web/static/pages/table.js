@@ -20,8 +20,9 @@ export function Page({ here, t }) {
   const over = html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
   const Board = board?.Board;
-  return html`<h1>${t(table.game)} <span class="count">${table.lobby}/${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
+  return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}, ${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
+    ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${table.names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
     ${table.view && Board
       ? html`<${Board} position=${{ ...table, players: table.names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}`;

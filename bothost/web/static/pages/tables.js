@@ -17,13 +17,29 @@ function LastMove({ table, ago, describe, t }) {
   return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${ago} s</span>`;
 }
 
-function Row({ table, now, describe, t }) {
-  const left = table.ends_us === null ? null : Math.max(0, Math.round(table.ends_us / 1e6 - now));
+/** The log has a live hand for each seat of ours. Those of one table are one line of the list. */
+function byTable(hands) {
+  const tables = new Map();
+  for (const hand of hands) {
+    const key = `${hand.lobby} ${hand.table}`;
+    if (tables.has(key)) tables.get(key).push(hand); else tables.set(key, [hand]);
+  }
+  return [...tables.values()];
+}
+
+const newest = (seats) => seats.reduce((a, b) => ((b.moved_us ?? 0) > (a.moved_us ?? 0) ? b : a));
+
+function Row({ seats, now, describe, t }) {
+  const moved = newest(seats);
+  const table = { ...seats[0], last: moved.last, moved_us: moved.moved_us, silent: seats.every((seat) => seat.silent) };
+  const ends = seats.map((seat) => seat.ends_us).filter((us) => us !== null);
+  const left = ends.length ? Math.max(0, Math.round(Math.min(...ends) / 1e6 - now)) : null;
   const ago = table.moved_us ? Math.max(0, Math.round(now - table.moved_us / 1e6)) : null;
+  const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
     <td data-label=${t("game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
-    <td data-label=${t("players")}>${table.players.join(", ")}</td>
-    <td data-label=${t("strategy")}>${table.strategy}${table.strategy === table.account ? "" : html` <span class="count">${table.account}</span>`}</td>
+    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? ", " : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${player}</a>` : player}`)}</td>
+    <td data-label=${t("strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(", ")}</td>
     <td data-label=${t("clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${left} s</span>`}
       ${table.silent && html` <span class="badge bad">${t("silent")}</span>`}</td>
     <td data-label=${t("last move")}><${LastMove} table=${table} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
@@ -36,13 +52,14 @@ export function Page({ t }) {
   useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 1000); return () => clearInterval(timer); }, []);
   useEffect(() => stream("/api/tables", (message) => setList({ ...message, since: performance.now() }), setConnected), []);
   const boards = useBoards([...new Set(list?.tables.map((table) => table.game))].sort());
+  const tables = byTable(list?.tables ?? []);
   const now = list && list.at + (performance.now() - list.since) / 1000; // the server's clock
-  return html`<h1>${t("live tables")} ${list?.tables.length ? html`<span class="count">${list.tables.length}</span>` : null}</h1>
-    <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it.")}</p>
+  return html`<h1>${t("live tables")} ${list?.tables.length ? html`<span class="count">${tables.length}</span>` : null}</h1>
+    <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.")}</p>
     ${!connected && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${list === null ? html`<p class="dim">…</p>` : list.tables.length === 0
       ? html`<p class="notice">${t("no table is live")}. <code>bothost demo</code> ${t("starts some.")}</p>`
       : html`<div class="panel scroll"><table class="list stack">
         <thead><tr><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th><th>${t("clock")}</th><th>${t("last move")}</th></tr></thead>
-        <tbody>${list.tables.map((table) => html`<${Row} key=${table.name} table=${table} now=${now} describe=${boards[table.game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
+        <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
 }
