@@ -153,6 +153,13 @@ class Resume(Message, frozen=True):
     memo: Json = {}
 
 
+class Say(Message, frozen=True):
+    """Say something to the others at a table, where the lobby has chat; also just after the table has ended."""
+
+    table: str
+    text: str
+
+
 class Resync(Message, frozen=True):
     """Our view of this table may be wrong: get a new ``Snapshot``, and the ``ActionRequest`` if one is pending. If the
     lobby has no other way, connect again."""
@@ -182,6 +189,7 @@ Command = (
     | Act
     | Resign
     | Leave
+    | Say
     | Resume
     | Resync
     | Ping
@@ -290,6 +298,15 @@ class Unknown(Message, frozen=True):
 
 class Alive(Message, frozen=True):
     """The lobby answered."""
+
+
+class Chat(Message, frozen=True):
+    """Somebody else says something at a table of ours. The text is hostile: the host makes it safe to show."""
+
+    table: str
+    player: str
+    """The lobby's id of the speaker, or the name where it tells no id."""
+    text: str
 
 
 # ---------------------------------------------------------------------------------------------------- table events
@@ -486,6 +503,7 @@ SessionEvent = (
     | Notice
     | Unknown
     | Alive
+    | Chat
     | Tables
     | Invitation
     | SeekEnded

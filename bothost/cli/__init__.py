@@ -34,6 +34,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "lobby": ("bothost.cli.lobby", "Run the embedded lobby; list and check lobbies."),
     "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol, or Botzone's."),
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
+    "opponent": ("bothost.cli.opponent", "Note something about an opponent; list the notes."),
     "import": ("bothost.cli.importing", "Bring recorded games of others into the log."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),

@@ -37,19 +37,20 @@ def list_(
     json: options.Json = False,
 ) -> None:
     """List hands, newest first: who won, by how much, and against whom."""
-    from bothost.store import Store
+    from bothost.store import Store, notes
     from bothost.store.reader import decision_counts, latest_hands
 
     query = hands.hand_query(since, until, lobby, game, player, strategy, opponents=opponent, closed=closed)
     with Store.open(options.settings(config).store) as store:
         found = latest_hands(store, query, limit if seats else limit * hand_list.MAX_SEATS)
         counted = decision_counts(store, [hand.key for hand in found])
+        noted = notes.listed(store, lobbies=lobby or (), players=opponent) if opponent else []
     listed = [hand_list.seat(hand, *counted.get(hand.key, (0, 0))) for hand in found]
     if seats:
         output.emit(listed, json, hand_list.seat_table(listed))
     else:
         by_hand = hand_list.by_hand(listed)[:limit]
-        output.emit(by_hand, json, hand_list.table(by_hand))
+        output.emit(by_hand, json, "\n".join([hand_list.table(by_hand), *hand_list.note_lines(noted)]))
 
 
 @app.command()
@@ -68,8 +69,9 @@ def show(
     """
     from bothost import rules
     from bothost.cli import show_hand, show_moves
-    from bothost.store import Store
+    from bothost.store import Store, notes
     from bothost.store.hand_report import report
+    from bothost.store.query import players_of
     from bothost.store.reader import iter_timelines
 
     _ = options.plugins(config).games  # the games of plugins are known from here on
@@ -77,15 +79,21 @@ def show(
         found = _named(store, game)
         timelines = list(iter_timelines(store, iter(found)))
         reports = [report(timeline, rules.game) for timeline in timelines]
+        at_table = players_of(found[0].game.players)
+        names = {str(player.get(key)) for player in at_table for key in ("player", "name") if player.get(key)}
+        noted = notes.listed(store, lobbies=[found[0].game.lobby], players=names) if names else []
         if json:
+            reports = [{**item, "notes": [msgspec.to_builtins(note) for note in noted]} for item in reports]
             output.emit(reports, True)
             return
         if not events:
             whole = list(iter_timelines(store, iter(hand_list.of_same_hand(store, found[0]))))
             if show_moves.render(whole, rules.game, top=top):
-                return
+                reports = []
     for item in reports:
         show_hand.render(item, top=top)
+    if noted:
+        typer.echo("\n".join(hand_list.note_lines(noted)))
 
 
 def _named(store: Store, prefix: str) -> list[LoggedHand]:
@@ -153,12 +161,12 @@ def forget(
 ) -> None:
     """Delete every hand at which a player sat: from the log, from exports, and from retrainings' datasets.
 
-    Their consent records, ratings and memos go too, and log files lose the name. Backups and trained models stay.
+    Their consent records, ratings, notes and memos go too, and log files lose the name. Backups and models stay.
     """
     from bothost import logs
     from bothost.export.forget import forget as forget_in
     from bothost.retrain.forget import forget as forget_in_job
-    from bothost.store import Store, consent, erase, ratings
+    from bothost.store import Store, consent, erase, notes, ratings
     from bothost.store.forget import check_ended, delete_hands, hands_of
 
     logs.configure(level="error")
@@ -185,6 +193,7 @@ def forget(
             erase.delete_memos(store, shown)
             consent.forget(store, names)
             ratings.forget(store, names)
+            notes.forget(store, shown)
             delete_hands(store, ids)
     if yes:
         erase.rewrite_database(settings.store)

@@ -12,6 +12,7 @@ from bothost.store.query import HandQuery, players_of
 
 if TYPE_CHECKING:
     from bothost.store import Store
+    from bothost.store.notes import Note
     from bothost.store.reader import LoggedHand
 
 Json = dict[str, Any]
@@ -80,6 +81,11 @@ def _joined(items: Sequence[Json]) -> Json:
             for item in items
         ],
     }
+
+
+def note_lines(noted: Sequence[Note]) -> list[str]:
+    """Notes about opponents, for people."""
+    return [printable(f"note about {note.player} at {note.lobby}: {note.text}") for note in noted]
 
 
 def table(hands: Sequence[Json]) -> str:

@@ -105,6 +105,12 @@ def _actions(actions: list[Json], out: Console, top: int) -> None:
         out.print(Text(f"           … {len(weighed) - len(shown)} more", style="dim"))
 
 
+def chat(lines: list[Json], out: Console) -> None:
+    """What was said at the table, as text: nothing in it is executed or interpreted."""
+    for line in lines:
+        out.print(Text(printable(f"{line['at'][11:19]}  {line['player']}: {line['text']}"), style="cyan"))
+
+
 def _tail(report: Json, out: Console) -> None:
     out.print()
     if report["scores"] is not None:
@@ -112,5 +118,6 @@ def _tail(report: Json, out: Console) -> None:
         out.print(Text(f"{report['state']}: {scores}", style="bold"))
     else:
         out.print(Text(printable(report["state"]), style="bold"))
+    chat(report["chat"], out)
     for problem in report["problems"]:
         out.print(Text(f"warning: {printable(problem)}", style="red"))

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
+from bothost.cli.show_hand import chat
 from bothost.errors import StoreError
 from bothost.rules.game import Game
 from bothost.store.hand_report import report
@@ -45,6 +46,7 @@ def render(
     names = [printable(name) for name in seat_names(timelines[0].hand, game)]
     _head(reports, names, out)
     _moves(steps, names, _considered(reports, steps, top), out)
+    chat(_said(reports), out)
     _problems(reports, out)
     return True
 
@@ -132,6 +134,12 @@ def _moves(steps: Sequence[Position], names: Sequence[str], considered: Mapping[
         out.print(Text("  ").join([line, first]))
         for extra in rest:
             out.print(Text(" " * (wide + long + 10)) + extra)
+
+
+def _said(reports: Sequence[Json]) -> list[Json]:
+    """What was said at the table; each of our seats heard it."""
+    said = {(line["player"], line["text"], line["at"][:19]): line for item in reports for line in item["chat"]}
+    return sorted(said.values(), key=lambda line: line["at"])
 
 
 def _problems(reports: Sequence[Json], out: Console) -> None:

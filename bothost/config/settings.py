@@ -200,6 +200,17 @@ Hours = Annotated[
 ]
 
 
+Speech = Annotated[
+    str,
+    Meta(
+        pattern=r"^([^{}\x00-\x1f]|\{(account|opponents|game)\})*$",
+        max_length=200,
+        description="one line of text; {account}, {opponents} and {game} are filled in",
+        examples=["Hello {opponents}, good luck!"],
+    ),
+]
+
+
 class MannersSettings(Section, frozen=True):
     """``[lobby.account.manners]``: with whom the account plays, when, and how often."""
 
@@ -233,6 +244,13 @@ class MannersSettings(Section, frozen=True):
     """Keep so many of the account's ``tables`` for tables with people."""
     pause: tuple[Hours, ...] = ()
     """Ask for no tables at these hours, as in ``"23:00-07:30"``. Open tables end normally."""
+    greeting: Speech = ""
+    """Say this to people when the first hand at a table starts. ``{opponents}``, ``{account}`` and ``{game}`` stand for
+    their names."""
+    goodbye: Speech = ""
+    """Say this to people when a table ends, or the account leaves it."""
+    chat_per_minute: Annotated[float, Meta(gt=0, le=60)] = 6.0
+    """At most so many greetings and goodbyes a minute; the others are left out."""
     timezone: str = "UTC"
     """Time zone of ``pause`` and of the day, as in ``"Europe/Berlin"``."""
 
@@ -269,6 +287,8 @@ class LobbySettings(Section, frozen=True):
     """Never answer faster than this, so that people can follow."""
     allow_same_table: bool = False
     """Whether two of our own accounts may meet at one table."""
+    own_accounts: tuple[Name, ...] = ()
+    """Further accounts of ours at this lobby, which other hosts play; ``bothost run --workers`` adds its own."""
     user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
     """HTTP header that identifies this client."""
     options: dict[str, Any] = {}

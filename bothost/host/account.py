@@ -24,6 +24,7 @@ from bothost.lobbies.base import LobbyAdapter
 from bothost.messages import (
     Alive,
     AuthFailed,
+    Chat,
     Connected,
     Disconnected,
     Event,
@@ -156,6 +157,7 @@ class Account:
             Unknown: lambda event, now: _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200]),
             Throttled: lambda event, now: None,
             Alive: lambda event, now: None,
+            Chat: self.tables.talk.heard,
             Tables: lambda event, now: None,
         }
 
@@ -163,7 +165,6 @@ class Account:
         """Apply settings to the tables that open from now on."""
         self.lobby = lobby
         self.seeking.settings = settings
-        self.seeking.manners.settings = settings.manners
         self.tables.reload(lobby, settings)
 
     # ------------------------------------------------------------------------------------------------------- events

@@ -10,11 +10,12 @@ import structlog
 
 from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
+from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
-from bothost.messages import Act, Json, Leave, Resync, Seated, TableEnded, TableEvent
+from bothost.messages import Act, HandStarted, Json, Leave, Resync, Seated, Snapshot, TableEnded, TableEvent
 from bothost.rules.game import Game
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
@@ -26,6 +27,9 @@ MAX_ENDED = 1000
 """Ends of unknown tables to remember until lost hands are closed."""
 MAX_SILENCES = 3
 """Snapshots that a silent table is asked for before it is left."""
+
+COMPLETE = frozenset({"normal", "resigned", "timeout"})
+"""Ends of tables that deserve a goodbye."""
 
 MakeGame = Callable[[str, Json], Game]
 
@@ -55,6 +59,8 @@ class AccountTables:
         self._slots = seeking.slots
         self._manners = seeking.manners
         self._without_people: set[str] = set()
+        say = connection.feed if capabilities.chat else None
+        self.talk = TableTalk(settings.name, seeking.manners, say, runner.recorder.chat)
         self._runner = runner
         self._make_game = make_game
         self._seated = seated
@@ -91,6 +97,9 @@ class AccountTables:
         outputs = session.feed(event, now)
         if outputs:
             self._runner.perform(session, outputs)
+        kind = type(event)
+        if kind is HandStarted or kind is Snapshot:
+            self.talk.hand_started(session, now)
 
     def seated(self, event: Seated, now: float) -> None:
         """The lobby gave us a seat: open a session, or leave the table."""
@@ -131,6 +140,8 @@ class AccountTables:
         session.heard_at = now
         self._runner.add(session, self)
         self.sessions[table] = session
+        if not asked:
+            self.talk.resumed(table)
         self._seated.setdefault((self._lobby.name, table), self)
         if self._seeking.stopped and asked:
             self.leave_table(table, "draining")
@@ -229,6 +240,7 @@ class AccountTables:
         if not self._seeking.stopped:
             _log.warning("table_left", account=self._name, table=table, reason=reason)
             self._seeking.hold_off(time.monotonic())
+        self.talk.leaves(self.sessions[table], time.monotonic())
         self._connection.feed(Leave(table))
         if (session := self.sessions.get(table)) is not None:
             self._runner.perform(session, session.abort())
@@ -250,6 +262,9 @@ class AccountTables:
         """The table is over: forget it, free its slot."""
         if (session := self.sessions.pop(table, None)) is not None:
             self._runner.remove(session)
+            if reason in COMPLETE:
+                self.talk.leaves(session, time.monotonic())
+        self.talk.forget(table)
         self._unconfirmed.discard(table)
         self._without_people.discard(table)
         key = (self._lobby.name, table)

@@ -46,7 +46,8 @@ def share(settings: Settings, number: int, workers: int) -> Settings:
         mine = tuple(account for i, account in enumerate(lobby.accounts, index) if i % workers == number - 1)
         index += len(lobby.accounts)
         if mine:
-            lobbies.append(change(lobby, accounts=mine))
+            others = tuple(account.name for account in lobby.accounts if account not in mine)
+            lobbies.append(change(lobby, accounts=mine, own_accounts=(*lobby.own_accounts, *others)))
     host, log, metrics, limits = settings.host, settings.log, settings.metrics, settings.limits
     file = None if log.file is None else log.file.with_stem(f"{log.file.stem}-{number}")
     port = metrics.port + number - 1 if metrics.port else metrics.port

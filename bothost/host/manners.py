@@ -30,10 +30,13 @@ class Manners:
         ratings: Ratings = lambda player, game: None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """``own``: names of our accounts at this lobby. ``clock``: the time of day in the settings' time zone."""
+        """``own``: names of all our accounts at this lobby, whichever process plays them.
+
+        ``clock``: the time of day in the settings' time zone.
+        """
         self.settings = settings
         self._account = account
-        self._own = frozenset(own)
+        self.own = frozenset(own)
         self._ratings = ratings
         self._clock = clock or (lambda: datetime.now(ZoneInfo(self.settings.timezone)))
         self._met: Counter[str] = Counter()
@@ -43,8 +46,9 @@ class Manners:
     # ------------------------------------------------------------------------------------------------- what happened
 
     def remember(self, met: Counter[str]) -> None:
-        """Hands of today with each player, from earlier processes."""
-        self._met.update(met)
+        """Hands of today with each player, those that we have seen among them."""
+        self._turn_day()
+        self._met |= met
 
     def midnight(self) -> datetime:
         """When today began, in the settings' time zone."""
@@ -62,7 +66,7 @@ class Manners:
     def played(self, players: Sequence[PlayerInfo]) -> None:
         """A hand with these players has ended."""
         self._turn_day()
-        self._met.update({player.player for player in self._others(players)})
+        self._met.update({player.player for player in self.others(players)})
 
     def _turn_day(self) -> None:
         if (today := self._clock().date()) != self._day:
@@ -98,7 +102,7 @@ class Manners:
 
     def people(self, players: Sequence[PlayerInfo]) -> bool:
         """Whether a person sits there: nobody says that it is a bot, and it is no account of ours."""
-        return any(not self._is_bot(player) for player in self._others(players))
+        return any(not self._is_bot(player) for player in self.others(players))
 
     def _table(self, attributes: Json) -> str | None:
         settings = self.settings
@@ -114,10 +118,10 @@ class Manners:
         """Whether to play with these players, or to go on playing with them."""
         settings = self.settings
         self._turn_day()
-        others = self._others(players)
+        others = self.others(players)
         for player in others:
             name = player.name or player.player
-            ours = player.player in self._own
+            ours = player.player in self.own
             if _matches(player, settings.block):
                 return f"{name} is on the block list"
             if settings.allow and not ours and not _matches(player, settings.allow):
@@ -148,7 +152,7 @@ class Manners:
 
     def _rating(self, player: PlayerInfo, game: str, now: float) -> str | None:
         window = self.window(now)
-        if window is None or player.player in self._own:
+        if window is None or player.player in self.own:
             return None
         name = player.name or player.player
         rating = self._ratings(player.player, game)
@@ -158,11 +162,12 @@ class Manners:
             return f"{name} is rated {rating:.1f}, outside {window[0]:.1f} to {window[1]:.1f}"
         return None
 
-    def _others(self, players: Sequence[PlayerInfo]) -> list[PlayerInfo]:
+    def others(self, players: Sequence[PlayerInfo]) -> list[PlayerInfo]:
+        """The players without ourselves."""
         return [player for player in players if self._account not in (player.player, player.name)]
 
     def _is_bot(self, player: PlayerInfo) -> bool:
-        return bool(player.bot) or player.player in self._own or _matches(player, self.settings.bots)
+        return bool(player.bot) or player.player in self.own or _matches(player, self.settings.bots)
 
 
 def _matches(player: PlayerInfo, patterns: Sequence[str]) -> bool:

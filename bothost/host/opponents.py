@@ -30,6 +30,10 @@ class OpponentMemory(Protocol):
         ...
 
 
+def _own(lobby: LobbySettings) -> frozenset[str]:
+    return frozenset((*(account.name for account in lobby.accounts), *lobby.own_accounts))
+
+
 class Opponents:
     """Makes the manners of accounts, and keeps their ratings fresh."""
 
@@ -41,21 +45,32 @@ class Opponents:
 
     async def manners(self, lobby: LobbySettings, settings: AccountSettings) -> Manners:
         """The manners of an account, with what earlier processes left."""
-        own = {account.name for account in lobby.accounts}
         manners = Manners(
             settings.manners,
             settings.name,
-            own,
+            _own(lobby),
             lambda player, game: self._ratings.get((lobby.name, player, game)),
         )
-        since_us = int(manners.midnight().timestamp() * 1e6)
-        if settings.manners.hands_per_opponent_a_day is not None:
-            manners.remember(await asyncio.to_thread(self._memory.met, lobby.name, settings.name, since_us))
+        await self._prepare(lobby.name, settings.name, manners)
+        return manners
+
+    def reload(self, lobby: LobbySettings, settings: AccountSettings, manners: Manners) -> None:
+        """Apply new settings to the manners of an account. What they need of the log is read soon."""
+        manners.settings, manners.own = settings.manners, _own(lobby)
+        self._tasks.spawn(self._prepare(lobby.name, settings.name, manners))
+
+    async def _prepare(self, lobby: str, account: str, manners: Manners) -> None:
+        """Read what the settings ask for: hands of today, and ratings, which are kept fresh from then on."""
+        if manners.settings.hands_per_opponent_a_day is not None:
+            since_us = int(manners.midnight().timestamp() * 1e6)
+            try:
+                manners.remember(await asyncio.to_thread(self._memory.met, lobby, account, since_us))
+            except BothostError as error:
+                _log.warning("hands_of_today_not_read", account=account, error=str(error), advice=error.advice)
         if not self._following and manners.window(0.0) is not None:
             self._following = True
             await self._read()
             self._tasks.spawn(self._follow())
-        return manners
 
     async def _follow(self) -> None:
         while True:

@@ -12,6 +12,7 @@ import uuid_utils
 from bothost.host.batches import Batches, Log
 from bothost.rules.game import View
 from bothost.store.records import (
+    ChatRecord,
     DecisionRecord,
     EventsRecord,
     GameEndRecord,
@@ -108,6 +109,10 @@ class Recorder:
         if hand.unlogged and hand.game_id:
             seq, events = hand.take_events()
             self.batches.add(EventsRecord(hand.game_id, hand.seat, seq, "\n".join(events)))
+
+    def chat(self, game_id: bytes, seat: int, player: str, text: str) -> None:
+        """Somebody said something at the table of a hand."""
+        self.batches.add(ChatRecord(new_id(), game_id, seat, player, text, now_us()))
 
     def outcome(self, event: Outcome) -> None:
         """What became of a move."""

@@ -22,7 +22,7 @@ _log = structlog.get_logger("bothost.host")
 
 FREE: dict[str, frozenset[str]] = {
     "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
-    "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table"}),
+    "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table", "own_accounts"}),
     "account": frozenset({"tables", "consents", "wish", "manners"}),
 }
 """Table → its keys that are reloaded. Routes are reloaded as a whole."""
@@ -50,7 +50,7 @@ def apply(host: Host, read: Callable[[], Settings]) -> bool:
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
     for account in host.accounts:
-        _renew(account, new)
+        _renew(host, account, new)
     host.config_hash = config_hash(new)
     host.runner.recorder.config_hash = host.config_hash
     _log.info("config_reloaded", config_hash=host.config_hash)
@@ -59,10 +59,11 @@ def apply(host: Host, read: Callable[[], Settings]) -> bool:
     return True
 
 
-def _renew(account: Account, new: Settings) -> None:
+def _renew(host: Host, account: Account, new: Settings) -> None:
     lobby, settings = find(new, account.lobby.name, account.name)
     if lobby is not None and settings is not None:
         account.reload(lobby, settings)
+        host.opponents.reload(lobby, settings, account.seeking.manners)
 
 
 def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | None, AccountSettings | None]:

@@ -107,7 +107,7 @@ class Host:
         )
         self._timeouts = timeouts or Timeouts()
         self._memos = MemoWriter(memory.remember)
-        self._opponents = Opponents(memory)
+        self.opponents = Opponents(memory)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         """Done when the strategies' processes are up; until then no new tables are asked for."""
@@ -213,7 +213,7 @@ class Host:
                 last.push_async_callback(self._takeover.leases.aclose)
             for account in self.accounts:
                 last.push_async_callback(account.connection.aclose)
-            last.push_async_callback(self._opponents.aclose)
+            last.push_async_callback(self.opponents.aclose)
             await self._settle()
             if self._warming is not None:
                 self._warming.cancel()
@@ -296,7 +296,7 @@ class Host:
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
         login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
-        manners = await self._opponents.manners(lobby, settings)
+        manners = await self.opponents.manners(lobby, settings)
         adapter = adapter_class(login, options)
         account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts, manners)
         account.seeking.stopped = self.draining  # a signal may come before there are any accounts

@@ -52,6 +52,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     transport: Literal["websocket", "long_poll"] = "websocket"
     needs_secret: bool = True
     """Whether logging in takes a token or a password; some lobbies ask for nothing but a name."""
+    chat: bool = False
+    """Whether players at a table can talk: the adapter takes ``Say`` and reports ``Chat``."""
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):

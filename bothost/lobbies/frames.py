@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from bothost.messages import Unknown
 
 MAX_LOGGED = 2000
 """Characters of a frame that is logged as not understood."""
+
+
+MAX_CHAT = 300
+"""Characters of a chat message."""
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor movements
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links and the like
+    r"|\x1b[ -/]*[0-~]?"
+)
+
+
+def plain_text(text: str, most: int = MAX_CHAT) -> str:
+    """One line of printable text: without escape sequences, control characters and marks that reorder text."""
+    kept = _ESCAPES.sub("", text[: 16 * most])
+    return " ".join("".join(c if c.isprintable() else " " if c.isspace() else "" for c in kept).split())[:most]
 
 
 def unknown(raw: str | bytes) -> Unknown:

@@ -202,6 +202,9 @@ class Lobby:
                     say(wire.Tables(tuple(self.table_infos(message.game))))
                 case wire.Sync() | wire.Resign() | wire.Leave():
                     self._table_message(player, message, now)
+                case wire.Say():
+                    if (refusal := self.playing.chat(player, message, now)) is not None:
+                        say(refusal)
                 case wire.Hello():
                     say(wire.Error("hello_repeated", "this connection has said hello", "$.type"))
                 case wire.Act():

@@ -9,7 +9,8 @@ from functools import partial
 import structlog
 
 from bothost.lobbies.embedded import protocol as wire
-from bothost.lobby_server.players import Players
+from bothost.lobbies.frames import MAX_CHAT, plain_text
+from bothost.lobby_server.players import Players, ServerPlayer
 from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
@@ -73,6 +74,24 @@ class PlayingTables:
         if len(self.ended) > self._settings.remembered:
             self.ended.popitem(last=False)
         log.debug("table ended", table=table.name, reason=ended.reason, hands=table.hands_played, detail=ended.detail)
+
+    def chat(self, player: ServerPlayer, message: wire.Say, now: float) -> wire.Error | None:
+        """Pass on what a player says to the people of a table that plays or has lately ended. Returns why not."""
+        settings, where = self._settings, message.table[:100]
+        table = player.tables.get(message.table) or self.ended.get(message.table)
+        if table is None or not table.sat(player.name):
+            return wire.Error("unknown_table", "you do not sit at this table", "$.table", table=where)
+        if not player.may_chat(now, settings.chat_burst, settings.chat_per_minute):
+            limit = f"at most {settings.chat_per_minute:g} chat messages a minute; this one was dropped"
+            return wire.Error("chat_limited", limit, "$.text", table=where)
+        text = plain_text(message.text)
+        if not text or len(message.text) > MAX_CHAT:
+            return wire.Error("bad_message", f"a text has 1 to {MAX_CHAT} characters", "$.text", table=where)
+        for member in table.members:
+            there = not (member.robot or member.left) and self._players.online(member.player)
+            if there and member.player != player.name:
+                self._players.send(member.player, wire.Chat(table.name, player.name, text))
+        return None
 
     def send_end(self, player: str, table_id: str, known: wire.Known) -> None:
         """The client believes that this table is alive: send its end, as far as the lobby remembers it."""

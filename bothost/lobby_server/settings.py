@@ -70,6 +70,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_rejects: int = 8
     """Illegal answers to one question before the server answers it."""
 
+    chat_burst: int = 5
+    """Chat messages that a player may send at once; ``chat_per_minute`` more each minute."""
+    chat_per_minute: float = 20.0
+
     frame_bytes: int = 262_144
     messages_per_s: float = 200.0
     """Messages other than answers to pending asks."""

@@ -12,7 +12,7 @@ from itertools import islice
 import sqlalchemy as sa
 
 from bothost.errors import UsageError
-from bothost.store.models import decisions, events, game_ends, games, outcomes, snapshots
+from bothost.store.models import chat, decisions, events, game_ends, games, outcomes, snapshots
 from bothost.store.query import HandQuery
 from bothost.store.reader import LoggedHand, iter_hands
 from bothost.store.store import Store
@@ -47,7 +47,7 @@ def delete_hands(store: Store, ids: Iterable[bytes]) -> set[bytes]:
             if connection.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA secure_delete = ON")
             connection.execute(outcomes.delete().where(outcomes.c.decision_id.in_(of_hands)))
-            for table in (decisions, events, snapshots, game_ends, games):
+            for table in (chat, decisions, events, snapshots, game_ends, games):
                 connection.execute(table.delete().where(table.c.game_id.in_(page)))
         deleted.update(page)
     return deleted

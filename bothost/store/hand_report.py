@@ -54,6 +54,7 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
             for i, line in enumerate(stretch.events.split("\n"))
         ],
         "decisions": [_decision(row, game, timeline) for row in timeline.decisions],
+        "chat": [{"at": _time(row.at_us), "player": row.player, "text": row.text} for row in timeline.chat],
         "problems": problems + (_check(timeline, game) if game is not None else []),
     }
 

@@ -20,6 +20,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from bothost.store.records import (
+    ChatRecord,
     DecisionRecord,
     EventsRecord,
     GameEndRecord,
@@ -175,6 +176,32 @@ outcomes = sa.Table(
     sqlite_with_rowid=False,
 )
 
+chat = sa.Table(
+    "chat",
+    metadata,
+    _column("id", Key),
+    _column("game_id", Key),
+    _column("seat", sa.SmallInteger),
+    _column("player", sa.Text),
+    _column("text", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("game_id", "seat", "id"),
+    sqlite_with_rowid=False,
+)
+
+notes = sa.Table(
+    "notes",
+    metadata,
+    _column("lobby", sa.Text),
+    _column("player", sa.Text),
+    _column("number", sa.Integer),
+    _column("text", sa.Text),
+    _column("at_us", sa.BigInteger),
+    sa.PrimaryKeyConstraint("lobby", "player", "number"),
+    sqlite_with_rowid=False,
+    comment="What an operator noted about an opponent.",
+)
+
 memos = sa.Table(
     "memos",
     metadata,
@@ -315,6 +342,7 @@ TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     SnapshotRecord: snapshots,
     DecisionRecord: decisions,
     OutcomeRecord: outcomes,
+    ChatRecord: chat,
 }
 """Record type → its table; the columns are the record's fields in order."""
 

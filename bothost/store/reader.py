@@ -19,7 +19,15 @@ from bothost.errors import StoreError
 from bothost.rules.game import Game, View
 from bothost.store.models import TABLE_OF, decisions, game_ends, games, outcomes
 from bothost.store.query import EVERY_HAND, HandQuery, between
-from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, SnapshotRecord
+from bothost.store.records import (
+    ChatRecord,
+    DecisionRecord,
+    EventsRecord,
+    GameEndRecord,
+    GameRecord,
+    OutcomeRecord,
+    SnapshotRecord,
+)
 from bothost.store.store import Store
 
 PAGE_HANDS = 500
@@ -74,6 +82,7 @@ class Timeline(msgspec.Struct, frozen=True):
     snapshots: list[SnapshotRecord]
     outcomes: dict[bytes, list[OutcomeRecord]]
     """By decision id."""
+    chat: list[ChatRecord] = []
 
 
 def iter_hands(
@@ -260,7 +269,7 @@ def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64)
         parts: dict[type[Any], dict[Key, list[Any]]] = {}
         kept: dict[bytes, list[OutcomeRecord]] = defaultdict(list)
         with store.begin() as connection:
-            for kind in (DecisionRecord, EventsRecord, SnapshotRecord):
+            for kind in (ChatRecord, DecisionRecord, EventsRecord, SnapshotRecord):
                 parts[kind] = _by_hand(connection, kind, ids)
             for outcome in _outcomes(connection, ids):
                 kept[outcome.decision_id].append(outcome)
@@ -272,6 +281,7 @@ def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64)
                 events=parts[EventsRecord].get(hand.key, []),
                 snapshots=parts[SnapshotRecord].get(hand.key, []),
                 outcomes={decision.id: kept[decision.id] for decision in made if decision.id in kept},
+                chat=parts[ChatRecord].get(hand.key, []),
             )
 
 

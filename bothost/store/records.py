@@ -140,6 +140,21 @@ class OutcomeRecord(msgspec.Struct, gc=False):
     at_us: int
 
 
+class ChatRecord(msgspec.Struct, gc=False):
+    """What somebody at the table of a hand said, we or another player."""
+
+    id: bytes
+    """uuid7, 16 bytes."""
+    game_id: bytes
+    seat: int
+    """Of ours, which heard or said it."""
+    player: str
+    """Who said it: the lobby's id or name; the account if we did."""
+    text: str
+    """One line of printable text."""
+    at_us: int
+
+
 class LoggedMove(msgspec.Struct, frozen=True):
     """A live decision as a restarted host needs it, to give the same answer again."""
 
@@ -152,5 +167,5 @@ class LoggedMove(msgspec.Struct, frozen=True):
     notation: str
 
 
-Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord
+Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord | ChatRecord
 Json = dict[str, Any]

@@ -19,6 +19,8 @@ from bothost.store import models
 from bothost.store.partitions import KEY_OF, least_key, partitions
 from bothost.store.store import Store
 
+HAND_OF = {"chat": "game_id", **KEY_OF}
+"""Table → the key by which its rows are old. Chat is no partitioned table: its rows are few."""
 YOUNGEST = timedelta(days=1)
 """Hands that started later may still be played."""
 HANDS_AT_ONCE = 500
@@ -65,7 +67,7 @@ def _crossing(bound: UUID) -> Any:
 def _count(store: Store, bound: UUID) -> dict[str, int]:
     counts: dict[str, int] = {}
     with store.begin() as connection:
-        for name, key in KEY_OF.items():
+        for name, key in HAND_OF.items():
             table = models.metadata.tables[name]
             old = table.c[key] < bound.bytes
             if name == "outcomes":
@@ -107,9 +109,9 @@ def _delete_hands(store: Store, bound: UUID) -> None:
         with store.begin() as connection:
             keys = connection.execute(oldest.limit(HANDS_AT_ONCE)).scalars().all()
             upto = keys[-1] if len(keys) == HANDS_AT_ONCE else None
-            for name in ("outcomes", "decisions", "snapshots", "events", "game_ends", "games"):
+            for name in ("chat", "outcomes", "decisions", "snapshots", "events", "game_ends", "games"):
                 table = models.metadata.tables[name]
-                key = table.c[KEY_OF[name]]
+                key = table.c[HAND_OF[name]]
                 connection.execute(table.delete().where(key <= upto if upto is not None else key < bound.bytes))
         if upto is None:
             return

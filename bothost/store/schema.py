@@ -21,7 +21,7 @@ from bothost.store.models import metadata
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """Every released schema, oldest first. The last is the one that this bothost reads and writes."""
 
 

@@ -23,7 +23,8 @@ import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -45,12 +46,16 @@ OBSERVED = frozenset(
         "heartbeat",
         "transport",
         "needs_secret",
+        "chat",
     )
 )
 """Capabilities that the kit proves by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
 UNOBSERVED = tuple(name for name in Capabilities.__struct_fields__ if name not in OBSERVED)
+Told = TypeVar("Told")
 PREFIXES = 40
 HOSTILE_EACH = 40
+CHAT_ATTEMPTS = 5
+"""A chat may take a moment to connect."""
 LEAK_FRAMES = 4000
 LEAK_BYTES = 256 * 1024
 
@@ -115,6 +120,7 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
         ("hostile input", run.survives_hostile_input),
         ("bounded memory", run.keeps_memory_bounded),
         ("needs_secret", run.asks_for_secrets),
+        ("chat", run.chats),
     ):
         try:
             detail = await ask()
@@ -295,6 +301,33 @@ class _Run:
                 await player.close()
         return None
 
+    async def chats(self) -> str | None:
+        """What one player says, the others at the table hear, and not the player. Without chat, nothing is sent."""
+        if not self.kit.adapter.capabilities.chat:
+            table = self.requests[0].table if self.requests else "t"
+            said = self._replayed(len(self.inputs) // 2).feed(m.Say(table, "hello"))
+            return f"Say made {said[0]!r}, and chat is not declared"[:300] if said else None
+        async with self.table() as (_, players):
+            for player in players:
+                player.holding = True
+            for player in players:
+                await player.until(partial(_told, player, m.HandStarted), self.kit.timeout_s, "HandStarted")
+            first, *others = players
+            table = _told(first, m.HandStarted)[-1].table
+            for attempt in range(CHAT_ATTEMPTS):
+                first.driver.do(m.Say(table, f"hello {attempt}"))
+                for other in others:
+                    with contextlib.suppress(TimeoutError):
+                        await other.until(partial(_told, other, m.Chat), 1.0, "Chat")
+                if all(_told(other, m.Chat) for other in others):
+                    break
+            heard = [event for other in others for event in _told(other, m.Chat)]
+            if not others or not all(_told(other, m.Chat) for other in others):
+                return "another player at the table hears nothing"
+            if wrong := [e for e in heard if e.table != table or not e.player or not e.text.startswith("hello ")]:
+                return f"{wrong[0]!r} came of what was said at {table}"[:300]
+            return "we hear ourselves" if _told(first, m.Chat) else None
+
     def _replayed(self, count: int) -> LobbyAdapter:
         """A fresh adapter, after the first inputs of the recorded hand."""
         if self.account is None or not self.inputs:
@@ -343,7 +376,13 @@ class _Run:
         alive = m.Alive in kinds
         yield "heartbeat", "Ping was not answered by Alive" if declared.heartbeat == "app" and not alive else ""
         transport = "websocket" if m.OpenSocket in kinds else "long_poll"
+        told = m.Chat in kinds and not declared.chat
+        yield "chat", "Chat came, and chat is not declared" if told else ""
         yield "transport", "" if transport == declared.transport else f"it uses {transport}"
+
+
+def _told(player: LobbyPlayer, kind: type[Told]) -> list[Told]:
+    return [event for event in player.driver.told if isinstance(event, kind)]
 
 
 def _last(player: LobbyPlayer, kind: type[m.Event]) -> bool:

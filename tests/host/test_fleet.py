@@ -69,6 +69,9 @@ def test_every_account_is_in_one_share_and_shares_have_nothing_in_common(tmp_pat
         assert len({str(getattr(getattr(made, table), key)) for made in shares}) == workers
     assert settings.limits.tables <= sum(made.limits.tables for made in shares) < settings.limits.tables + workers
     assert {made.store for made in shares} == {settings.store}
+    for made in shares:
+        (lobby,) = made.lobbies
+        assert sorted((*(account.name for account in lobby.accounts), *lobby.own_accounts)) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("worker", ["0/2", "3/2", "x", "1/", "-1/2"])

@@ -11,8 +11,13 @@ import pytest
 import structlog
 
 from bothost.config import MannersSettings, WishSettings
+from bothost.host import reload
+from bothost.host.fleet import share
 from bothost.host.manners import Manners
+from bothost.ladder.logged import LoggedOutcomes
+from bothost.ladder.update import Ladder
 from bothost.messages import PlayerInfo
+from bothost.store import Store
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=ZoneInfo("UTC"))
 ME, BOB, CYD = PlayerInfo("ada", 0, "ada"), PlayerInfo("bob", 1, "bob"), PlayerInfo("u-7", 2, "cyd", bot=True)
@@ -161,3 +166,37 @@ async def test_the_account_leaves_a_long_table_when_a_day_s_hands_are_played(kit
             with structlog.testing.capture_logs() as logs:
                 await kit.until(lambda: any("hands with bob today" in str(entry.get("reason")) for entry in logs))
     assert kit.count("games WHERE account = 'ada'") <= 3
+
+
+async def test_accounts_that_other_processes_play_are_our_own(kit):
+    """As with ``bothost run --workers``: no limit a day, no rating window, and the ladder leaves the hands out."""
+    change = msgspec.structs.replace
+    wish = WishSettings(game="othello", attributes={"hands": 3})
+    async with kit.lobby():
+        settings = with_manners(
+            kit.settings(wishes=(wish,), accounts=2),
+            ada={"hands_per_opponent_a_day": 1, "unrated": False, "min_rating": 99.0},
+        )
+        first, second = (share(settings, number, 2) for number in (1, 2))
+        first, second = (change(one, host=change(one.host, data_dir=kit.folder)) for one in (first, second))
+        async with kit.running(second, drain=False), kit.running(first, drain=False):
+            await kit.until(lambda: kit.count("game_ends e JOIN games g USING (game_id) WHERE g.account = 'ada'") >= 3)
+    assert kit.rows("SELECT count(DISTINCT host) FROM games") == [(2,)]
+    with Store.open(kit.store_settings) as store:
+        logged = LoggedOutcomes(store, "others")
+        assert Ladder(store, "others").count(logged) == 0
+        assert set(logged.left_out) == {"among our own accounts"}
+
+
+async def test_a_rating_window_that_sighup_adds_is_followed(kit, monkeypatch):
+    async with kit.lobby():
+        settings = kit.settings(wishes=("othello",), accounts=1)
+        async with kit.running(settings, drain=False) as host:
+            monkeypatch.setattr(host.memory, "ratings", lambda: {("home", "bob", "othello"): 30.0})
+            window = with_manners(settings, ada={"max_rating": 20.0, "hands_per_opponent_a_day": 5})
+            await kit.until(lambda: host.accounts)
+            (account,) = host.accounts
+            assert reload.apply(host, lambda: window)
+            await kit.until(lambda: account.seeking.manners.company("othello", (ME, BOB), 0.0) is not None)
+            reason = account.seeking.manners.company("othello", (ME, BOB), 0.0)
+    assert reason == "bob is rated 30.0, outside -inf to 20.0"

@@ -114,6 +114,7 @@ async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said, request)
         ("heartbeat", "app"),
         ("transport", "long_poll"),
         ("games", ("doudizhu",)),
+        ("chat", True),
     ],
 )
 @pytest.mark.usefixtures("few_frames")

@@ -40,6 +40,7 @@ class EmbeddedLobby(LobbyAdapter):
         messages_per_second=None,  # answers are not counted; our other messages are far below the limit
         on_rate_limit="error",
         plays_for_us=True,
+        chat=True,
     )
     Options: ClassVar[type[msgspec.Struct]] = EmbeddedOptions
 
@@ -134,6 +135,8 @@ class EmbeddedLobby(LobbyAdapter):
             case wire.Seated():
                 self._seeks.discard(frame.seek)
                 return self._tables.setdefault(frame.table, EmbeddedTable(frame.table, self._session)).seated(frame)
+            case wire.Chat():
+                return [m.Chat(frame.table, frame.player, frame.text)]
             case wire.TableEnded():
                 ours = self._tables.pop(frame.table, None) is not None or frame.table in self._known
                 ended = m.TableEnded(frame.table, frame.reason, frame.scores, None, frame.detail)
@@ -181,6 +184,8 @@ def _command_frame(item: m.Input) -> wire.ClientFrame | None:
             return wire.Resign(item.table)
         case m.Leave():
             return wire.Leave(item.table)
+        case m.Say():
+            return wire.Say(item.table, item.text)
         case m.Ping():
             return wire.Ping()
         case _:

@@ -56,6 +56,7 @@ ErrorCode = Literal[
     "forbidden",
     "limit",
     "not_playing",
+    "chat_limited",
     "internal",
 ]
 
@@ -186,6 +187,13 @@ class Leave(ClientFrame, frozen=True):
     table: str
 
 
+class Say(ClientFrame, frozen=True):
+    """Say something to the other players of a table, which may have just ended."""
+
+    table: str
+    text: str
+
+
 class Sync(ClientFrame, frozen=True):
     """Ask for a snapshot, and for what the client missed since event ``seq`` of ``hand``, if it names one."""
 
@@ -198,7 +206,9 @@ class Ping(ClientFrame, frozen=True):
     pass
 
 
-ClientMessage = Hello | List | Seek | Cancel | Create | Join | Accept | Decline | Act | Resign | Leave | Sync | Ping
+ClientMessage = (
+    Hello | List | Seek | Cancel | Create | Join | Accept | Decline | Act | Resign | Leave | Say | Sync | Ping
+)
 
 # ----------------------------------------------------------------------------------------------------- server → client
 
@@ -346,6 +356,14 @@ class Presence(ServerFrame, frozen=True):
     online: bool
 
 
+class Chat(ServerFrame, frozen=True):
+    """Another player says something: one line of printable text."""
+
+    table: str
+    player: str
+    text: str
+
+
 class HandEnded(ServerFrame, frozen=True):
     table: str
     hand: str
@@ -383,6 +401,7 @@ ServerMessage = (
     | ServerActed
     | Resigned
     | Presence
+    | Chat
     | HandEnded
     | TableEnded
 )

@@ -10,8 +10,9 @@ from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.frames import unknown
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.lobbies.open_mahjong.chat import Chat
 from bothost.lobbies.open_mahjong.game import Game
-from bothost.lobbies.open_mahjong.options import BEGIN, GAME, HELLO, LOOK, SETTLE, WAIT, OpenMahjongOptions
+from bothost.lobbies.open_mahjong.options import BEGIN, CHAT, GAME, HELLO, LOOK, SETTLE, WAIT, OpenMahjongOptions
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, is_ours
 from bothost.lobbies.open_mahjong.seeking import Seeker, table_info
 from bothost.lobbies.open_mahjong.session import Session
@@ -39,6 +40,7 @@ class OpenMahjong(LobbyAdapter):
         on_rate_limit="none",
         plays_for_us=True,
         needs_secret=False,  # guests need none
+        chat=True,  # with the option chat_url
     )
     login_registers: ClassVar[bool] = True
     Options: ClassVar[type[msgspec.Struct]] = OpenMahjongOptions
@@ -49,6 +51,7 @@ class OpenMahjong(LobbyAdapter):
         super().__init__(account, options)
         self._session = Session(account, options, self._session_ended)
         self._seeker = Seeker(self._session, options)
+        self._chat = Chat(account, options.chat_url)
         self._table: WaitingRoom | Game | None = None
         self._listing = False
         self._known: tuple[str, ...] = ()
@@ -57,6 +60,8 @@ class OpenMahjong(LobbyAdapter):
     def feed(self, item: m.Input) -> list[m.Output]:
         """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
+            case m.Frame() | m.SocketOpened() | m.SocketClosed() | m.SocketFailed() if self._chat.hears(item.conn):
+                return self._chat.feed(item)
             case m.Frame():
                 out = self._frame(item)
             case m.Act():
@@ -77,6 +82,8 @@ class OpenMahjong(LobbyAdapter):
                 out = self._session.close()
             case _:
                 out = self._command(item)
+        if self._table is not None:
+            out = out + self._chat.at(self._table.name)
         if self._table is not None and self._table.over:
             self._table = None
         return out
@@ -100,6 +107,8 @@ class OpenMahjong(LobbyAdapter):
                 return []
             case m.CancelSeek():
                 return self._seeker.cancel(item)
+            case m.Say():
+                return self._chat.say(item)
             case m.ListTables():
                 self._listing = True
                 return [self._session.send("room/get_room_list")]
@@ -121,6 +130,8 @@ class OpenMahjong(LobbyAdapter):
         table = self._table
         if name == HELLO:
             return self._session.timed_out()
+        if name == CHAT:
+            return self._chat.timed_out()
         if name == SETTLE:
             return self._welcome(back=bool(self._known)) if self._session.stage == "settling" else []
         if not self._session.ready or table is None:
@@ -150,7 +161,7 @@ class OpenMahjong(LobbyAdapter):
         self._listing = False
         if isinstance(self._table, Game):
             self._table.asking.open = None
-        return self._seeker.end("disconnected")
+        return [*self._seeker.end("disconnected"), *self._chat.close()]
 
     # ------------------------------------------------------------------------------------------------------- frames
 
@@ -166,8 +177,12 @@ class OpenMahjong(LobbyAdapter):
                 return [m.Alive()]
             case wire.Login():
                 out = self._session.logged_in(frame)
-                forgotten = self.options.tourist and self._session.stage == "settling"  # with their connection
-                return self._welcome(back=False) if forgotten else out
+                if frame.login_info is None or self._session.stage != "settling":
+                    return out
+                chat = self._chat.begin(frame.login_info)
+                if self.options.tourist:  # guests are forgotten with their connection
+                    out = self._welcome(back=False)
+                return [*out, *chat]
             case wire.Popup():
                 return self._session.popup(frame)
             case wire.Tips():

@@ -18,6 +18,8 @@ BEGIN, WAIT, LOOK = "begin", "wait", "look"
 """Timers of a room: say ready or start; no game started; look for a fuller room."""
 ECHO, NEXT, RESYNC = "echo", "next", "resync"
 """Timers of a game: our move must be seen; say ready for the next hand; reconnect for a snapshot."""
+CHAT = "chat"
+"""Timer: connect to the chat server again."""
 TIMERS = (HELLO, SETTLE, BEGIN, WAIT, LOOK, ECHO, NEXT, RESYNC)
 
 
@@ -26,6 +28,9 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     username: str = ""
     """Default: the account's name. The lobby registers an unknown name, three a day and address."""
+    chat_url: str = ""
+    """Address of the chat server, such as ``ws://lobby.example:8083/chat``, or a path on the lobby's host, ``/chat``.
+    Default: no chat."""
     tourist: bool = False
     """Log in as a guest, without a password. A lost connection then loses the game."""
     release_version: int = wire.RELEASE_VERSION

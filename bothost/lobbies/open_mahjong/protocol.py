@@ -41,6 +41,8 @@ class Ignored(Body, frozen=True):
 class LoginInfo(Body, frozen=True):
     user_id: User
     username: Word = ""
+    userkey: Word = ""
+    """Secret: the key for the chat server."""
 
 
 class Login(Body, frozen=True):

@@ -21,6 +21,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.chat import ChatLine, ChatServer, key_of
 from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_open_mahjong.line import Line
 from bothost.testing.fake_open_mahjong.rooms import Rooms
@@ -57,7 +58,8 @@ class FakeOpenMahjong(FakeServer):
     """A lobby on a free port of loopback. Use it in an ``async with``."""
 
     def __init__(self, traps: Traps | None = None, *, second: float = 1.0, seed: int = 0) -> None:
-        super().__init__([WebSocketRoute("/game/{name}", self.websocket)], seed)
+        super().__init__([WebSocketRoute(f"/{part}/{{name}}", self.websocket) for part in ("game", "chat")], seed)
+        self.chat = ChatServer()
         self.traps = traps or Traps()
         self.second = second
         """How long a second of the lobby's clocks lasts."""
@@ -100,10 +102,17 @@ class FakeOpenMahjong(FakeServer):
 
     # ------------------------------------------------------------------------------------------------ connections
 
-    def connected(self, socket: WebSocket) -> Line | None:
+    def connected(self, socket: WebSocket) -> BaseLine | None:
+        if socket.url.path.startswith("/chat/"):
+            line = ChatLine(socket)
+            self.chat.connected(line)
+            return line
         return Line(socket) if len(socket.path_params["name"]) >= 24 else None
 
     def disconnected(self, line: BaseLine) -> None:
+        if isinstance(line, ChatLine):
+            self.chat.disconnected(line)
+            return
         if self.lines.get(line.user) is line:
             del self.lines[line.user]
             self._gone(line.user)
@@ -147,6 +156,9 @@ class FakeOpenMahjong(FakeServer):
     # ------------------------------------------------------------------------------------------------------ hearing
 
     def received(self, line: BaseLine, text: str) -> None:
+        if isinstance(line, ChatLine):
+            self.chat.received(line, text)
+            return
         assert isinstance(line, Line)
         if line.dead:
             return
@@ -213,7 +225,7 @@ class FakeOpenMahjong(FakeServer):
             old.user = 0  # stays open, and answers pings
         line.user = user
         self.lines[user] = line
-        told: dict[str, Any] = {"user_id": user, "username": name, "userkey": "planted-userkey"}
+        told: dict[str, Any] = {"user_id": user, "username": name, "userkey": key_of(name)}
         told["is_tourist"] = user < 10_000_000
         self.say(line, {"type": "login", "success": True, "message": "登录成功", "login_info": told})
         if user in self.playing:

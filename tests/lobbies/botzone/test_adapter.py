@@ -455,6 +455,12 @@ def test_a_snapshot_is_ours_to_tell():
 
 # ----------------------------------------------------------------------------------------------------- capabilities
 
+
+def test_nobody_can_talk():
+    assert not Botzone.capabilities.chat
+    assert Line().do(m.Say("t", "hello")) == []
+
+
 PROVEN = {
     "games": test_the_get_blocks_until_something_is_to_do,
     "tables_per_connection": test_several_matches_at_once_share_a_poll,
@@ -472,6 +478,7 @@ PROVEN = {
     "on_rate_limit": test_polls_that_bring_nothing_new_are_not_repeated_at_once,
     "plays_for_us": test_a_host_that_does_not_answer_holds_up_no_other_match,
     "transport": test_the_get_blocks_until_something_is_to_do,
+    "chat": test_nobody_can_talk,
     "needs_secret": test_a_secret_in_the_url_is_refused_without_being_quoted,
 }
 

@@ -162,6 +162,7 @@ def test_nothing_is_said_after_close():
         (m.Act("t", "r1", ("pass",)), wire.Act("t", "r1", "pass")),
         (m.Resign("t"), wire.Resign("t")),
         (m.Leave("t"), wire.Leave("t")),
+        (m.Say("t", "hello"), wire.Say("t", "hello")),
         (m.Resync("t"), wire.Sync("t", "1", 5)),
         (m.Ping(), wire.Ping()),
     ],
@@ -217,6 +218,8 @@ def test_the_hot_frame():
             wire.HandEnded("t", "1", None, "void", (1,)),
             [m.ServerActedFor("t", "1", 1), m.HandEnded("t", "1", None, "void")],
         ),
+        (wire.Chat("t", "bob", "hello"), [m.Chat("t", "bob", "hello")]),
+        (wire.Error("chat_limited", "slow down", "$.text", table="t"), [m.Notice("slow down (chat_limited)", "error")]),
         (wire.TableEnded("t", "left", None, "bye"), [m.TableEnded("t", "left", None, None, "bye")]),
         (wire.Error("internal", "a bug"), [m.Notice("a bug (internal)", "error")]),
         (wire.Error("rate_limited", "slow down", retry_ms=700), [m.Throttled(0.7)]),
@@ -390,6 +393,15 @@ def proven(name, value):
             fresh.start()
             lobby.run()
             return value in ("identity", "snapshot") and m.Snapshot in kinds(fresh) and table in fresh.asked
+        case "chat":
+            bob = RandomClient(lobby.shell("bob"), acts=False)
+            for player in (ada, bob):
+                player.start(m.Wish("othello", {}, {"robots": False}))
+            lobby.run()
+            shared = next(name for name, view in bob.views.items())
+            ada.shell.do(m.Say(shared, "hello"))
+            lobby.run()
+            return value and m.Chat(shared, "ada", "hello") in bob.shell.events and m.Chat not in kinds(ada)
         case "needs_secret":
             lobby.settings.tokens["cyd"] = "secret-of-cyd"
             nameless = RandomClient(

@@ -114,6 +114,7 @@ PROVEN = {
     "on_rate_limit": "none",
     "plays_for_us": False,  # test_trap_a_dead_opponent_stalls_the_table_for_ever
     "transport": "websocket",
+    "chat": False,  # the conformance kit: Say sends nothing
     "needs_secret": False,  # test_the_name_is_all_that_the_lobby_asks_for
 }
 

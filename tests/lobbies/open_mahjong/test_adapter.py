@@ -174,6 +174,7 @@ PROVEN = {
     "on_rate_limit": "none",
     "plays_for_us": True,  # test_trap_server_made_moves_carry_is_timeout_action
     "transport": "websocket",
+    "chat": True,  # test_chat.py
     "needs_secret": False,  # test_an_account_without_a_password_is_refused_but_a_guest_needs_none
 }
 

@@ -40,6 +40,11 @@ function Result({ hand, t }) {
     ${hand.names.map((player, i) => html`<tr><td>${player}</td><td class="number">${hand.scores[i]}</td></tr>`)}</tbody></table></section>`;
 }
 
+function Said({ hand, t }) {
+  return hand.chat.length > 0 && html`<section class="panel"><h2>${t("chat")}</h2><table class="list"><tbody>
+    ${hand.chat.map((line) => html`<tr><td>${line.player}</td><td>${line.text}</td></tr>`)}</tbody></table></section>`;
+}
+
 function Hand({ hand, board, path, search, go, t }) {
   const review = useReview(hand.name);
   const [seat, setSeat] = useState(Number(new URLSearchParams(search).get("seat") ?? hand.seat));
@@ -80,6 +85,7 @@ function Hand({ hand, board, path, search, go, t }) {
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
       <${Result} hand=${hand} t=${t} />
+      <${Said} hand=${hand} t=${t} />
     </aside></div>`;
 }
 
