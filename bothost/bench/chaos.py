@@ -126,6 +126,7 @@ class Chaos:
         self.host: asyncio.subprocess.Process | None = None
         self.stopping = False
         self.lobby: CountingLobby
+        self.lobby_settings: dict[str, Any] = {}
 
     def write_configuration(self, accounts: int, tables: int, chance: float, pace_ms: float) -> None:
         """Writes ``config.toml`` without the lobby's port, the plugin and the tokens, and an empty database."""
@@ -156,11 +157,12 @@ class Chaos:
     async def run(self, seconds: float, per_minute: dict[str, float]) -> dict[str, Any]:
         """Play for the given time under the given faults, drain, and count."""
         tokens = {name: f"token-of-{name}" for name in self.names}
-        async with CountingLobby(tokens, games=GAMES, hands=2, tables=10_000) as self.lobby:
-            (self.folder / "config.toml").write_text(self.config.replace("{lobby}", self.lobby.url))
+        settings: dict[str, Any] = {"games": GAMES, "hands": 2, "tables": 10_000, **self.lobby_settings}
+        async with CountingLobby(tokens, **settings) as self.lobby:
+            (self.folder / "config.toml").write_text(self.config.replace("{lobby}", self.lobby_url()))
             keeping = asyncio.create_task(self._keep_host())
             try:
-                await self._until_all_played(0)
+                await self.until_all_played(0)
                 await self._strike(schedule(self.rng, seconds, per_minute))
                 await self._drain(keeping)
             finally:
@@ -170,6 +172,10 @@ class Chaos:
             return self._figures(await asyncio.to_thread(rows_of, self.store))
 
     # -------------------------------------------------------------------------------------------------------- the host
+
+    def lobby_url(self) -> str:
+        """The lobby's address, as the host shall use it."""
+        return self.lobby.url
 
     async def _keep_host(self) -> None:
         """Start the host, and restart it whenever it ends, as systemd does."""
@@ -187,13 +193,13 @@ class Chaos:
 
     async def _drain(self, keeping: asyncio.Task[None]) -> None:
         """Drain the host, so that all of its rows are in the database."""
-        await self._until_all_played(self.lobby.newest_line() - len(self.names))
+        await self.until_all_played(self.lobby.newest_line() - len(self.names))
         self.stopping = True
         assert self.host is not None
         self.host.send_signal(signal.SIGTERM)
         await asyncio.wait_for(keeping, DRAIN_S)
 
-    async def _until_all_played(self, line: int, most_s: float = 60.0) -> float:
+    async def until_all_played(self, line: int, most_s: float = 60.0) -> float:
         """The time at which all accounts have moved on connections newer than ``line``. Raises TimeoutError."""
         async with asyncio.timeout(most_s):
             while (at := self.lobby.all_played_at(line)) is None:  # noqa: ASYNC110 (frames make it true)
@@ -207,27 +213,22 @@ class Chaos:
 
         Returns when the host has recovered from all.
         """
-        began = time.monotonic()
-        kinds: dict[str, Callable[[], Awaitable[None]]] = {
-            "kill": self._kill,
-            "outage": self._take_database_away,
-            "restart": self._restart_lobby,
-        }
-        locks: dict[str, contextlib.AbstractAsyncContextManager[Any]] = {
-            "kill": contextlib.nullcontext(),
-            "outage": asyncio.Lock(),
-            "restart": asyncio.Lock(),
-        }
+        began, kinds = time.monotonic(), self.kinds()
+        locks: dict[str, asyncio.Lock] = {kind: asyncio.Lock() for kind in kinds}
         async with asyncio.TaskGroup() as group:
             for at, kind in blows:
                 await asyncio.sleep(began + at - time.monotonic())
                 if kind in kinds:
-                    group.create_task(self._blow(kinds[kind], locks[kind]))
+                    group.create_task(self._blow(kinds[kind], None if kind == "kill" else locks[kind]))
                     self.struck[kind] += 1
 
+    def kinds(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What causes each kind of fault. It returns when the host has recovered."""
+        return {"kill": self._kill, "outage": self._take_database_away, "restart": self._restart_lobby}
+
     @staticmethod
-    async def _blow(blow: Callable[[], Awaitable[None]], lock: contextlib.AbstractAsyncContextManager[Any]) -> None:
-        async with lock:
+    async def _blow(blow: Callable[[], Awaitable[None]], lock: asyncio.Lock | None) -> None:
+        async with lock or contextlib.nullcontext():
             await blow()
 
     async def _kill(self) -> None:
@@ -235,7 +236,7 @@ class Chaos:
         assert self.host is not None
         if self.host.returncode is None:
             os.kill(self.host.pid, signal.SIGKILL)
-        self.recoveries.append(await self._until_all_played(line) - now)
+        self.recoveries.append(await self.until_all_played(line) - now)
 
     async def _take_database_away(self) -> None:
         async with self.database.away(self.rng):
@@ -244,7 +245,7 @@ class Chaos:
     async def _restart_lobby(self) -> None:
         await self.lobby.restart(self.rng.uniform(0.1, 2.0))
         line, now = self.lobby.newest_line(), time.monotonic()
-        self.recoveries.append(await self._until_all_played(line) - now)
+        self.recoveries.append(await self.until_all_played(line) - now)
 
     # ------------------------------------------------------------------------------------------------------- the count
 

@@ -24,6 +24,8 @@ class CountingLobby(FakeLobby):
         """Moves that the lobby made for us after our deadline."""
         self.first_moves: dict[str, tuple[int, float]] = {}
         """Account → its newest connection that played, and the monotonic time of its first move."""
+        self.last_moves: dict[str, float] = {}
+        """Account → the monotonic time of its last move."""
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:
         """Count a move before the lobby receives it."""
@@ -33,6 +35,7 @@ class CountingLobby(FakeLobby):
             move = hash(act.action)
             if self.answers.setdefault(hash((act.table, act.id)), move) != move:
                 self.second_opinions += 1
+            self.last_moves[line.player] = time.monotonic()
             if line.number > self.first_moves.get(line.player, (0, 0.0))[0]:
                 self.first_moves[line.player] = line.number, time.monotonic()
         return (data,)
@@ -54,6 +57,10 @@ class CountingLobby(FakeLobby):
         """The time at which the last account moved on a connection newer than ``line``; None: not all have."""
         first = [self.first_moves.get(name, (0, 0.0)) for name in self.settings.tokens]
         return max(at for _, at in first) if all(number > line for number, _ in first) else None
+
+    def all_moved_since(self, time_s: float) -> bool:
+        """Whether every account has moved since this monotonic time."""
+        return all(self.last_moves.get(name, 0.0) > time_s for name in self.settings.tokens)
 
     def _note(self, frame: Recorded) -> None:
         self._news.set()
