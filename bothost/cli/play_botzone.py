@@ -31,7 +31,7 @@ def serve(
     try:
         while True:
             try:
-                if not program.hear(lines.readline):
+                if not program.read_turn(lines.readline):
                     return
                 text = seat.answer(program)
             except Mismatch as error:
@@ -70,14 +70,14 @@ class _Seat:
         if view is None or not view.asked:
             if program.dialect.always_asked:
                 return program.blind()
-            return program.say(None)
+            return program.output(None)
         try:
-            return program.say(self._decide(view, began + self._move_s))
+            return program.output(self._decide(view, began + self._move_s))
         except UsageError:
             raise
         except Exception as error:
             print(f"{self._strategy.name} failed: {type(error).__name__}: {error}", file=sys.stderr)
-            return program.say(_first_legal(view))
+            return program.output(_first_legal(view))
 
     def _decide(self, view: View, deadline: float) -> list[str]:
         """One action, or a claim with the discard that follows it."""

@@ -1,4 +1,4 @@
-"""Lobby adapters: what comes with bothost is registered here, through the same hook as those of others."""
+"""The built-in lobby adapters. They are registered through the same hook as adapters of plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def bothost_lobbies() -> Iterator[type[LobbyAdapter]]:
-    """The adapters in this package, each imported when it is come to: a host imports what it plays at."""
+    """Yield the adapters of this package. Each is imported only when the caller asks for it."""
     from bothost.lobbies.embedded import EmbeddedLobby
 
     yield EmbeddedLobby

@@ -1,19 +1,18 @@
-"""What a lobby adapter is: a sans-IO translator between one lobby's dialect and :mod:`bothost.messages`.
+"""The base class of lobby adapters: sans-IO translators between a lobby's protocol and :mod:`bothost.messages`.
 
-An adapter holds no socket, reads no clock and awaits nothing. The shell (``bothost.host``) feeds it inputs and
-performs the effects that it returns, in order. One adapter instance serves one account.
+An adapter has no socket and no clock, and never awaits. The shell (``bothost.host``) feeds it inputs and performs the
+effects that it returns, in order. One adapter instance serves one account.
 
-Rules that every adapter keeps:
+Every adapter keeps these rules:
 
-- A request id is made here where the lobby has none, and is never used twice at a table.
-- Frames are hostile: whatever arrives, ``feed`` returns (with ``Unknown`` for what it does not understand). It raises
-  only for a bug.
-- ``Connected(resumed=True)`` is followed by a ``Seated`` and a ``Snapshot`` for every table that still lives; nothing
-  is decided at a table before its snapshot, and its clock, are fresh.
-- A ``Snapshot`` says how many events it has folded (``view["seq"]``); the numbers of a hand never decrease.
+- If the lobby has no request ids, the adapter makes them. An id is never used twice at a table.
+- Frames are hostile. For a frame that it does not understand, ``feed`` returns ``Unknown``. An exception is a bug.
+- After ``Connected(resumed=True)``, every table that is still open gets a ``Seated`` and a ``Snapshot``. Nothing is
+  decided at a table before its snapshot and its clock are fresh.
+- ``view["seq"]`` of a ``Snapshot`` is the number of events that it includes. It never decreases within a hand.
 
-:func:`checked` proves the types of what an adapter returns. The host calls it: a bug of an adapter ends the adapter's
-connection, not the host.
+:func:`checked` checks the types of what an adapter returns. The host calls it, so a bug in an adapter ends that
+adapter's connection and not the host.
 """
 
 from __future__ import annotations
@@ -30,34 +29,35 @@ from bothost.messages import Input, Output, Snapshot
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a lobby can do, each tested against a faithful fake of it."""
+    """What a lobby can do. Tests check each value against a fake of the lobby."""
 
     games: tuple[str, ...]
-    tables_per_connection: int | None
-    """None: no limit of its own."""
-    connections_per_identity: int
+    tables_per_connection: int | None = None
+    """None: the lobby sets no limit."""
+    connections_per_identity: int = 1
     acks_moves: bool
     rejects_illegal: Literal["error", "silence", "resend"]
     sends_turn: bool
-    sends_legal_actions: bool
-    takes_composites: bool
+    sends_legal_actions: bool = False
+    takes_composites: bool = False
     clock: Literal["none", "per_move", "bank_and_step"]
     resume: Literal["none", "identity", "token", "game_id"]
     resume_delivers: Literal["nothing", "snapshot", "log", "delta"]
-    heartbeat: Literal["none", "app", "protocol"]
-    messages_per_second: float | None
-    """The lobby's limit; the host keeps to half of it."""
-    on_rate_limit: Literal["close", "error", "drop", "none"]
-    plays_for_us: bool
+    heartbeat: Literal["none", "app", "protocol"] = "none"
+    messages_per_second: float | None = None
+    """The lobby's limit. The host sends at most half as many."""
+    on_rate_limit: Literal["close", "error", "drop", "none"] = "none"
+    plays_for_us: bool = False
+    """Whether the lobby moves for a player who does not answer in time."""
     transport: Literal["websocket", "long_poll"] = "websocket"
     needs_secret: bool = True
-    """Whether logging in takes a token or a password; some lobbies ask for nothing but a name."""
+    """Whether a login needs a token or a password. Some lobbies only ask for a name."""
     chat: bool = False
     """Whether players at a table can talk: the adapter takes ``Say`` and reports ``Chat``."""
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What an adapter needs to log in. Secrets are resolved before they come here, and never printed."""
+    """What an adapter needs to log in. Secrets are already resolved, and ``repr`` leaves them out."""
 
     name: str
     url: str
@@ -70,7 +70,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of an adapter that has none."""
+    """The options of an adapter without options."""
 
 
 class LobbyAdapter(ABC):
@@ -81,7 +81,7 @@ class LobbyAdapter(ABC):
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``[lobby.options]`` in config.toml."""
     login_registers: ClassVar[bool] = False
-    """Whether logging in with an unknown name makes an account, whatever the options say."""
+    """Whether a login with an unknown name always registers an account."""
     kit: ClassVar[str] = ""
     """``module:name`` of the :class:`bothost.testing.check_lobby.LobbyKit` for ``bothost plugin check --lobby``."""
 
@@ -91,15 +91,15 @@ class LobbyAdapter(ABC):
 
     @abstractmethod
     def feed(self, item: Input) -> list[Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
+        """Process one input or command. Returns effects and events in the order in which they must happen."""
 
 
 class AdapterFault(TypeError):
-    """An adapter returned something that is no list of effects and events."""
+    """An adapter returned something other than a list of effects and events."""
 
 
 def checked(outputs: object) -> list[Output]:
-    """What ``LobbyAdapter.feed`` returned, after a check of every type. Raises AdapterFault."""
+    """Check the types of what ``LobbyAdapter.feed`` returned, and return it. Raises AdapterFault."""
     if type(outputs) is not list:
         raise AdapterFault(f"feed returned {type(outputs).__name__}, not a list of effects and events")
     for output in outputs:
@@ -117,7 +117,7 @@ def checked(outputs: object) -> list[Output]:
                         found = type(item).__name__
                         raise AdapterFault(f"{kind.__name__}.{name} has a member {found}, not {_names(member)}")
         if kind is Snapshot and (type(output.view.get("seq")) is not int or output.view["seq"] < 0):
-            raise AdapterFault("Snapshot.view has no key seq: the number of events of this hand that it has folded")
+            raise AdapterFault("Snapshot.view needs the key seq: the number of events of this hand that it includes")
     return outputs
 
 
@@ -125,7 +125,7 @@ _Allowed = frozenset[type]
 
 
 def _fields(kind: type) -> tuple[Callable[[object], tuple[object, ...]], list[tuple[str, _Allowed, _Allowed | None]]]:
-    """A getter of all values; then name, allowed types, and those of a tuple's members, of each field."""
+    """A getter of all values, and for each field its name, its types, and the types of its members if it is a tuple."""
     rows: list[tuple[str, _Allowed, _Allowed | None]] = []
     for name, hint in get_type_hints(kind).items():
         allowed = _allowed(hint)
@@ -162,7 +162,7 @@ _OUTPUTS: dict[type, Any] = {kind: _fields(kind) for kind in get_args(Output)}
 
 
 def out_of_range(value: Any) -> int | None:
-    """The first integer in plain data that does not fit into 64 bits, signed; None where all do."""
+    """Return the first integer in nested plain data that does not fit into 64 signed bits, or None."""
     if isinstance(value, int):
         return None if -(2**63) <= value < 2**63 else value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Numbered cards of Dou Dizhu lobbies: every lobby numbers the 54 cards its own way, the game knows ranks alone."""
+"""Translates between a lobby's numbers for the 54 cards and the game's ranks. Each lobby numbers them its own way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ORDER = {rank: place for place, rank in enumerate(doudizhu.RANKS)}
 
 
 class Numbering:
-    """A lobby's numbers of the cards. ``rank_of`` gives a number's rank, a letter of ``doudizhu.RANKS``."""
+    """How a lobby numbers the cards. ``rank_of`` maps a number to a letter of ``doudizhu.RANKS``."""
 
     def __init__(self, rank_of: Callable[[int], str]) -> None:
         self.rank_of = rank_of
@@ -21,19 +21,19 @@ class Numbering:
         return "".join(sorted(map(self.rank_of, cards), key=_ORDER.__getitem__))
 
     def pick(self, hand: Iterable[int], ranks: str) -> list[int]:
-        """Cards of a hand that have these ranks. Raises ValueError where the hand lacks one."""
+        """Cards of a hand with these ranks. Raises ValueError if the hand lacks one."""
         left = sorted(hand)
         picked = []
         for rank in ranks:
             card = next((card for card in left if self.rank_of(card) == rank), None)
             if card is None:
-                raise ValueError(f"no {rank} in the hand")
+                raise ValueError(f"the hand has too few cards of rank {rank}")
             left.remove(card)
             picked.append(card)
         return picked
 
     def readings(self, cards: Iterable[int], game: rules.Game) -> list[str]:
-        """Notations of the plays that these cards may be; none where they are no play."""
+        """Notations of the plays that consist of exactly these cards; empty if there are none."""
         try:
             return [game.notation(action) for action in doudizhu.readings(self.text(cards))]
         except ValueError:

@@ -1,10 +1,11 @@
-"""What adapters share about frames."""
+"""Helpers that several adapters share."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from bothost.messages import Unknown
+from bothost.messages import SocketClosed, SocketFailed, TableEnded, Unknown
 
 MAX_LOGGED = 2000
 """Characters of a frame that is logged as not understood."""
@@ -26,6 +27,20 @@ def plain_text(text: str, most: int = MAX_CHAT) -> str:
 
 
 def unknown(raw: str | bytes) -> Unknown:
-    """A frame that the adapter does not understand, as it is logged."""
+    """The event that reports a frame that the adapter does not understand."""
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     return Unknown(text[:MAX_LOGGED])
+
+
+def loss_reason(item: SocketClosed | SocketFailed) -> str:
+    """Why a socket was lost, for ``Disconnected``."""
+    if isinstance(item, SocketFailed):
+        where = f"HTTP {item.status}" if item.status else "no connection"
+    else:
+        where = f"closed with {item.code}"
+    return f"{where}: {item.reason}" if item.reason else where
+
+
+def ended_tables(known: Iterable[str], kept: str) -> list[TableEnded]:
+    """The ends of all ``known`` tables except ``kept``, because the lobby does not name them after a login."""
+    return [TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted({*known} - {kept})]

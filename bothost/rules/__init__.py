@@ -52,18 +52,17 @@ class GameFactory:
     """A game that a plugin brings."""
 
     name: str
-    """Unique among all games. With a colon at its end it names a family of games: ``make`` of ``openspiel:`` is called
-    with ``"chess"`` for ``openspiel:chess``."""
+    """Unique among all games. A name that ends with a colon is a family of games: for ``openspiel:chess``, the ``make``
+    of ``openspiel:`` is called with ``"chess"``."""
     make: Callable[..., Game]
     """Called with the rules' options as keywords. Raises ValueError for an unknown option or value."""
     presets: tuple[str, ...] = ()
-    """Accepted as ``make(preset=…)``, the default first. Empty: the game has the one preset ``default``, which is not
-    passed to ``make``."""
+    """Values of ``make(preset=…)``, the default first. Empty: the only preset is ``default``; ``make`` gets none."""
     members: tuple[str, ...] = ()
-    """Games of a family that lists of games show, by their whole names; others exist where their name is given."""
+    """Full names of the games of a family that lists show. ``make`` may accept others."""
 
 
-# Games of plugins, by name: the only state of this module. It fills while plugins load.
+# Games of plugins, by name. The only state of this module; it is filled while plugins load.
 _factories: dict[str, GameFactory] = {}
 
 
@@ -71,20 +70,20 @@ def register_game(factory: GameFactory) -> None:
     """Register a plain-Python game by its name. Raises UsageError if another game already has that name."""
     known = _factories.get(factory.name)
     if factory.name in _native.games() or (known is not None and known != factory):
-        raise UsageError(f"there is a game called {factory.name!r} already", advice="Give the new one another name.")
+        raise UsageError(f"another game already has the name {factory.name!r}", advice="Rename one of them.")
     _factories[factory.name] = factory
 
 
 def forget_game(name: str) -> None:
-    """Undo ``register_game``. Raises KeyError where no game of this name was registered."""
+    """Undo ``register_game``. Raises KeyError if no game of this name was registered."""
     del _factories[name]
 
 
 def games(*, plugins: bool = True, testing: bool = False) -> tuple[str, ...]:
-    """Names of all games, of a family its ``members``, sorted.
+    """Names of all games, sorted. A family is listed by its ``members``.
 
-    Without ``plugins`` only those of bothost itself. With ``testing`` also those that only test the contract; no wheel
-    has them.
+    ``plugins=False`` lists only the games of bothost itself. ``testing=True`` adds games that only exist to test the
+    game contract; they are not in the wheel.
     """
     if testing:
         register_test_games()
@@ -97,7 +96,7 @@ def _listed(factory: GameFactory) -> tuple[str, ...]:
 
 
 def _factory(name: str) -> GameFactory | None:
-    """What makes the game of this name, if a plugin brought it."""
+    """The factory of the game of this name; None if it is not a plugin's."""
     family, colon, _ = name.partition(":")
     return _factories.get(family + colon)
 
@@ -167,7 +166,7 @@ def search(root: View, seed: int = 0, **options: Any) -> Search:
     "Information set Monte Carlo tree search" (2012).
     """
     if not isinstance(root, _native.View):
-        raise UsageError(f"{root.game.name} cannot be searched", advice="Only games of the native core can.")
+        raise UsageError(f"{root.game.name} cannot be searched", advice="Use a game of the native core.")
     return Search(root, seed, options)
 
 

@@ -38,7 +38,7 @@ MAX_HAND = 20
 NUM_RLCARD_ACTIONS = 27472
 """Ids below this are RLCard's action set, 0 is the pass."""
 NUM_ABSTRACT_ACTIONS = 309
-"""Plays with their kickers abstracted (3334 = 333K), and 0 for the pass."""
+"""Plays without the identity of their kickers (3334 = 333K), and 0 for the pass."""
 
 NEEDS = ("same_rank_kickers", "rocket_kickers", "bomb_kickers", "neighbour_kickers", "shuttles")
 """Rules options that some moves need."""
@@ -79,7 +79,7 @@ def move(action: SupportsIndex) -> Move:
 
 
 def readings(cards: str) -> list[int]:
-    """Actions that play exactly these cards, the canonical one first. Only wide kicker rules give several."""
+    """Actions that play exactly these cards, the canonical one first. There are several only with wide kicker rules."""
     return _native.doudizhu_readings(cards)
 
 
@@ -117,9 +117,9 @@ def afterstates(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """Features of the hands that abstract moves leave, a row for each move of each position.
 
-    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: of each position those of
-    the block ``move_types`` that are set; ``moves``: abstract moves, 0 … 308. Of kickers those go along without
-    which the rest is worth most (``hand_value``). Raises ValueError for other rows.
+    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: for each position, the set
+    features of the block ``move_types``. ``moves``: for each position, abstract moves 0 … 308. The kickers are those
+    whose loss leaves the highest ``hand_value``. Raises ValueError for invalid rows.
     """
     return _native.doudizhu_afterstates(*features, *moves)
 
@@ -166,12 +166,12 @@ def log_likelihood(view: View, deal: State, *, exponent: float = 0.6) -> float:
     not make these plays. Raises ValueError if ``exponent`` is not within (0, 1].
     """
     if not isinstance(deal, _native.State):
-        raise TypeError("the deal is not one of Dou Dizhu")
+        raise TypeError("deal must be a State of Dou Dizhu")
     return _native.doudizhu_log_likelihood(_native_view(view), deal, exponent)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:
-    """Action of the native RHCP player, and its reason in words. Raises ValueError where the seat is not asked."""
+    """Action of the native RHCP player, and its reason in words. Raises ValueError if the seat is not asked."""
     return _native.doudizhu_rhcp_choice(_native_view(view))
 
 
@@ -215,5 +215,5 @@ class Style:
 
 def _native_view(view: View) -> _native.View:
     if not isinstance(view, _native.View):
-        raise TypeError("the view is not one of Dou Dizhu")
+        raise TypeError("view must be a View of Dou Dizhu")
     return view

@@ -1,4 +1,4 @@
-"""What a game looks like from Python.
+"""The protocols of games in Python.
 
 Native games (``bothost/native``) and plugins' games in plain Python satisfy the same protocols.
 ``native/games/core/game.h`` states the contract and its law. All integers are Python ints; seats count from 0.
@@ -37,7 +37,7 @@ class Block(Protocol):
 
 @runtime_checkable
 class View(Protocol):
-    """What one seat may know. Mutable; ``clone`` before sharing."""
+    """What one seat may know. It is mutable, so ``clone`` it before you share it."""
 
     @property
     def game(self) -> Game: ...
@@ -50,12 +50,12 @@ class View(Protocol):
 
     @property
     def asked(self) -> bool:
-        """Whether a decision of this seat is awaited."""
+        """Whether this seat must decide now."""
         ...
 
     @property
     def to_act(self) -> int | None:
-        """The seat whose public turn it is; None if there is none (claims, the end)."""
+        """The seat whose turn it publicly is; None if there is none (claims, the end)."""
         ...
 
     @property
@@ -77,9 +77,9 @@ class View(Protocol):
         ...
 
     def apply(self, action: int) -> None:
-        """Fold the events that the own action is certain to cause, for lobbies with composite moves.
+        """Fold the events that an action of this seat certainly causes, for lobbies with composite moves.
 
-        A claim is folded as if no other seat beat it: apply it to a clone.
+        A claim is folded as if no other seat beats it, so apply it to a clone.
         """
         ...
 
@@ -93,7 +93,7 @@ class View(Protocol):
         ...
 
     def record(self) -> tuple[Json, list[tuple[int, int]]] | None:
-        """The whole hand, for ``Game.replay``, after the reveal at its end; None before."""
+        """The whole hand as arguments of ``Game.replay``, once the deal is revealed at its end; None before."""
         ...
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
@@ -191,7 +191,7 @@ class Game(Protocol):
         ...
 
     def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> State:
-        """The state that these actions lead to. Raises ValueError."""
+        """The state after these actions. Raises ValueError if one is illegal."""
         ...
 
     def notation(self, action: int) -> str: ...
@@ -199,10 +199,10 @@ class Game(Protocol):
 
 
 class VecEnv(Protocol):
-    """``n`` hands stepped at once with the GIL released; a finished hand restarts with the next deal of its stream.
+    """Steps ``n`` hands at once and releases the GIL. A finished hand restarts with the next deal of its stream.
 
-    Each environment asks one seat at a time. Simultaneous decisions are asked one after another, and none sees the
-    others. All arrays are views of memory of the environment, which the next ``step`` overwrites.
+    Each environment asks one seat at a time. Simultaneous decisions are asked one after another, and no seat sees the
+    decisions of others. All arrays share the environment's memory, which the next ``step`` overwrites.
     """
 
     @property
@@ -228,20 +228,20 @@ class VecEnv(Protocol):
 
     @property
     def done(self) -> npt.NDArray[np.bool_]:
-        """Shape (n,): whether a hand ended in the last step (the next deal already stands)."""
+        """Shape (n,): whether a hand ended in the last step. The next hand is already dealt."""
         ...
 
     def step(self, actions: ActionArray) -> None:
-        """Apply one action per environment; -1 leaves an environment unchanged, and not ``done``.
+        """Apply one action per environment. -1 leaves an environment unchanged, with ``done`` False.
 
-        Raises ValueError if one is illegal; nothing is then changed.
+        Raises ValueError if one is illegal. All environments are then unchanged.
         """
         ...
 
     def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Write the view block of every asked seat into ``out``, shape (n, *shape).
 
-        ``rows``, here and below: these environments, in this order; None: all.
+        ``rows``, here and below: indices of environments, in order; None: all.
         """
         ...
 
@@ -258,11 +258,11 @@ class VecEnv(Protocol):
         ...
 
     def deal(self, index: int) -> Json:
-        """The present deal of environment ``index``, for ``Game.state_from_deal``."""
+        """The current deal of environment ``index``, for ``Game.state_from_deal``."""
         ...
 
     def rule_actions(self, indices: npt.NDArray[np.int64]) -> ActionArray:
-        """What the game's own rule player would do in the environments ``indices`` (k,), int32 (k,).
+        """The actions of the game's own rule player in the environments ``indices`` (k,), int32 (k,).
 
         Raises ValueError if the game has no rule player (``pairing`` has one), or for an index out of range.
         """

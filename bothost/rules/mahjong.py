@@ -22,7 +22,7 @@ TILES = (*(f"{s}{r}" for s in "WTB" for r in range(1, 10)), "F1", "F2", "F3", "F
 SHAPES = ("standard", "seven_pairs", "thirteen_orphans", "knitted_straight", "honours_and_knitted")
 """The winning shapes, in the order of :func:`distances`."""
 NEVER = 100
-"""Distance of a shape that the melds rule out."""
+"""Distance of a shape that is impossible with the melds."""
 
 
 class Fan(NamedTuple):
@@ -44,7 +44,7 @@ _BY_CHINESE = {fan.chinese: i for i, fan in enumerate(FANS)}
 def fan_words(fans: Mapping[str, int]) -> str:
     """The FANS of a ``hu`` event from the judge's Chinese names with their counts: ``all-pungs,dragon-pung*2``.
 
-    Raises ValueError on a name that is none. PyMahjongGB's ``独听・边张`` stands for ``边张``, and so on.
+    Raises ValueError for an unknown name. PyMahjongGB's ``独听・边张`` stands for ``边张``, and so on.
     """
     alias = {"单钓": "单钓将"}
     counts: dict[int, int] = {}
@@ -52,13 +52,13 @@ def fan_words(fans: Mapping[str, int]) -> str:
         plain = name.removeprefix("独听・")
         index = _BY_CHINESE.get(alias.get(plain, plain))
         if index is None:
-            raise ValueError(f"{name!r} is no fan")
+            raise ValueError(f"{name!r} is not a fan")
         counts[index] = times
     return ",".join(FANS[i].name + (f"*{n}" if n > 1 else "") for i, n in sorted(counts.items()))
 
 
 def distances(hand: CountArray, melds: int = 0) -> tuple[int, int, int, int, int]:
-    """Tiles that must still come for each of :data:`SHAPES`; :data:`NEVER` where the melds rule it out.
+    """Missing tiles for each of :data:`SHAPES`; :data:`NEVER` if the melds rule the shape out.
 
     A target never holds a fifth copy of a kind. Raises ValueError on more than 14 tiles or four of a kind.
     """
@@ -87,18 +87,18 @@ def useful_many(hands: CountArray, melds: int = 0) -> tuple[npt.NDArray[np.int8]
 def fan_many(
     standing: CountArray, melds: CountArray, wins: CountArray
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]:
-    """Fans of many hands, each by the reading that is worth most.
+    """Fans of many hands, each counted by its most valuable reading.
 
     ``standing`` uint8 (n, 34): the standing tiles with the winning one, 14 less three per meld. ``melds`` uint8
     (n, 4, 2): rows (kind, tile), kind 0 none, 1 chow (tile: the middle one), 2 pung, 3 melded kong, 4 concealed kong.
     ``wins`` uint8 (n, 8): winning tile, self-drawn, fourth tile (the three others lie open), kong (the tile replaced
     one; without self-drawn: it robbed one), last tile, seat wind, prevalent wind (0 east .. 3 north), flowers.
 
-    Where two readings are worth the same, which one is named is open; points and judge's fans agree with PyMahjongGB
-    otherwise, knitted straights and their waits among them.
+    If two readings are worth the same, either may be returned. Otherwise points and fans agree with PyMahjongGB, also
+    for knitted straights and their waits.
 
-    Returns int16 (n,) points without flowers, -1 where the tiles complete no hand, and uint8 (n, len(FANS)) how often
-    each fan counts. Raises ValueError on what cannot be a hand.
+    Returns int16 (n,) points without flowers, -1 if the tiles complete no hand, and uint8 (n, len(FANS)), how often
+    each fan counts. Raises ValueError for arrays that cannot be hands.
 
     Source: Mahjong Competition Rules (1998, 2006), as the official judge applies them.
     """
@@ -109,13 +109,13 @@ class Prospect(NamedTuple):
     """What a hand can win over its next draws and discards."""
 
     worth: float
-    """Sum over all hands that win of chance times payment, in points of score; 0: none is in reach."""
+    """Sum of chance times payment over all winning hands, in points of score; 0: none is in reach."""
     chance: float
     """Sum of their chances."""
     tiles_needed: int
     """Missing tiles of the most valuable target hand."""
     points: int
-    """Its points, including those of a concealed hand or a drawn tile where it needs them."""
+    """Its points. They include the fans for a concealed hand or a self-drawn tile if it needs them."""
     shape: int
     """Its index into :data:`SHAPES`."""
     fans: list[int]
@@ -138,7 +138,7 @@ class LookAhead(NamedTuple):
 
     @property
     def recommended(self) -> int | None:
-        """The discard after which the hand is worth most; None where no win is in reach."""
+        """The discard after which the hand is worth most; None if no win is in reach."""
         best = max(self.after, key=lambda tile: self.after[tile].worth, default=None)
         return best if best is not None and self.after[best].worth > 0 else None
 
@@ -162,17 +162,17 @@ def dangers(view: View) -> npt.NDArray[np.float64]:
 
 
 def rule_choice(view: View, *, simple: bool = False) -> tuple[int, str, float]:
-    """The rule player's (action, reason, worth of the hand after it on its own scale) for a view that is asked.
+    """The rule player's action, its reason, and its own valuation of the hand after the action.
 
-    It looks ahead to the winning hands and subtracts what a discard may cost; about 0.1 ms in the median. ``simple``:
-    the player that compares its hand with families of hands instead, and does not defend. Raises ValueError if
-    nothing is asked, TypeError for a view of another game.
+    It looks ahead to winning hands and subtracts the expected cost of a discard; the median time is about 0.1 ms.
+    ``simple``: use the player that compares its hand with families of hands, and does not defend. Raises ValueError if
+    the seat is not asked, TypeError for a view of another game.
     """
     return _native.mahjong_rule_choice(_own(view), simple)
 
 
 def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
-    """As :func:`rule_choice`, by the stronger player, which plans with the acceptance-weighted look-ahead.
+    """As :func:`rule_choice`, but by the stronger player, which uses the acceptance-weighted look-ahead.
 
     It estimates from the visible tiles how often each kind comes. The worths of winning hands that need several tiles
     are combined by their norm of order 3/2: a few good ones are worth more than many poor ones with the same sum.
@@ -182,10 +182,10 @@ def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
 
 def _own(view: View) -> _native.View:
     if not isinstance(view, _native.View):
-        raise TypeError("the view is not one of mahjong")
+        raise TypeError("view must be a View of mahjong")
     return view
 
 
 def table_bytes() -> int:
-    """Size of the native lookup tables; makes them (about 40 ms) when they are not there yet."""
+    """Size of the native lookup tables in bytes. The first call makes them, in about 40 ms."""
     return _native.mahjong_table_bytes()

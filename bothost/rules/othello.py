@@ -24,12 +24,12 @@ WEIGHTS = {
     "edges": 0,
     "greed": 0,
 }
-"""What the native player judges positions by, in hundredths of a disc: see ``native/games/othello/search.h``."""
+"""The native player's weights, in hundredths of a disc. See ``native/games/othello/search.h``."""
 
 
 NUM_AFTERSTATE_FEATURES = 217
-"""Of ``afterstates``: for each square a1, b1 … h8 own, enemy, empty, as the mover sees it; then the number of the other
-side's replies, 0 … 24 and more."""
+"""Features of ``afterstates``: for each square a1, b1 … h8, whether the mover sees it as own, enemy or empty; then the
+number of the other side's replies, 0 … 24 and more."""
 
 
 def afterstates(
@@ -38,32 +38,33 @@ def afterstates(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """Features of the boards that moves lead to, a row for each move of each position.
 
-    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: of each position those of
-    the block ``squares`` that are set; ``moves``: squares 0 … 63, and 64 for the pass. Raises ValueError for others.
+    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: for each position, the set
+    features of the block ``squares``. ``moves``: for each position, squares 0 … 63, and 64 for the pass. Raises
+    ValueError for invalid rows.
     """
     return _native.othello_afterstates(*features, *moves)
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What the search found for the seat that is asked."""
+    """The result of a search for the seat that is asked."""
 
     action: int
     score: float
-    """Discs ahead at the end when ``exact``, else a judgement on about the same scale."""
+    """Disc difference at the end if ``exact``, otherwise an estimate on about the same scale."""
     depth: int
     """Plies looked ahead."""
     exact: bool
-    """Whether the game was solved: no play gets a better difference of discs against the best defence."""
+    """Whether the game is solved: no other move gives a higher disc difference against the best defence."""
     nodes: int
 
 
 def choose(view: View, *, depth: int = 6, solve_from: int = 12, nodes: int = 120_000) -> SearchResult:
     """The best action by alpha-beta over mobility, corners, edges and frontier; deterministic.
 
-    It deepens to ``depth`` plies, and solves the game from ``solve_from`` empty squares on. ``nodes`` bounds the time
-    on any machine, at five to ten million a second; what was found until then stands. Releases the GIL. Raises
-    ValueError unless the view's seat is asked, TypeError for another game's view.
+    Iterative deepening to ``depth`` plies; it solves the game with at most ``solve_from`` empty squares. ``nodes``
+    limits the search (five to ten million nodes take a second); the best result so far is then returned. Releases the
+    GIL. Raises ValueError if the view's seat is not asked, TypeError for a view of another game.
     """
     return SearchResult(*_native.othello_choose(_native_view(view), depth, solve_from, nodes))
 
@@ -76,15 +77,15 @@ def judge(
     nodes: int = 20_000,
     weights: Mapping[str, int] | None = None,
 ) -> dict[int, float]:
-    """Action → discs ahead, about: every action judged for itself, ``depth`` plies ahead, by ``WEIGHTS`` where
-    ``weights`` does not name others. Exact from ``solve_from`` empty squares on; empty where only a pass is possible.
+    """Estimate the disc difference after each action by a search of ``depth`` plies. Returns action → estimate.
 
-    Deterministic; releases the GIL. Raises as ``choose`` does, and ValueError for a weight that does not exist.
+    ``weights`` override ``WEIGHTS``. Exact with at most ``solve_from`` empty squares; empty if only a pass is legal.
+    Deterministic; releases the GIL. Raises as ``choose`` does, and ValueError for an unknown weight.
     """
     return dict(_native.othello_judge(_native_view(view), depth, solve_from, nodes, dict(weights or {})))
 
 
 def _native_view(view: View) -> _native.View:
     if not isinstance(view, _native.View):
-        raise TypeError("the view is not one of Othello")
+        raise TypeError("view must be a View of Othello")
     return view

@@ -19,18 +19,18 @@ def rule_choice(
     another game.
     """
     if not isinstance(view, _native.View):
-        raise TypeError("the view is not one of pairing")
+        raise TypeError("view must be a View of pairing")
     return _native.pairing_rule_choice(view, deny, keep, promise, force_from)
 
 
 def rule_returns(view: View, *, deals: int, seed: int) -> FloatArray:
-    """Play every legal action out by the rule player for both seats, in states sampled from the view.
+    """Roll out every legal action with the rule player for both seats, in states sampled from the view.
 
     Returns float32 (deals, legal actions): the seat's final lead in points. All actions of a row share the hidden
-    cards, so differences within a row vary less than its values. Takes some microseconds a value; releases the GIL.
+    cards, which reduces the variance of their differences. A value takes a few microseconds; releases the GIL.
     Raises ValueError if the seat is not asked or ``deals`` is not within 1 and 100,000, TypeError for a view of
     another game.
     """
     if not isinstance(view, _native.View):
-        raise TypeError("the view is not one of pairing")
+        raise TypeError("view must be a View of pairing")
     return _native.pairing_rule_returns(view, deals, seed)

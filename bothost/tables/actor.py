@@ -1,4 +1,4 @@
-"""Who plays our seat in one hand: the plan that the shell made, and the players that a worker made by it."""
+"""Who plays our seat in one hand: the shell makes the plan, and a worker makes the players for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bothost.strategy import Execution, Player, Strategy, Table
 
 
 class Loaded:
-    """One strategy as the host runs it: an address, options and model, resolved. Equal ones are the same object."""
+    """One resolved strategy: an address with its options and model. Equal ones are the same object."""
 
     __slots__ = (
         "execution",
@@ -32,10 +32,10 @@ class Loaded:
         self.execution: Execution = strategy.execution
         self.search = strategy.needs_search_thread
         self.failures: list[float] = []
-        """When it failed lately, monotonic seconds."""
+        """When it failed recently, monotonic seconds."""
         self.quarantined_until = 0.0
         self.hung = 0
-        """Its threads that still hang. While there are any, its open tables do not run it either."""
+        """Number of its threads that hang. While there are any, its open tables do not run it either."""
 
     @property
     def address(self) -> str:
@@ -43,7 +43,7 @@ class Loaded:
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Which strategies play one hand. It does not change while the hand lasts."""
+    """Which strategies play one hand. It does not change during the hand."""
 
     strategy: Loaded
     fallback: Loaded | None
@@ -53,12 +53,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Actor:
-    """Plays our seat in one hand. The worker makes the players when it first needs them."""
+    """Plays our seat in one hand. A worker makes the players when it first needs them."""
 
     __slots__ = ("fallback_player", "instance", "plan", "player", "slot", "table")
 
     table: Table
-    """What the players are made for. Set before the first decision."""
+    """The table that the players are made for. Set before the first decision."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

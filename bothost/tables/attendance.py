@@ -1,4 +1,4 @@
-"""Which players are away, as far as the lobby reports: the lobby moves for them."""
+"""Tracks which players are offline, as far as the lobby reports it. The lobby moves for them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from bothost.tables.hand import Hand
 
 
 class Attendance:
-    """The players of a table over all of its hands. Seats change from hand to hand, so players are remembered."""
+    """Who is away at a table, over all of its hands. Seats change between hands, so it keeps players and not seats."""
 
     __slots__ = ("_away",)
 
     def __init__(self) -> None:
         self._away: frozenset[str | int] = frozenset()
-        """Players; seats where the lobby names no player."""
+        """Players who are away; seats if the lobby does not name the player."""
 
     def receive(self, event: Presence | ServerActedFor, hand: Hand | None, players: tuple[PlayerInfo, ...]) -> None:
-        """The lobby reports on a player of the running hand or, between hands, of the last one's ``players``."""
+        """Record a report about a player. Between hands the seats are those of ``players``, of the last hand."""
         if isinstance(event, ServerActedFor):
             if hand is not None and hand.name == event.hand:
                 hand.away |= {event.seat}
@@ -30,7 +30,7 @@ class Attendance:
             hand.away |= {event.seat}
 
     def away_from(self, players: tuple[PlayerInfo, ...], seats: int) -> frozenset[int]:
-        """The seats, of ``seats`` in all, whose players are away when a hand starts."""
+        """Which of the seats 0 … ``seats`` - 1 have a player who is away when a hand starts."""
         if not self._away:
             return frozenset()
         return frozenset(seat for seat in range(seats) if _at(seat, players) in self._away)

@@ -1,4 +1,4 @@
-"""Time at the table: how long a decision may take, and which table must be looked at next."""
+"""Time at the table: how long a decision may take, and which table has the next deadline."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import msgspec
 MAX_GRANT_S = 3600.0
 """Most time for a request, whatever the lobby grants."""
 MIN_WINDOW_S = 0.05
-"""Shortest window. A lobby that says 0 right after a reconnect is usually wrong, and still gets a legal answer."""
+"""Shortest window. A lobby that grants 0 right after a reconnect is usually wrong, and still gets a legal answer."""
 SHRINK = 0.5
-"""Part of a short grant that is kept when the margin would eat it."""
+"""Minimum share of the grant that remains after the margin is subtracted."""
 
 
 class ClockPolicy(msgspec.Struct, frozen=True):
-    """How a lobby's clock is spent. Seconds."""
+    """How the time of a lobby's clock is used. Seconds."""
 
     margin_s: float = 0.25
-    """An answer leaves this long before the lobby's deadline."""
+    """Answers are sent at least this long before the lobby's deadline."""
     no_clock_s: float = 30.0
-    """What a decision may take where the lobby has no clock."""
+    """Time for a decision if the lobby has no clock."""
     bank_share: float = 0.05
-    """Part of the remaining bank that one decision may spend."""
+    """Share of the remaining bank that one decision may use."""
     min_move_s: float = 0.0
-    """No answer leaves earlier than this after the request (for lobbies with people)."""
+    """Minimum time between a request and its answer, for lobbies with people."""
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -34,19 +34,19 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
     arrival: float
     strategy: float
-    """The end of the strategy's budget."""
+    """When the strategy's budget ends."""
     late: float
-    """Until then its answer is taken; then its quick policy and the route's fallback are asked."""
+    """When the strategy's answer is late. Its quick policy and the route's fallback are then asked."""
     fallback: float
-    """Until then those may think; then the first legal action is taken."""
+    """When those are late, too. The first legal action is then taken."""
     answer: float
-    """The deadline: by then an answer has left."""
+    """The deadline: the answer is sent before it."""
     not_before: float
     bank_ms: float
 
 
 def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms: float = 0.0) -> Window:
-    """The window of a request that arrived at ``arrival``: a sane one, whatever the lobby says (nan, negative)."""
+    """The window of a request that arrived at ``arrival``. It is valid for any grant (nan, negative)."""
     bank_s = _clamped(bank_ms)
     total = policy.no_clock_s if grant_ms is None else _clamped(grant_ms) + policy.bank_share * bank_s
     length = max(total - policy.margin_s, SHRINK * total, MIN_WINDOW_S)
@@ -65,12 +65,12 @@ def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms:
 
 
 def _clamped(ms: float) -> float:
-    """The lobby's milliseconds in seconds, clipped to plausible values."""
+    """Convert the lobby's milliseconds to seconds, clipped to 0 … ``MAX_GRANT_S``."""
     return min(ms / 1000.0, MAX_GRANT_S) if ms > 0.0 else 0.0
 
 
 class Due(Protocol):
-    """What :class:`Deadlines` keeps: ``due_at`` is when it wants to be looked at, ``wake_at`` belongs to the queue."""
+    """An item of :class:`Deadlines`. ``due_at`` is its deadline; ``wake_at`` belongs to the queue."""
 
     due_at: float
     wake_at: float
@@ -78,15 +78,15 @@ class Due(Protocol):
 
 NEVER = math.inf
 SWEEP = 16
-"""Forgotten items that are not worth sweeping."""
+"""With at most this many forgotten items, there is no sweep."""
 
 
 class Deadlines:
-    """The tables that wait for a moment, nearest first, for thousands of tables at little cost.
+    """A priority queue of deadlines, cheap for thousands of tables.
 
-    A table whose deadline moves later keeps its one entry, which is moved only when it comes up: as each request of a
-    table has a later deadline than the one before, asking and answering touch nothing here. Items that are gone are
-    removed by ``forget``, and swept out when they are a quarter of all.
+    If the deadline of a table moves to a later time, its entry in the heap stays until it comes up, and moves then.
+    Each request of a table usually has a later deadline than the one before, so most requests do not change the heap.
+    ``forget`` marks items as gone; they are swept out when they are a quarter of all.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Deadlines:
         return len(self._heap)
 
     def watch(self, item: Due) -> bool:
-        """Note ``item.due_at``. Returns whether the nearest moment became nearer (a timer must be set again)."""
+        """Watch ``item.due_at``. Returns whether it is now the earliest deadline, so that the timer must change."""
         at = item.due_at
         if at >= item.wake_at:
             return False
@@ -109,7 +109,7 @@ class Deadlines:
         return nearer
 
     def forget(self, item: Due) -> None:
-        """The item waits for nothing any more."""
+        """Stop watching the item."""
         item.due_at = NEVER
         if item.wake_at == NEVER:
             return
@@ -122,7 +122,7 @@ class Deadlines:
         for entry in self._heap:
             at, _, item = entry
             if at == item.wake_at and item.due_at == NEVER:
-                item.wake_at = NEVER  # should it wait again, it comes back
+                item.wake_at = NEVER  # so that ``watch`` can add it again
             elif at == item.wake_at:
                 kept.append(entry)
         heapq.heapify(kept)
@@ -130,16 +130,16 @@ class Deadlines:
         self._forgotten = 0
 
     def next(self) -> float:
-        """The moment at which ``due`` should be called, infinity when there is none."""
+        """When ``due`` should be called; infinity if there are no items."""
         return self._heap[0][0] if self._heap else NEVER
 
     def due(self, now: float) -> list[Due]:
-        """The items whose ``due_at`` has come; each is returned once and then not watched."""
+        """Take the items whose ``due_at`` has passed. They are no longer watched."""
         items: list[Due] = []
         while self._heap and self._heap[0][0] <= now:
             at, _, item = heapq.heappop(self._heap)
             if at != item.wake_at:
-                continue  # an earlier entry of the same item stands in for this one
+                continue  # the item has an earlier entry
             item.wake_at = NEVER
             if item.due_at <= now:
                 items.append(item)

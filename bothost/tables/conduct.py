@@ -1,4 +1,4 @@
-"""Which table, and how its lobby behaves."""
+"""A table's key, and how its lobby behaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class TableKey(NamedTuple):
 
 
 class Conduct(NamedTuple):
-    """What a session must know of its lobby and account."""
+    """What a session must know about its lobby and account."""
 
     clock: ClockPolicy = ClockPolicy()
     takes_composites: bool = False
     acks_moves: bool = True
     """Whether the lobby sends ``MoveAcknowledged``; otherwise the echo of our own move is the acknowledgement."""
     echo_s: float = 15.0
-    """Without an acknowledgement for this long, we ask for a snapshot."""
+    """If no acknowledgement comes for this long, we ask for a snapshot."""
     consents: bool = False
-    """Whether our own player agreed to be imitated: hands are marked so."""
+    """Whether our own player consents to imitation. The log marks such hands."""

@@ -1,7 +1,7 @@
-"""The fallback chain: who decides, in order, until one gives a legal action in time.
+"""The fallback chain: who is asked for a decision, in order, until one gives a legal action in time.
 
-A session asks the first link. If that fails or is late, a worker tries the links between, and the session takes the
-last one when the time is up. The first link that gives a legal action decides, and the log says which one and why.
+A session asks the first link. If that fails or is late, a worker tries the middle links, and when the time is up the
+session uses the last one. The first link that gives a legal action decides. The log says which one, and why.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bothost.tables.clock import Window
 from bothost.tables.hand import DecidedBy, Hand, Job
 
 InstanceOf = Callable[[Loaded], Strategy]
-"""The worker's instance of a strategy of the plan."""
+"""Returns the worker's instance of a strategy."""
 
 
 def player_of(hand: Hand, instance: Strategy) -> Player:
-    """The hand's player of this instance, made now if there is none. It has received all events."""
+    """The hand's player of this strategy instance, made if needed, after it has received all events."""
     actor = hand.actor
     player = actor.player
     if player is None or actor.instance is not instance:
@@ -33,7 +33,7 @@ def player_of(hand: Hand, instance: Strategy) -> Player:
 
 
 def budget_of(job: Job) -> Budget:
-    """What the strategy may spend on this decision."""
+    """The time that the strategy may use for this decision."""
     return Budget(job.window.strategy, job.window.bank_ms)
 
 
@@ -69,11 +69,11 @@ class Link(NamedTuple):
 
     by: DecidedBy
     decide: Callable[[Job, InstanceOf], Decision | None]
-    """None: it has no opinion. May raise anything."""
+    """Returns None if it has no answer. May raise anything."""
     who: Callable[[Actor], Loaded | None]
-    """The strategy whose code runs; None: this hand does not have the link."""
+    """The strategy whose code runs; None if this hand does not have the link."""
     until: Callable[[Window], float]
-    """Its answer is taken until then."""
+    """When its answer is late."""
 
 
 CHAIN: tuple[Link, ...] = (
@@ -92,33 +92,33 @@ def start(job: Job) -> None:
 
 
 def fall_back(job: Job, reason: str) -> None:
-    """The strategy failed: ask the links after it. Results of the earlier hand-over are void."""
+    """Ask the links after the strategy, because it failed. Results of earlier hand-overs are ignored."""
     job.link, job.reason = 1, reason
     job.ticket += 1
     job.hand.due_at = CHAIN[1].until(job.window)
 
 
 def is_over(job: Job, now: float) -> bool:
-    """Whether only the last link is left when ``job`` is due: its fallbacks failed, or their time is up."""
+    """Whether only the last link is left for a job that is due: its fallbacks failed, or their time is up."""
     return job.link > 0 or now >= CHAIN[1].until(job.window)
 
 
 def decide_last(job: Job) -> tuple[Decision, DecidedBy]:
-    """The last link: it always gives a legal action."""
+    """Decide by the last link, which always gives a legal action."""
     job.reason = job.reason or "late"
     job.ticket += 1
     return _first_legal(job), CHAIN[-1].by
 
 
 def middle_links(job: Job) -> Iterator[tuple[Link, Loaded]]:
-    """The links that a worker tries after the strategy failed, each with the strategy whose code runs."""
+    """The links that a worker tries after the strategy failed, each with its strategy."""
     for link in CHAIN[1:-1]:
         if (loaded := link.who(job.hand.actor)) is not None:
             yield link, loaded
 
 
 def checked(decision: Any, legal: ActionArray | None = None) -> Decision:
-    """``decision`` if it is one, and one of ``legal`` if that is given. Raises TypeError and ValueError."""
+    """Check and return a plugin's decision. Raises TypeError if it is not a Decision, ValueError if it is illegal."""
     if type(decision) is not Decision:
         raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
     if legal is not None and decision.action not in legal:

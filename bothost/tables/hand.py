@@ -1,4 +1,4 @@
-"""One hand at one of our seats, its decisions, and what a session asks of the shell."""
+"""One hand at one of our seats, its decisions, and the outputs of a session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OutcomeKind = Literal["sent", "acknowledged", "rejected", "withdrawn", "supersed
 
 
 class Logged(msgspec.Struct, frozen=True):
-    """A move of this hand that an earlier process decided: all its decisions, in order."""
+    """A move that an earlier process decided, with all its decisions in order."""
 
     request_id: str
     seq: int
@@ -33,7 +33,7 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tuple[PlayerInfo, ...]:
-    """``players`` with the consent of the player at our seat, who is added if the lobby did not name one."""
+    """``players`` with consent for the player at our seat. If the lobby did not name that player, add one."""
     if all(player.seat != seat for player in players):
         return (*players, PlayerInfo(account, seat, consents=True))
     return tuple(
@@ -42,7 +42,7 @@ def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tupl
 
 
 class Job:
-    """A decision to be made: handed to a worker, which only reads it, and back to the session with the result."""
+    """A decision to make. A worker only reads it, and returns it to the session with the result."""
 
     __slots__ = (
         "attempt",
@@ -68,27 +68,27 @@ class Job:
         self.hand = hand
         self.request_id = request_id
         self.view = view
-        """Not changed while a worker may read it."""
+        """It does not change while a worker may read it."""
         self.legal = legal
         self.window = window
         self.seq = seq
-        """Events that our seat had received when it was asked."""
+        """Number of events that our seat had received when the lobby asked."""
         self.attempt = attempt
         self.substep = 0
         self.link = 0
-        """Who is asked: an index into ``bothost.tables.fallback.CHAIN``. Not 0: the strategy failed."""
+        """The link that is asked, an index into ``bothost.tables.fallback.CHAIN``. Not 0: the strategy failed."""
         self.ticket = 0
-        """Raised with every hand-over to a worker: a result of an earlier one is void."""
+        """Number of the hand-over to a worker. Results of earlier hand-overs are ignored."""
         self.reason: str | None = None
-        """Why the strategy's own decision does not stand."""
+        """Why the strategy's own decision is not used."""
         self.decided_by: DecidedBy = "strategy"
         self.decision: Decision | None = None
         self.elapsed_s = 0.0
         self.id = b""
-        """The row's id, once it is logged."""
+        """The id of the log's row, once it is logged."""
 
     def admits(self, action: object, num_actions: int) -> bool:
-        """Whether the action is one of those that were asked for, and still legal (the view may have moved on)."""
+        """Whether the action answers this job and is still legal. The view may have changed since."""
         if type(action) is not int:
             if not isinstance(action, np.integer):
                 return False
@@ -102,7 +102,7 @@ class Job:
 
 
 class Hand:
-    """One hand: what our seat has seen, who plays it, and the request that is open."""
+    """One hand: what our seat has seen, who plays it, and the open request."""
 
     __slots__ = (
         "actor",
@@ -142,45 +142,46 @@ class Hand:
         self.players = players
         self.view = view
         self.away: frozenset[int] = frozenset()
-        """Seats whose players were away at some time, or in whose place the lobby moved, as far as it reports."""
+        """Seats whose players were away at some time, or for which the lobby moved, as far as it reports."""
         self.lent = False
-        """Whether a worker may be reading ``view``: it is then cloned before it changes."""
+        """Whether a worker may be reading ``view``. If so, clone it before changing it."""
         self.game_id = b""
-        """Empty until the shell opened the hand."""
+        """Empty until the shell has opened the hand."""
         self.news: deque[str] | None = None
-        """Events that the player has not received yet; None where its strategy does not want them."""
+        """Events that the player has not received yet; None if its strategy does not want events."""
         self.job: Job | None = None
         self.steps: list[Job] = []
-        """Decided selections of a composite move, before the one that is open."""
+        """The decided steps of a composite move, before the open one."""
         self.held: tuple[ActionRequest, float] | None = None
         """A request that waits until the view can be trusted, and its arrival."""
         self.answer: Answer | None = None
-        """The last one; it is given again when the same request is pending after a reconnect."""
+        """The last answer. It is sent again if the same request is pending after a reconnect."""
         self.raw: str | bytes | None = None
         self.attempt = 0
         self.attempt_seq = -1
         self.rejected: list[int] = []
         """Actions that the lobby refused at ``attempt_seq``."""
         self.resyncs = 0
-        """Fresh snapshots asked for since the last sound decision: bounded."""
+        """Snapshots that we asked for since the last sent decision."""
         self.given_up = False
         self.logged: dict[str, Logged] = {}
         """Moves that an earlier process decided, by request."""
         self.unlogged: list[str] = []
-        """Events that are not handed to the log yet, and the number of the first."""
+        """Events that were not given to the log yet."""
         self.unlogged_seq = 0
+        """Number of the first of them."""
         self.due_at = NEVER
         self.wake_at = NEVER
 
     def own_view(self) -> View:
-        """The view, safe to change."""
+        """The view for changes: a clone if a worker may be reading it."""
         if self.lent:
             self.view = self.view.clone()
             self.lent = False
         return self.view
 
     def drop_job(self) -> None:
-        """The open request is settled or void: its worker's result does not count."""
+        """Close the open request. Its worker's result is ignored."""
         if self.job is not None:
             self.job.ticket += 1
             self.job = None
@@ -188,7 +189,7 @@ class Hand:
             self.due_at = NEVER
 
     def open_actions(self, seq: int) -> ActionArray:
-        """The legal actions at this position, without those that the lobby refused there."""
+        """The legal actions at this position, except those that the lobby refused here."""
         if self.attempt_seq != seq:
             self.attempt_seq, self.attempt, self.given_up = seq, 0, False
             if self.rejected:
@@ -197,9 +198,9 @@ class Hand:
         return legal[~np.isin(legal, self.rejected)] if self.rejected else legal
 
     def answer_again(self, request_id: str, seq: int, epoch: int, parse: Callable[[str], int]) -> Answer | None:
-        """The answer that this request got already, before a reconnect or a crash; None where it got none.
+        """The answer that we already gave to this request before a reconnect or a crash; None if there is none.
 
-        Moves of an earlier process that the lobby refused are noted as such. ``epoch``: the session's present one.
+        Also records which moves of an earlier process the lobby refused. ``epoch``: the session's present one.
         """
         answer = self.answer
         if answer is not None and answer.seq == seq and (answer.request_id == request_id or answer.sent_in != epoch):
@@ -224,7 +225,7 @@ class Hand:
         return again
 
     def echoed(self, events: Sequence[str]) -> Answer | None:
-        """Our answer, if these events echo it: the acknowledgement of a lobby that sends no other."""
+        """Our answer, if these events echo it. Some lobbies send no other acknowledgement."""
         answer, seat = self.answer, str(self.seat)
         if answer is None or answer.sent_in < 0 or self.due_at == NEVER or self.job is not None:
             return None
@@ -234,7 +235,7 @@ class Hand:
         return answer
 
     def refuse(self, answer: Answer, action: int) -> None:
-        """The lobby refused our answer: the action does not come again at this position."""
+        """Record that the lobby refused our answer, so that the action is not tried again at this position."""
         self.answer, self.due_at = None, NEVER
         if self.attempt_seq != answer.seq:
             self.attempt_seq, self.rejected = answer.seq, []
@@ -242,7 +243,7 @@ class Hand:
         self.rejected.append(action)
 
     def take_events(self) -> tuple[int, list[str]]:
-        """The stretch of events that the log has not got yet: the number of the first, and the lines."""
+        """Take the events that were not given to the log yet: the number of the first, and the lines."""
         seq, events = self.unlogged_seq, self.unlogged
         self.unlogged_seq += len(events)
         self.unlogged = []
@@ -250,7 +251,7 @@ class Hand:
 
 
 class Answer:
-    """A decided move: to be logged, then sent with ``Requests.may_send``. Several steps are one composite move."""
+    """A decided move. The shell logs it, asks ``Requests.may_send``, and sends it. Several steps are a composite."""
 
     __slots__ = ("actions", "attempt", "hand", "ids", "not_before", "request_id", "sent_in", "seq", "state", "steps")
 
@@ -263,7 +264,7 @@ class Answer:
         self.attempt = attempt
         self.actions = actions
         self.steps: Sequence[Job] = steps
-        """The decisions to log. Dropped once the answer was sent."""
+        """The decisions to log. Dropped once the answer is sent."""
         self.state: Literal["new", "logging", "logged"] = "new"
         self.ids: tuple[bytes, ...] = ()
         """Row ids of its decisions."""
@@ -273,15 +274,15 @@ class Answer:
 
 
 class HandOpening(msgspec.Struct, frozen=True):
-    """A hand begins: the shell sets ``actor`` and ``game_id``, then calls ``Session.opened``."""
+    """A hand begins. The shell sets ``actor`` and ``game_id``, then calls ``Session.opened``."""
 
     hand: Hand
     lookup: bool
-    """The hand may be in the log already, from an earlier process: look for it."""
+    """Whether the hand may be in the log from an earlier process, so that the shell must look it up."""
 
 
 class HandClosed(msgspec.Struct, frozen=True):
-    """The hand is over for us; it is released after this."""
+    """The hand is over for us, and is released after this."""
 
     hand: Hand
     reason: str
@@ -289,17 +290,17 @@ class HandClosed(msgspec.Struct, frozen=True):
 
 
 class SnapshotTaken(msgspec.Struct, frozen=True):
-    """A lobby's snapshot replaced our view; the event stream continues from its ``seq``."""
+    """A lobby's snapshot replaced our view. Events continue from its ``seq``."""
 
     hand: Hand
     seq: int
     view: Json
     before: tuple[int, list[str]]
-    """Events seen before it that the log has not got yet: the number of the first, and the lines."""
+    """Earlier events that were not given to the log yet: the number of the first, and the lines."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What became of a move."""
+    """What happened to a move."""
 
     answer: Answer
     kind: OutcomeKind
@@ -307,21 +308,21 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class Late(msgspec.Struct, frozen=True):
-    """The strategy did not answer in time: its worker may hang."""
+    """The strategy did not answer in time. Its worker may hang."""
 
     job: Job
     ticket: int
 
 
 class NeedSnapshot(msgspec.Struct, frozen=True):
-    """Our view of the table cannot be trusted; nothing is decided there until a snapshot comes."""
+    """Our view of the table may be wrong. Nothing is decided there until a snapshot comes."""
 
     table: str
     reason: str
 
 
 class GaveUp(msgspec.Struct, frozen=True):
-    """We and the lobby disagree for good at this position: no more answers there, its clock decides."""
+    """We cannot resolve a disagreement with the lobby at this position. We do not answer; its clock decides."""
 
     table: str
     reason: str

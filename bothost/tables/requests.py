@@ -1,4 +1,4 @@
-"""The requests of one table: each becomes a job, its decision an answer, and each is answered once."""
+"""The requests of one table. Each becomes a job, and the job's decision becomes the only answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bothost.tables.hand import Answer, DecidedBy, Hand, Job, Late, Outcome, Out
 from bothost.tables.trust import Trust
 
 MAX_ATTEMPTS = 4
-"""Answers to one position that a lobby may refuse before we fall silent there."""
+"""After this many refused answers at one position, we do not answer there any more."""
 
 RequestNews = RequestWithdrawn | ServerActedForUs | MoveAcknowledged | Rejected
-"""What a lobby may report about a request or about our answer to it."""
+"""Events about a request or our answer to it."""
 
 
 class Requests:
@@ -34,7 +34,7 @@ class Requests:
     # ------------------------------------------------------------------------------------------------------ asking
 
     def receive(self, hand: Hand, event: ActionRequest, now: float, out: list[Output]) -> None:
-        """The lobby asks for an action."""
+        """Handle a request for an action."""
         job, answer = hand.job, hand.answer
         if job is not None:
             if job.request_id == event.request_id:
@@ -47,7 +47,7 @@ class Requests:
             self.start_held(hand, out)
 
     def start_held(self, hand: Hand, out: list[Output]) -> None:
-        """Start the request that waits, if our view is at the position where the lobby asks."""
+        """Start the waiting request, if our view has reached the position where the lobby asks."""
         if hand.held is None or not hand.game_id:
             return
         request, arrived = hand.held
@@ -55,12 +55,12 @@ class Requests:
         seq = view.seq
         if request.seq is not None and request.seq != seq:
             if request.seq < seq:
-                hand.held = None  # asked at a position that is past
+                hand.held = None  # the request is outdated
             else:
-                self._trust.distrust(hand, f"asked after {request.seq} events, but {seq} seen", out)
+                self._trust.distrust(hand, f"the lobby asks after {request.seq} events, but we received {seq}", out)
             return
         if not view.asked:
-            self._trust.distrust(hand, "asked, but our view says that it is not our turn", out)
+            self._trust.distrust(hand, "the lobby asks, but in our view it is not our turn", out)
             return
         hand.held = None
         again = hand.answer_again(request.request_id, seq, self._trust.epoch, self._game.parse)
@@ -75,7 +75,7 @@ class Requests:
             out.append(Outcome(hand.answer, "superseded"))
             hand.answer = None
         if not len(legal) or hand.attempt >= MAX_ATTEMPTS:
-            self._trust.give_up(hand, "every action that we may take here was refused", out)
+            self._trust.give_up(hand, "the lobby refused our actions at this position", out)
             return
         hand.raw = request.raw
         times = window(self._conduct.clock, arrived, request.grant_ms, request.bank_ms)
@@ -95,7 +95,7 @@ class Requests:
         now: float,
         by: DecidedBy = "strategy",
     ) -> list[Output]:
-        """A worker is done with ``job``: a decision and who made it, or why there is none ("error", "late", …)."""
+        """Take a worker's result: a decision and who made it, or why there is none ("error", "late", …)."""
         out: list[Output] = []
         hand = job.hand
         if hand.job is not job or ticket != job.ticket:
@@ -113,7 +113,7 @@ class Requests:
         return out
 
     def _complete(self, hand: Hand, job: Job, out: list[Output]) -> None:
-        """``job`` has its decision: ask for the next selection of a composite move, or answer."""
+        """Use the job's decision: ask for the next step of a composite move, or answer."""
         decision = job.decision
         assert decision is not None
         if self._conduct.takes_composites:
@@ -155,7 +155,7 @@ class Requests:
         self._complete(hand, job, out)
 
     def expire(self, hand: Hand, now: float) -> list[Output]:
-        """``hand.due_at`` has come."""
+        """Handle a passed deadline, ``hand.due_at``."""
         out: list[Output] = []
         if now < hand.due_at:
             return out
@@ -174,7 +174,7 @@ class Requests:
     # ------------------------------------------------------------------------------------------------------ sending
 
     def may_send(self, answer: Answer) -> bool:
-        """Whether the answer, now durable, is still wanted. If so it counts as sent."""
+        """Whether to send the answer, now that it is durable. If so, it counts as sent."""
         hand = answer.hand
         if hand.answer is not answer or not self._trust.fresh or answer.sent_in == self._trust.epoch:
             return False
@@ -183,12 +183,12 @@ class Requests:
         return True
 
     def expect_echo(self, answer: Answer, now: float) -> None:
-        """The answer was sent: watch for a sign that it arrived."""
+        """Set the deadline for a sign that the sent answer arrived."""
         if answer.hand.job is None:
             answer.hand.due_at = now + self._conduct.echo_s
 
     def settle(self, hand: Hand, event: RequestNews, out: list[Output]) -> None:
-        """The lobby reports on a request, or on our answer to it."""
+        """Handle an event about a request or our answer to it."""
         if isinstance(event, RequestWithdrawn):
             self._drop(hand, event.request_id, "withdrawn", event.reason or None, out)
         elif isinstance(event, ServerActedForUs):
@@ -208,7 +208,7 @@ class Requests:
     def _drop(
         self, hand: Hand, request_id: str | None, kind: OutcomeKind, detail: str | None, out: list[Output]
     ) -> None:
-        """The lobby wants no answer to this request any more (None: to the open one)."""
+        """Drop a request that the lobby closed (None: the open one)."""
         if hand.job is not None and request_id in (None, hand.job.request_id):
             hand.drop_job()
         if hand.held is not None and request_id in (None, hand.held[0].request_id):

@@ -1,4 +1,4 @@
-"""Which strategy plays at a table: ordered rules, the first that matches decides."""
+"""Chooses the strategy for a table: the first matching rule decides."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _LEVEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What the router chose for a table."""
+    """The strategy for a table."""
 
     strategy: str
-    """Address, the level included (``NAME:level-3``)."""
+    """Address with the level (``NAME:level-3``)."""
     plain: str
     """Address without the level."""
     level: str | None
     options: Mapping[str, Any]
     fallback: str | None
-    """Address of the fallback strategy; None: there is only the first legal action."""
+    """Address of the fallback strategy; None: only the first legal action."""
 
 
 class Router:
@@ -34,7 +34,7 @@ class Router:
         self._has_strategy = has_strategy
 
     def choose(self, lobby: str, account: str, game: str, attributes: Mapping[str, Any]) -> Choice | None:
-        """The strategy for a table, None where no rule matches."""
+        """The strategy for a table; None if no rule matches."""
         for route in self.routes:
             if matches(route, lobby, account, game, attributes):
                 level = wished_level(route.level, attributes)
@@ -50,7 +50,7 @@ class Router:
 
 
 def matches(route: RouteSettings, lobby: str, account: str, game: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether a table of this account is one that the route speaks of; what it leaves out matches everything."""
+    """Whether a route matches a table of this account. A key that the route leaves out matches everything."""
     return (
         route.lobby in (None, lobby)
         and route.account in (None, account)
@@ -60,7 +60,7 @@ def matches(route: RouteSettings, lobby: str, account: str, game: str, attribute
 
 
 def wished_level(level: str | int | None, attributes: Mapping[str, Any]) -> str | None:
-    """The level by name: 3 is ``level-3``; "table" follows the table's attribute, None where that is no level."""
+    """The alias of a level: 3 is ``level-3``. "table" uses the table's attribute; None if that is not a level."""
     wished = attributes.get("level") if level == "table" else level
     if isinstance(wished, bool) or not isinstance(wished, str | int) or not _LEVEL.fullmatch(str(wished)):
         return None
@@ -68,7 +68,7 @@ def wished_level(level: str | int | None, attributes: Mapping[str, Any]) -> str 
 
 
 def address(strategy: str, level: str | None) -> str:
-    """``NAME`` with its level as alias. An address that names an alias already, or a program, keeps what it says."""
+    """``NAME:LEVEL``. An address that already has an alias, or names a program, stays as it is."""
     if level is None or ":" in strategy:
         return strategy
     return f"{strategy}:{level}"

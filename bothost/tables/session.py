@@ -1,14 +1,14 @@
-"""One seat at one table, hand after hand: folds the lobby's events into the view, asks for decisions, answers once.
+"""One seat at one table, over all hands: folds the lobby's events into the view, asks for decisions, answers once.
 
 A session takes table events and returns what the shell must do (``bothost.tables.hand``), in order. Its ``requests``
-take the results of workers. Whatever the lobby says, these promises hold:
+take the results of workers. These promises hold for any messages of the lobby:
 
-- nothing is decided on a view that may be wrong: after a gap, an impossible event or a lost connection a snapshot must
-  come first;
-- a request is answered once; the answer to a request that was superseded or withdrawn is discarded;
-- a pending request that comes again after a reconnect or a crash gets the same answer again;
-- only actions that are legal in our view are sent, and none that the lobby refused at this position;
-- before the deadline there is an answer, by the chain in ``bothost.tables.fallback``.
+- Nothing is decided on a view that may be wrong. After a gap, an impossible event or a lost connection, a snapshot
+  must come first.
+- A request is answered once. The answer to a request that was superseded or withdrawn is dropped.
+- A pending request that comes again after a reconnect or a crash gets the same answer again.
+- Only actions that are legal in our view are sent, and none that the lobby refused at this position.
+- There is an answer before the deadline, by the chain in ``bothost.tables.fallback``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from bothost.tables.trust import Trust
 
 
 class Session:
-    """One seat at one table. ``resumed``: the lobby named the table when we connected; it is not a new one."""
+    """One seat at one table. ``resumed``: the lobby named the table after a connect, so it is not new."""
 
     __slots__ = (
         "attendance",
@@ -83,14 +83,14 @@ class Session:
         self.trust = Trust(key.table, resumed=resumed)
         self.requests = Requests(game, conduct, self.trust)
         self.heard_at = 0.0
-        """When the lobby last said something about this table."""
+        """When the last event of this table arrived."""
         self.silences = 0
-        """How many snapshots it was asked for since, without an answer."""
+        """Number of snapshots that we asked for since, without an answer."""
 
     # ------------------------------------------------------------------------------------------------ table events
 
     def feed(self, event: TableEvent, now: float) -> list[Output]:
-        """Take one event of this table. ``now`` is its arrival, monotonic seconds."""
+        """Handle one event of this table. ``now`` is its arrival, monotonic seconds."""
         out: list[Output] = []
         self.heard_at = now
         self.silences = 0
@@ -117,7 +117,7 @@ class Session:
         try:
             view = self.game.view_from_snapshot(event.view)
             if view.seat != event.seat:
-                raise ValueError(f"the snapshot shows seat {view.seat}, not ours")
+                raise ValueError(f"the snapshot is of seat {view.seat}, but ours is {event.seat}")
         except ValueError as error:
             self.trust.distrust(hand, f"snapshot: {error}", out)
             return
@@ -133,13 +133,13 @@ class Session:
             self._unknown_hand(event.hand, out)
             return
         if not self.trust.fresh:
-            return  # the snapshot that we wait for contains it
+            return  # the snapshot that we wait for includes it
         view = hand.view
         seen = view.seq
         events: Sequence[str] = event.events
         if event.seq != seen:
             if event.seq > seen or event.seq < 0:
-                self.trust.distrust(hand, f"events from {event.seq} on, but {seen} seen", out)
+                self.trust.distrust(hand, f"events start at {event.seq}, but we received {seen}", out)
                 return
             events = events[seen - event.seq :]
         if hand.lent:
@@ -169,7 +169,7 @@ class Session:
         out.append(Closed(self.key.table, event.reason))
 
     def _attends(self, event: Presence | ServerActedFor, now: float, out: list[Output]) -> None:
-        if 0 <= event.seat < self.game.num_seats:  # the log's reader takes no other
+        if 0 <= event.seat < self.game.num_seats:  # the log's reader accepts no other seats
             self.attendance.receive(event, self.hand, self.players)
 
     def _action_request(self, event: ActionRequest, now: float, out: list[Output]) -> None:
@@ -186,7 +186,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------------- hands
 
     def opened(self, hand: Hand, logged: Sequence[Logged] = ()) -> list[Output]:
-        """The shell opened the hand (it has ``game_id`` and ``actor``); ``logged``: what the log knows of it."""
+        """The shell has opened the hand and set ``game_id`` and ``actor``. ``logged``: its moves in the log."""
         out: list[Output] = []
         if hand is self.hand:
             hand.logged = {move.request_id: move for move in logged}
@@ -195,7 +195,7 @@ class Session:
         return out
 
     def disconnected(self) -> None:
-        """The connection is lost. Nothing is decided until a new snapshot and a new request have come."""
+        """The connection is lost. Nothing is decided until a new snapshot and a new request arrive."""
         self.trust.epoch += 1
         self.trust.fresh = False
         if self.hand is not None:
@@ -204,7 +204,7 @@ class Session:
             self.hand.due_at = NEVER
 
     def abort(self) -> list[Output]:
-        """The lobby, or we, gave the table up: aborted, not lost."""
+        """Close the table because the lobby or the host gave it up. The hand counts as aborted."""
         out: list[Output] = []
         self._close_hand(out, "aborted", None)
         out.append(Closed(self.key.table, "aborted"))
@@ -235,12 +235,12 @@ class Session:
         out.append(HandClosed(hand, reason, scores))
 
     def _unknown_hand(self, name: str, out: list[Output]) -> None:
-        """Something about a hand whose beginning we missed (or whose end we saw)."""
+        """Handle an event of a hand that is over, or whose beginning we missed."""
         if self.trust.fresh and self.hand is None and not self.trust.lookup:
-            return  # an echo of a hand that is over
+            return  # a late event of a hand that is over
         self.trust.fresh = False
         if self.hand is not None:
-            self.trust.distrust(self.hand, f"message about hand {name}", out)
+            self.trust.distrust(self.hand, f"event of another hand, {name}", out)
 
 
 _HANDLERS: dict[type, Callable[[Session, Any, float, list[Output]], None]] = {

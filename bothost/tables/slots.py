@@ -1,4 +1,4 @@
-"""The ledger of seats: what an account (and the host as a whole) holds or has asked for, never above the cap."""
+"""Counts the seats that an account, and the whole host, holds or has asked for. They never exceed the cap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Capacity:
-    """Seats that several ledgers share."""
+    """A number of seats that several accounts share."""
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
@@ -25,9 +25,9 @@ class Capacity:
 class Slots:
     """Seats of one account.
 
-    A slot is *reserved* before a seat is asked for, because an acceptance cannot be taken back; it becomes *held* when
-    the lobby seats us, and free when the table ends, the seek ends, or the reservation expires. A lobby that seats us
-    without a reservation gets a slot only while one is free.
+    A slot is *reserved* before we ask for a seat, because an acceptance cannot be withdrawn. It is *held* when the
+    lobby seats us, and free when the table ends, the seek ends, or the reservation expires. If the lobby seats us
+    without a reservation, we need a free slot to stay.
     """
 
     def __init__(self, cap: int, shared: Capacity | None = None) -> None:
@@ -43,7 +43,7 @@ class Slots:
 
     @property
     def reserved(self) -> frozenset[str]:
-        """Seeks that are out."""
+        """Open seeks."""
         return frozenset(self._reserved)
 
     @property
@@ -58,21 +58,21 @@ class Slots:
             self._shared.give_back()
 
     def reserve(self, seek: str, expires_at: float) -> bool:
-        """Reserve a slot under the name of a seek; False when there is none, or the name is taken."""
+        """Reserve a slot for a seek. Returns False if there is none, or the seek has one already."""
         if seek in self._reserved or not self._take():
             return False
         self._reserved[seek] = expires_at
         return True
 
     def cancel(self, seek: str) -> bool:
-        """The seek ended without a seat. Returns whether it was out."""
+        """Free the slot of a seek that ended without a seat. Returns whether it had one."""
         if self._reserved.pop(seek, None) is None:
             return False
         self._give_back()
         return True
 
     def seat(self, table: str, seek: str | None = None) -> bool:
-        """The lobby seated us. False: there is no slot for it, and the table must be left."""
+        """Take a slot for a table. Returns False if there is none, so that we must leave the table."""
         if table in self._held:
             if seek is not None:
                 self.cancel(seek)
@@ -86,7 +86,7 @@ class Slots:
         return True
 
     def release(self, table: str) -> bool:
-        """The table ended. Returns whether it held a slot."""
+        """Free the slot of a table that ended. Returns whether it had one."""
         if table not in self._held:
             return False
         self._held.remove(table)
@@ -94,16 +94,16 @@ class Slots:
         return True
 
     def expire(self, now: float) -> list[str]:
-        """Free the reservations whose time has come; the seeks must be cancelled at the lobby."""
+        """Free expired reservations. Returns their seeks, which must be cancelled at the lobby."""
         late = [seek for seek, at in self._reserved.items() if at <= now]
         for seek in late:
             self.cancel(seek)
         return late
 
     def reconcile(self, live: Iterable[str]) -> list[str]:
-        """After a reconnect: the lobby names the tables that live. Other tables and all seeks are gone.
+        """After a reconnect, keep the slots of the ``live`` tables only. Other tables and all seeks are gone.
 
-        Returns the live tables for which there is no slot, to be left.
+        Returns the live tables for which there is no slot, so that we must leave them.
         """
         alive = list(dict.fromkeys(live))
         for seek in list(self._reserved):

@@ -1,4 +1,4 @@
-"""Whether our view of a table can be trusted, and what happens when it cannot."""
+"""Tracks whether our view of a table can be trusted, and asks for snapshots if not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from bothost.tables.clock import NEVER
 from bothost.tables.hand import GaveUp, Hand, NeedSnapshot, Output
 
 MAX_RESYNCS = 3
-"""Snapshots in a row that do not help before we fall silent."""
+"""After this many useless snapshots in a row, we do not answer any more."""
 
 
 class Trust:
-    """Whether a table's view and clock are the lobby's. Nothing is decided while they may not be."""
+    """Whether our view and clock of a table match the lobby's. Nothing is decided while they may not."""
 
     __slots__ = ("_table", "epoch", "fresh", "lookup")
 
@@ -20,10 +20,10 @@ class Trust:
         self.lookup = resumed
         """Whether the next hand may have started in an earlier process."""
         self.epoch = 0
-        """How often the connection was lost."""
+        """Number of times that the connection was lost."""
 
     def distrust(self, hand: Hand, reason: str, out: list[Output]) -> None:
-        """Our view may be wrong: ask for a snapshot. After some snapshots that did not help, fall silent."""
+        """Ask for a snapshot, because our view may be wrong. After ``MAX_RESYNCS`` useless ones, give up."""
         hand.drop_job()
         self.fresh = False
         hand.due_at = NEVER
@@ -34,7 +34,7 @@ class Trust:
         out.append(NeedSnapshot(self._table, reason))
 
     def give_up(self, hand: Hand, reason: str, out: list[Output]) -> None:
-        """Answer no more at this position; the lobby's clock decides."""
+        """Stop answering at this position. The lobby's clock decides."""
         hand.held = None
         if not hand.given_up:
             hand.given_up = True

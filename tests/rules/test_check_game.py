@@ -166,9 +166,9 @@ def test_a_registered_game_is_found_by_name(registered: None):
     assert game.rules == {"stones": 4}
     assert isinstance(game, Nim)
     rules.register_game(NIM)  # twice the same is no conflict
-    with pytest.raises(UsageError, match="called 'nim' already"):
+    with pytest.raises(UsageError, match="already has the name 'nim'"):
         rules.register_game(rules.GameFactory("nim", lambda: Nim()))
-    with pytest.raises(UsageError, match="called 'othello' already"):
+    with pytest.raises(UsageError, match="already has the name 'othello'"):
         rules.register_game(rules.GameFactory("othello", lambda: Nim()))
 
 

@@ -1,20 +1,18 @@
 """The adapter of Botzone's local AI: long polls over HTTP, many matches at once, answers as headers of the next poll.
 
-What is particular to this lobby, and where it is handled:
+What is special about this lobby, and where it is handled:
 
-- a poll stands until there is news, one poll at a time carries all answers (``polls``);
-- nothing confirms an answer (``delivery``);
-- a request names neither its game nor the moves before it (``dialect``, ``transcript``); a fresh process needs what
-  was remembered;
-- an illegal answer loses the match, and only its end shows that.
+- A poll stays open until there is news. One poll at a time carries all answers (``polls``).
+- The lobby does not confirm answers (``delivery``).
+- A request names neither its game nor the moves before it (``dialect``, ``transcript``). A new process continues from
+  the memo.
+- An illegal answer loses the match. Only the end of the match shows it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, ClassVar
-
-import msgspec
+from typing import Any
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
@@ -26,33 +24,26 @@ from bothost.lobbies.botzone.orders import Orders
 from bothost.lobbies.botzone.polls import GARBLED, Polls
 
 IDLE_S = 1.0
-"""Between polls that bring nothing new."""
+"""Seconds between polls that bring nothing new."""
 
 
 class Botzone(LobbyAdapter):
     """One user's local AI."""
 
-    name: ClassVar[str] = "botzone"
-    kit: ClassVar[str] = "bothost.testing.fake_botzone.kit:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "botzone"
+    kit = "bothost.testing.fake_botzone.kit:KIT"
+    capabilities = Capabilities(
         games=("doudizhu", "mahjong", "othello"),
-        tables_per_connection=None,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="silence",
         sends_turn=True,
-        sends_legal_actions=False,
         takes_composites=True,
         clock="per_move",
         resume="identity",
         resume_delivers="nothing",
-        heartbeat="none",
-        messages_per_second=None,
-        on_rate_limit="none",
-        plays_for_us=False,
         transport="long_poll",
     )
-    Options: ClassVar[type[msgspec.Struct]] = BotzoneOptions
+    Options = BotzoneOptions
 
     options: BotzoneOptions
 
@@ -62,10 +53,9 @@ class Botzone(LobbyAdapter):
         self._polls = Polls(account, options, self._matches)
         self._orders = Orders(self._polls, options, self._matches)
         self._left: deque[str] = deque(maxlen=256)
-        """Matches that we left."""
+        """Matches that we left. Later requests of theirs are ignored."""
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
             case m.HttpResult() if item.request == self._polls.standing and self._polls.up:
                 return self._polled(item)
@@ -100,7 +90,7 @@ class Botzone(LobbyAdapter):
                 self._matches[name] = recalled
         known = item.known if isinstance(item, m.Resume) else ()
         gone = [table for table in known if table not in self._matches]
-        out += [m.TableEnded(table, "aborted", detail="nothing is remembered of it") for table in gone]
+        out += [m.TableEnded(table, "aborted", detail="the memo has no record of this match") for table in gone]
         return out + self._polls.next()
 
     @property
@@ -108,7 +98,7 @@ class Botzone(LobbyAdapter):
         return self.options.time_limit_s * 1000.0
 
     def _connected(self) -> list[m.Output]:
-        """A poll stands, or was answered: report every live match."""
+        """A poll stays open, or was answered, so we are logged in: report every live match."""
         if self._polls.ready:
             return []
         self._polls.ready = True
@@ -119,7 +109,7 @@ class Botzone(LobbyAdapter):
         return out
 
     def _down(self) -> list[m.Output]:
-        """The connection is over; matches live on."""
+        """The connection is lost. Matches continue."""
         out = self._polls.end()
         return [*out, *(m.CancelTimer(STALL + match) for match in self._matches), *self._orders.end()]
 
@@ -157,7 +147,7 @@ class Botzone(LobbyAdapter):
             case "probed":
                 return [*out, *self._connected(), *self._polls.next()]
             case "refused":
-                return [*out, *self._down(), m.AuthFailed(f"the address is refused: {where}")]
+                return [*out, *self._down(), m.AuthFailed(f"the lobby refuses the token's address: {where}")]
             case "lost":
                 return [*out, *self._down(), m.Disconnected(f"polls fail: {where}", self.options.retry_s)]
             case "retry":
@@ -180,13 +170,15 @@ class Botzone(LobbyAdapter):
             return self._orders.may_order()
         match = self._matches.get(name.removeprefix(STALL))
         if name.startswith(STALL) and match is not None and polls.ready:
-            return self._quit(match, m.TableEnded(match.id, "aborted", detail="it was silent for too long"))
+            return self._quit(
+                match, m.TableEnded(match.id, "aborted", detail=f"no message for {self.options.stall_s:g} s")
+            )
         return []
 
     # -------------------------------------------------------------------------------------------------------- matches
 
     def _request(self, name: str, request: str) -> list[m.Output] | None:
-        """A request of a match. None: it is no news."""
+        """Handle a request of a match. Returns None if it brings nothing new."""
         match = self._matches.get(name)
         if name in self._left or (match is None and self._orders.hold(name, request)):
             return None
@@ -201,7 +193,11 @@ class Botzone(LobbyAdapter):
     def _finished(self, over: wire.Finished) -> list[m.Output]:
         match = self._matches.pop(over.match, None)
         if match is None:
-            return [] if over.match in self._left else [m.Notice(f"the end of match {over.match}, which is not ours")]
+            return (
+                []
+                if over.match in self._left
+                else [m.Notice(f"the lobby reports the end of match {over.match}, which is not ours")]
+            )
         out: list[m.Output] = [m.CancelTimer(STALL + match.id), *match.ended(over.slot, over.scores)]
         if match.seek is not None and not match.seated:
             out.append(m.SeekEnded(match.seek, "the match ended before it started"))
@@ -224,7 +220,7 @@ class Botzone(LobbyAdapter):
         return [*out, *self._polls.next(news=True)]
 
     def _ordered(self, item: m.HttpResult) -> list[m.Output]:
-        """The answer to an order, and the requests that came before it."""
+        """Handle the answer to an order, and the requests that came before it."""
         match, out = self._orders.answered(item)
         if match is not None:
             self._matches.setdefault(match.id, match)
@@ -244,7 +240,7 @@ class Botzone(LobbyAdapter):
             case m.Seek() | m.Create():
                 return self._orders.seek(item.seek, item.wish)
             case m.Join():
-                return [m.SeekEnded(item.seek, "matches cannot be joined: order one, or wait for people to make one")]
+                return [m.SeekEnded(item.seek, "this lobby has no open matches to join: seek or create one")]
             case m.CancelSeek():
                 return self._orders.cancel(item.seek)
             case m.ListTables():

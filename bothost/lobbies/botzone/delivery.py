@@ -1,8 +1,8 @@
-"""Where the answer to a request is: Botzone confirms nothing.
+"""Tracks whether the lobby has our answer to a request. Botzone sends no confirmations.
 
-A poll that the lobby answered has carried its answers there. After a poll that failed they are *unsure*, and so is
-every answer of an earlier process. The next poll then goes without them: if the lobby lacks an answer, it repeats the
-request.
+If the lobby answers a poll, it has the answers in that poll. If a poll fails, its answers are *unsure*, and so are
+all answers of an earlier process. The next poll is then sent without them: if the lobby lacks an answer, it repeats
+the request.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ class Delivery(msgspec.Struct):
         return self.where == "ready" and self.repeats < 2
 
     def answer(self, *, unsure: bool) -> None:
-        """The host has answered. ``unsure``: an earlier process may have sent the same answer."""
+        """Record the host's answer. ``unsure``: an earlier process may have sent the same answer."""
         self.where, self.taken, self.resent = "unsure" if unsure else "ready", False, False
 
     def failed(self, *, likely_taken: bool) -> None:
-        """The poll that carried the answer failed."""
+        """Record that the poll with the answer failed."""
         if self.where == "carried":
             self.where, self.taken = "unsure", likely_taken
 
     def lost(self) -> None:
-        """The connection was lost."""
+        """Record that the connection was lost."""
         if self.where == "carried":
             self.where = "unsure"
 
     def arrived(self) -> None:
-        """The lobby answered the poll that carried the answer."""
+        """Record that the lobby answered the poll with the answer."""
         if self.where == "carried":
             self.where = "nowhere"
 
     def send_again(self) -> None:
-        """A poll without the answer brought nothing. Send the answer once more: it may be missing."""
+        """A poll without the answer brought nothing. Send the answer once more, because the lobby may lack it."""
         if self.where == "unsure":
             self.where = "nowhere" if self.resent else "ready"
             self.resent = True
 
     def repeated(self) -> None:
-        """The lobby repeated the request."""
+        """The lobby repeated the request: send the answer again."""
         self.repeats += 1
         self.where = "ready"
 

@@ -1,8 +1,8 @@
-"""How Botzone's games are spoken: a match's requests and our responses, folded into a canonical view.
+"""Base class for the protocols of Botzone's games: folds a match's requests and our responses into a canonical view.
 
-Botzone talks to a player in turns: a *request* of the game's judge, a *response* of ours. Nothing echoes a response;
-that the next request comes says that it was taken. A ``Dialect`` folds both. The lobby adapter (``botzone``) and the
-program dialect (``botzone_program``) use the same ones.
+Botzone and a player take turns: a *request* of the game's judge, then a *response* of the player. The judge does not
+echo responses; the next request implies that the response was accepted. A ``Dialect`` folds both. The lobby adapter
+and the ``exec`` strategy (``program``) use the same dialects.
 
 A request is written in one of three forms: as JSON, as a JSON string that holds a line of text, or as the line itself
 ("simple IO"). The response is written in the form of its request.
@@ -24,11 +24,11 @@ Form = Literal["json", "quoted", "plain"]
 
 
 class Mismatch(ValueError):
-    """What the judge says is not understood, or does not follow from what it said before."""
+    """A request is invalid, or contradicts earlier requests."""
 
 
 class OtherRules(Mismatch):
-    """What the judge says follows from what it said before under other rules."""
+    """A request contradicts earlier ones under the present rules, but not under ``rules``."""
 
     def __init__(self, reason: str, rules: Json) -> None:
         super().__init__(reason)
@@ -36,32 +36,32 @@ class OtherRules(Mismatch):
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """What a request says."""
+    """What a request reports."""
 
     events: list[str]
     anew: bool = False
-    """Whether the view was made anew from a position: its events are not all known."""
+    """Whether the view was rebuilt from a position, so that earlier events are unknown."""
 
 
 class Dialect(ABC):
-    """One seat's match. What is kept beside the view is never changed in place, so that ``clone`` is cheap."""
+    """One seat's match. Attributes other than the view are never changed in place, so ``clone`` is cheap."""
 
     name: ClassVar[str]
-    """Botzone's name of the game."""
+    """Botzone's name for the game."""
     game: ClassVar[str]
-    """Ours."""
+    """bothost's name for the game."""
     players: ClassVar[int]
     always_asked: ClassVar[bool] = True
-    """Whether every request wants a move of us; otherwise most only want an acknowledgement."""
+    """Whether every request asks for a move. Otherwise most requests only need an acknowledgement."""
 
     def __init__(self, rules: Json) -> None:
         self.rules = rules
         self.view: View | None = None
-        """None until the judge has said enough."""
+        """None until enough requests have arrived to make it."""
 
     @property
     def asked(self) -> bool:
-        """Whether a decision is wanted."""
+        """Whether the last request asks for a decision."""
         return self.view is not None and self.view.asked
 
     @property
@@ -81,21 +81,21 @@ class Dialect(ABC):
 
     @abstractmethod
     def respond(self, actions: Sequence[str]) -> Any:
-        """The response that says these actions. Raises ValueError where it cannot be said."""
+        """The response that makes these actions. Raises ValueError if the protocol cannot express them."""
 
     @abstractmethod
     def blind(self, request: Any, answered: Any = None) -> Any:
-        """A response without a view: the one most likely to be legal, or None.
+        """The response that is most likely legal when there is no view, or None.
 
         ``answered`` is our response to the request before this one.
         """
 
     def acknowledgement(self) -> Any:
-        """The response to a request that wants no decision."""
+        """The response to a request that asks for no decision."""
         return "PASS"
 
     def ended(self, answered: Any, scores: Sequence[float]) -> list[str]:
-        """The last events of a match that is over, as far as they are certain."""
+        """The last events of a finished match, as far as they are certain."""
         try:
             return self._own(answered)
         except ValueError:
@@ -105,7 +105,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def _own(self, answered: Any) -> list[str]:
-        """Our own last answer as events, folded. Raises ValueError."""
+        """Fold our own last answer, and return its events. Raises ValueError."""
 
     def _begin(self, seat: int) -> Game:
         game = rules.game(self.game, **self.rules)
@@ -115,7 +115,7 @@ class Dialect(ABC):
     def _observe(self, *lines: str) -> list[str]:
         """Fold events. Raises Mismatch."""
         if self.view is None:
-            raise Mismatch("we missed the beginning of the match")
+            raise Mismatch("the beginning of the match is missing")
         for line in lines:
             try:
                 self.view.observe(line)
@@ -125,7 +125,7 @@ class Dialect(ABC):
 
     def _first_accepted(self, lines: Sequence[str]) -> list[str]:
         """Fold the first of these events that the rules accept. Raises Mismatch."""
-        refusal = Mismatch("no such play")
+        refusal = Mismatch("the cards form no legal play")
         for line in lines:
             try:
                 return self._observe(line)
@@ -138,7 +138,7 @@ class Dialect(ABC):
 
 
 def decode(text: str) -> tuple[Any, Form]:
-    """A request as the judge meant it (an object, or a line of text), and the form in which it came."""
+    """Decode a request to an object or a line of text. Also returns the form in which it came."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -150,7 +150,7 @@ def decode(text: str) -> tuple[Any, Form]:
 
 
 def encode(response: Any, form: Form) -> str:
-    """A response as one line of ASCII, in the form of its request."""
+    """Encode a response as one line of ASCII, in the form of its request."""
     if isinstance(response, dict) and form != "json":
         response = " ".join(str(value) for value in response.values())
     if isinstance(response, str):

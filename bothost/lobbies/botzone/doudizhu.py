@@ -1,9 +1,10 @@
 """Dou Dizhu at Botzone: FightTheLandlord, and FightTheLandlord2 with bidding.
 
-Cards are 0 … 53: four suits of each rank from 3 to 2, then the jokers. A request tells the two plays before ours
-(``history``), the first one also our cards (``own``) and the three that all see (``publiccard``); a response is a list
-of cards, empty for a pass. Bidding asks ``{"own", "bid": [bids so far]}`` for 0 … 3. Afterwards the landlord is named,
-and the landlord's ``own`` lacks the public cards. Of the bids after ours only the highest is shown.
+Cards are 0 … 53: four suits of each rank from 3 to 2, then the jokers. A request holds the two plays before ours
+(``history``). The first one also holds our cards (``own``) and the three public cards (``publiccard``). A response is
+a list of cards, empty for a pass. In the bidding, a request is ``{"own", "bid": [bids so far]}`` and the response is
+0 … 3. The next request names the landlord, whose ``own`` lacks the public cards. Of the bids after ours it shows only
+the highest.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ Seat = Annotated[int, Meta(ge=0, le=2)]
 Bid = Annotated[int, Meta(ge=0, le=3)]
 SEATS = 3
 BLIND_SEQ = 100
-"""Views that do not know the bids count their events from here on: no bidding has so many."""
+"""Views that do not know the bids count their events from this number. No bidding has so many events."""
 
 NUMBERING = Numbering(lambda card: "BR"[card - 52] if card >= 52 else "3456789TJQKA2"[card // 4])
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the judge asks. Unknown members are ignored."""
+    """A request of the judge. Unknown members are ignored."""
 
     own: Cards = ()
     history: Annotated[tuple[Cards, ...], Meta(max_length=2)] = ((), ())
@@ -44,7 +45,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class FightTheLandlord(Dialect):
-    """Without bidding: seat 0 is the landlord, and holds 20 cards at once."""
+    """Without bidding: seat 0 is the landlord and starts with 20 cards."""
 
     name: ClassVar[str] = "FightTheLandlord"
     game: ClassVar[str] = "doudizhu"
@@ -54,14 +55,14 @@ class FightTheLandlord(Dialect):
     def __init__(self, rules: Json) -> None:
         super().__init__({"preset": self.preset, **rules})
         self._cards: frozenset[int] = frozenset()
-        """What we hold."""
+        """Our hand."""
 
     def take(self, request: Any, answered: Any) -> Folded:
         parsed = _request(request)
         if self.view is not None:
             return Folded(self._own(answered) + self._others(parsed.history))
         if len(parsed.own) not in (17, 20):
-            raise Mismatch("we missed the beginning of the match")
+            raise Mismatch("the beginning of the match is missing")
         bottom, own = _three(parsed), frozenset(parsed.own)
         seat = 0 if len(own) == 20 else 2 if parsed.history and parsed.history[0] else 1
         self._begin(seat)
@@ -130,27 +131,27 @@ class FightTheLandlord2(FightTheLandlord):
         if self.view is not None and self.view.phase == "play":
             return Folded(self._own(answered) + self._others(parsed.history))
         if parsed.landlord is None or parsed.pos is None:
-            raise Mismatch("the request names no landlord")
+            raise Mismatch("the request after the bidding names no landlord")
         return self._settled(parsed, parsed.landlord, parsed.pos, answered)
 
     def _bidding(self, parsed: Request) -> Folded:
         if self.view is not None:
-            raise Mismatch("asked for a bid twice")
+            raise Mismatch("the judge asks for a second bid")
         assert parsed.bid is not None
         seat = len(parsed.bid) if parsed.pos is None else parsed.pos
         if seat >= SEATS or len(parsed.own) != 17:
-            raise Mismatch("a bid is asked of three seats with 17 cards")
+            raise Mismatch("a request for a bid has more than 2 earlier bids, or not 17 cards")
         self._begin(seat)
         self._cards, self._bids = frozenset(parsed.own), parsed.bid
         events = self._observe(f"deal {seat} {NUMBERING.text(parsed.own)} 0")
         return Folded(events + self._observe(*(f"bid {i} bid{bid}" for i, bid in enumerate(parsed.bid))))
 
     def _settled(self, parsed: Request, landlord: int, seat: int, answered: Any) -> Folded:
-        """The landlord is known. If the bids that we missed cannot be inferred, the view begins here."""
+        """Handle the first request after the bidding. If the other bids cannot be inferred, the view begins here."""
         bottom = _three(parsed)
         dealt = frozenset(parsed.own) - frozenset(bottom)
         if len(dealt) != 17:
-            raise Mismatch("a hand is 17 cards")
+            raise Mismatch(f"the hand without the public cards has {len(dealt)} cards, not 17")
         known = dict(enumerate(self._bids))
         if self.view is not None:
             known[self.view.seat] = answered
@@ -190,7 +191,7 @@ def _request(value: Any) -> Request:
 
 def _three(parsed: Request) -> tuple[int, ...]:
     if len(parsed.publiccard) != 3:
-        raise Mismatch("the public cards are three")
+        raise Mismatch(f"there are {len(parsed.publiccard)} public cards, not 3")
     return parsed.publiccard
 
 
@@ -215,7 +216,7 @@ def _biddings() -> tuple[tuple[int, ...], ...]:
 def bids_that_fit(
     known: Mapping[int, int], landlord: int, final: int, unasked: int | None = None
 ) -> tuple[int, ...] | None:
-    """The one bidding with these bids, landlord and highest bid; None where there is not exactly one.
+    """The only bidding with these bids, landlord and highest bid; None if there is not exactly one.
 
     ``unasked``: a seat that was never asked for a bid. If all pass, seat 0 is the landlord.
     """

@@ -1,4 +1,4 @@
-"""The games of Botzone that are played here, and which of them a first request belongs to."""
+"""The supported games of Botzone, and how to recognise one from its first request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GAMES: dict[str, type[Dialect]] = {
 
 
 def of_wish(game: str, rules: Json, named: Any = None) -> type[Dialect] | None:
-    """What a wish for one of our games means at Botzone; ``named`` is Botzone's name, where the wish has one."""
+    """The Botzone game for a wish; None if there is none. ``named``: Botzone's name, if the wish gives one."""
     if named is not None:
         dialect = GAMES.get(str(named))
         return dialect if dialect is not None and dialect.game == game else None
@@ -27,7 +27,7 @@ def of_wish(game: str, rules: Json, named: Any = None) -> type[Dialect] | None:
 
 
 def of_request(request: Any) -> type[Dialect]:
-    """What a match is that begins with this request: nothing else says it. Raises Mismatch."""
+    """The game of a match that begins with this request. Nothing else names it. Raises Mismatch."""
     if isinstance(request, dict):
         if "x" in request:
             return Reversi
@@ -41,4 +41,4 @@ def of_request(request: Any) -> type[Dialect]:
         return Reversi
     if len(words) == 3 and numbers and words[0] == "0":
         return Mahjong
-    raise Mismatch("this is the beginning of no game that is known here")
+    raise Mismatch("the first request belongs to no supported game")

@@ -1,11 +1,11 @@
-"""Chinese-Standard-Mahjong at Botzone: lines of text, every event a request of its own that must be answered.
+"""Chinese-Standard-Mahjong at Botzone: lines of text. Every event is a request and needs a response.
 
 Requests: ``0 id wind`` · ``1 h0 h1 h2 h3 tile×13 flower×(h0+…)`` · ``2 tile`` (we drew it) · ``3 p DRAW``,
 ``3 p PLAY t``, ``3 p PENG discard``, ``3 p CHI middle discard``, ``3 p GANG``, ``3 p BUGANG t``, ``3 p BUHUA flower``.
-A claim and the discard that follows it are one message, and our claim is one response; it counts only when a
-request shows it to all. ``GANG`` is a concealed kong after the seat's draw, and a claim after another's discard.
+A claim and the discard after it are one message, and one response of ours. Our claim counts only when a later request
+shows it. ``GANG`` is a concealed kong after the seat's own draw, and a claim after another seat's discard.
 
-Whether a match is played with flowers shows in the deal, or when the first of them is laid down.
+Nothing states whether a match has flowers. The deal shows it, or the first flower that a player lays down.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEALT = 13
 
 
 class Mahjong(Dialect):
-    """``rules``: flowers or not; what the match shows counts."""
+    """``rules`` says whether there are flowers. What the match shows overrides it."""
 
     name: ClassVar[str] = "Chinese-Standard-Mahjong"
     game: ClassVar[str] = "mahjong"
@@ -48,16 +48,16 @@ class Mahjong(Dialect):
             case ["3", seat, what, *tiles] if self.view is not None:
                 own = self._own(answered)
                 return Folded(own + self._happened(_number(seat, 4), what, tiles, answered))
-        raise Mismatch(f"not understood: {str(request)[:100]}")
+        raise Mismatch(f"unknown request: {str(request)[:100]}")
 
     def _deal(self, words: list[str]) -> list[str]:
-        """The deal with its flowers, as if all of them had lain in the first 13 tiles of their seats."""
+        """Fold the deal with its flowers as if all of them had been among the first 13 tiles of their seats."""
         if self._place is None:
-            raise Mismatch("the deal came before the seats")
+            raise Mismatch("the deal came before the seat")
         counts = [_number(word, 9) for word in words[:4]]
         tiles, flowers = words[4 : 4 + DEALT], words[4 + DEALT :]
         if len(counts) != 4 or len(tiles) != DEALT or len(flowers) != sum(counts):
-            raise Mismatch("a deal has 13 tiles, and the flowers that it counts")
+            raise Mismatch("a deal needs 13 tiles and as many flowers as its counts")
         if flowers:
             self.rules = {**self.rules, "flowers": True}
         seat, wind = self._place
@@ -92,7 +92,7 @@ class Mahjong(Dialect):
                 return self._observe(f"bugang {seat} {tile}")
             case "BUHUA", [flower]:
                 return self._flower(seat, flower)
-        raise Mismatch(f"not understood: {what[:20]} with {len(tiles)} tiles")
+        raise Mismatch(f"unknown event: {what[:20]} with {len(tiles)} tiles")
 
     def _melded(self, event: str, seat: int, discard: str) -> list[str]:
         self._last = discard
@@ -106,7 +106,7 @@ class Mahjong(Dialect):
         match str(answered).split():
             case ["GANG", tile]:
                 return self._observe(f"angang {seat} {tile}")
-        raise Mismatch("a concealed kong of ours that we did not declare")
+        raise Mismatch("the judge shows a concealed kong of ours that we did not declare")
 
     def _flower(self, seat: int, flower: str) -> list[str]:
         assert self.view is not None
@@ -118,7 +118,7 @@ class Mahjong(Dialect):
         return self._observe(f"draw {seat}{drawn}", f"flower {seat} {flower}")
 
     def _own(self, answered: Any) -> list[str]:
-        """Our answer to a discard or an added kong. What we do on our turn comes as a request."""
+        """Fold our answer to a discard or an added kong. A request shows what we do on our own turn."""
         if self.view is None or not self.view.asked or self.view.phase not in ("claims", "robbing"):
             return []
         return self._observe(f"answer {self.seat} {self._claim(str(answered))}")
@@ -135,7 +135,7 @@ class Mahjong(Dialect):
                 return f"peng:{self._last}"
             case ["CHI", middle, _]:
                 return f"chi:{middle}"
-        raise Mismatch(f"we answered a claim with {answered[:40]!r}")
+        raise Mismatch(f"our response to a discard was {answered[:40]!r}, which is no claim")
 
     def respond(self, actions: Sequence[str]) -> Any:
         move, _, tile = actions[0].partition(":")
@@ -153,7 +153,7 @@ class Mahjong(Dialect):
                 return f"PENG {discard}"
             case "chi" if discard:
                 return f"CHI {tile} {discard}"
-        raise ValueError(f"{' '.join(actions)} cannot be said here")
+        raise ValueError(f"Botzone's protocol has no message for {' '.join(actions)}")
 
     def blind(self, request: Any, answered: Any = None) -> Any:
         match str(request).split():
@@ -162,7 +162,7 @@ class Mahjong(Dialect):
         return "PASS"
 
     def ended(self, answered: Any, scores: Sequence[float]) -> list[str]:
-        """Our answer to the last discard, and the win where its tile is known. The judge tells no fans."""
+        """Our answer to the last discard, and the win if its tile is known. The judge does not report the fans."""
         events = super().ended(answered, scores)
         view = self.view
         if view is None or view.terminal or len(scores) != 4:
@@ -181,7 +181,7 @@ class Mahjong(Dialect):
 
 
 def _number(word: str, below: int) -> int:
-    """A small number. Raises Mismatch."""
+    """Parse an integer from 0 to ``below`` - 1. Raises Mismatch."""
     if not (word.isascii() and word.isdigit() and len(word) <= 2 and int(word) < below):
-        raise Mismatch(f"{word[:20]!r} is no number below {below}")
+        raise Mismatch(f"{word[:20]!r} is not a number below {below}")
     return int(word)

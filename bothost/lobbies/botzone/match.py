@@ -1,4 +1,4 @@
-"""One match at Botzone's local AI: its table for the host, its open question, and the answer on its way."""
+"""One match at Botzone's local AI: its table, its open request, and the delivery of the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HAND = "1"
 
 
 class Match:
-    """A match, from its first request to its end. ``kind`` and ``rules``: as we ordered it."""
+    """A match, from its first request to its end. ``kind`` and ``rules``: set if we ordered the match."""
 
     def __init__(
         self, match: str, grant_ms: float, kind: type[Dialect] | None = None, rules: m.Json | None = None
@@ -32,19 +32,19 @@ class Match:
         self.seated = False
         self._grant_ms = grant_ms
         self._inbox: list[str] = []
-        """Requests that came while the host had not answered an earlier one. An earlier process answered that."""
+        """Requests that came before the host answered an earlier one, which an earlier process answered."""
         self._recalled = False
-        """Whether an earlier process may have answered the open question."""
+        """Whether an earlier process may have answered the open request."""
 
     @property
     def received(self) -> int:
-        """How many requests came."""
+        """The number of requests so far."""
         return len(self.transcript.turns) + len(self._inbox)
 
     # ----------------------------------------------------------------------------------------------------- requests
 
     def request(self, text: str) -> list[m.Output]:
-        """A request came."""
+        """Handle a request."""
         last = self.transcript.last
         if self.asked:
             if last is None or text != last.request:
@@ -63,30 +63,30 @@ class Match:
         try:
             out += self._fold(request)
         except Mismatch as error:
-            return [*out, *self._lose_track(request, f"is not understood any more: {error}")]
+            return [*out, *self._lose_track(request, f"sent a request that does not fit: {error}")]
         dialect = self.transcript.dialect
         assert dialect is not None
         if dialect.asked:
             self.asked = True
             return [*out, self._question()]
         if dialect.always_asked:
-            return [*out, *self._lose_track(request, "asks out of turn")]
+            return [*out, *self._lose_track(request, "asks us although it is not our turn")]
         return out + self._answer(dialect.acknowledgement())
 
     def _is_repeated(self, text: str) -> bool:
-        """Whether a request of the same words is the same request. Then the lobby lacks our answer."""
+        """Whether a request with the same text is a repetition. Then the lobby lacks our answer."""
         delivery = self.delivery
         not_sent = delivery.where in ("ready", "unsure") and not delivery.taken
         return not_sent or not self.transcript.follows(text)
 
     def _fold(self, request: Any) -> list[m.Output]:
-        """Fold a request. Returns its events. Raises Mismatch."""
+        """Fold a request, and return its events. Raises Mismatch."""
         before = self.transcript.view
         seq = before.seq if before is not None else 0
         folded = self.transcript.fold(request)
         if folded is None:
             ended: list[m.Output] = [
-                m.TableEnded(self.id, "aborted", detail="the match has other rules than it seemed")
+                m.TableEnded(self.id, "aborted", detail="the match has other rules than its first requests showed")
             ]
             return [*(ended if self.seated else []), *self.sit(), self._snapshot()]
         if self.transcript.view is None:
@@ -103,7 +103,7 @@ class Match:
         return [m.Notice(f"match {self.id} {why}", "error"), *self._answer_blind(request)]
 
     def ended(self, slot: int, scores: Sequence[float]) -> list[m.Output]:
-        """The match is over. No scores: it was aborted."""
+        """Handle the end of the match. Without scores it was aborted."""
         out = self.acknowledge() if scores else []
         if not self.seated:
             return out
@@ -123,7 +123,7 @@ class Match:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def act(self, act: m.Act) -> list[m.Output]:
-        """The host's decision, then the requests that waited for it. Raises ValueError if it cannot be sent."""
+        """Take the host's decision, then the requests that waited for it. Raises ValueError if it cannot be sent."""
         if self.asked and act.request_id == self._request_id():
             response = self._dialect.respond(act.actions)
             self.asked = self.delivery.acknowledged = False
@@ -141,15 +141,15 @@ class Match:
         return []
 
     def _answer_blind(self, request: Any) -> list[m.Output]:
-        """Play on without a view."""
+        """Continue without a view."""
         response = self.transcript.respond_blind(request)
-        # The request may name a tile that a header cannot carry.
+        # The response repeats text of the request, which may not be printable ASCII.
         if response is not None and fits_header(dialects.encode(response, self.transcript.turns[-1].form)):
             self._answer(response)
         return []
 
     def acknowledge(self) -> list[m.Output]:
-        """The lobby has our last decision."""
+        """Report once that the lobby has our last decision."""
         if self.delivery.acknowledged:
             return []
         self.delivery.acknowledged = True
@@ -163,7 +163,7 @@ class Match:
         return self.transcript.dialect
 
     def sit(self) -> list[m.Output]:
-        """Our seat: when the match begins, and after a reconnect."""
+        """Report our seat, when the match begins and after a reconnect."""
         if self.transcript.view is None:
             return []
         self.seated = True
@@ -176,7 +176,7 @@ class Match:
         ]
 
     def position(self) -> list[m.Output]:
-        """The position, and the question if one is open."""
+        """Report the position, and the request if one is open."""
         if self.transcript.view is None:
             return []
         return [self._snapshot(), *([self._question()] if self.asked else [])]
@@ -187,7 +187,7 @@ class Match:
         return m.Snapshot(self.id, HAND, view.seat, view.to_json())
 
     def _question(self) -> m.ActionRequest:
-        """The open question. It keeps its id when it is repeated."""
+        """The open request. It keeps its id when it is repeated."""
         view = self.transcript.view
         assert view is not None
         raw = self.transcript.turns[-1].request
@@ -199,12 +199,12 @@ class Match:
     # ------------------------------------------------------------------------------------------------------- memory
 
     def memo(self) -> m.Json:
-        """What a fresh process needs to continue."""
+        """What a new process needs to continue."""
         return {**self.transcript.memo(), "attributes": self.attributes, "sent": self.delivery.sent}
 
     @classmethod
     def recall(cls, match: str, memo: Any, grant_ms: float) -> Match | None:
-        """A match of an earlier process; None if the memo makes no sense."""
+        """Restore a match of an earlier process; None if the memo is invalid."""
         found = cls(match, grant_ms)
         try:
             found.attributes = dict(memo["attributes"])
@@ -215,7 +215,7 @@ class Match:
         if dialect is None or last is None:
             return found
         if last.response is not None:
-            found.delivery.taken = memo.get("sent", True) is not False  # memos of earlier versions do not say it
+            found.delivery.taken = memo.get("sent", True) is not False  # memos of earlier versions lack it
         elif dialect.asked:
             # The log may have the decision. The host is asked, and then gives the same answer again.
             found.asked = found._recalled = True

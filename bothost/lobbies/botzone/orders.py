@@ -1,4 +1,4 @@
-"""Looking for matches at Botzone: order one, or wait until people make one."""
+"""Seeks matches at Botzone: orders one, or waits until another player starts one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from bothost.lobbies.botzone.polls import Polls
 
 
 class Orders:
-    """Seeks that wait, and orders that the lobby has not answered."""
+    """Waiting seeks, and orders without an answer."""
 
     def __init__(self, polls: Polls, options: BotzoneOptions, matches: dict[str, Match]) -> None:
         self._polls = polls
         self._options = options
         self._matches = matches
         self._calls: dict[int, tuple[str, Match]] = {}
-        """Orders that were not answered, by HTTP request: (seek, match)."""
+        """Orders without an answer, by HTTP request: (seek, match)."""
         self._seeks: dict[str, m.Wish] = {}
-        """Seeks that wait until they may be ordered, or until people make a match."""
+        """Seeks that wait until they may be ordered, or until another player starts a match."""
         self._may_order = True
         self._early: list[tuple[str, str]] = []
-        """Requests of unknown matches, while an order is not answered."""
+        """Requests of unknown matches that came while an order had no answer."""
 
     def end(self) -> list[m.Output]:
-        """The connection is gone."""
+        """End all seeks, because the connection is lost."""
         seeks = [*self._seeks, *(seek for seek, _ in self._calls.values())]
         self._seeks, self._calls, self._early, self._may_order = {}, {}, [], True
         return [m.SeekEnded(seek, "disconnected") for seek in seeks]
@@ -37,14 +37,14 @@ class Orders:
         kind = of_wish(wish.game, wish.rules, wish.attributes.get("botzone"))
         opponents = wish.attributes.get("opponents")
         if kind is None:
-            return [m.SeekEnded(seek, f"no such game here: {wish.game}")]
+            return [m.SeekEnded(seek, f"Botzone does not play {wish.game}")]
         if opponents is not None and (not isinstance(opponents, list) or len(opponents) != kind.players - 1):
-            return [m.SeekEnded(seek, f"{kind.name} has {kind.players - 1} opponents: name their bots")]
+            return [m.SeekEnded(seek, f"{kind.name} needs {kind.players - 1} bot ids in opponents")]
         self._seeks[seek] = wish
         return self._order_next()
 
     def cancel(self, seek: str) -> list[m.Output]:
-        """An ordered match comes all the same. Its table is then unasked for."""
+        """Cancel a seek. If its match is already ordered, it comes anyway, without a seek."""
         for match in [*self._matches.values(), *(match for _, match in self._calls.values())]:
             if match.seek == seek and not match.seated:
                 match.seek = None
@@ -56,7 +56,7 @@ class Orders:
         return self._order_next()
 
     def _order_next(self) -> list[m.Output]:
-        """Order a match for the first seek that names its opponents. Others wait for people."""
+        """Order a match for the first seek that names its opponents. Other seeks wait for a match of another player."""
         seek = next((seek for seek, wish in self._seeks.items() if wish.attributes.get("opponents")), None)
         if seek is None or not self._may_order or not self._polls.ready:
             return []
@@ -86,7 +86,7 @@ class Orders:
         return [call, m.SetTimer(START, self._options.start_every_s)]
 
     def answered(self, item: m.HttpResult) -> tuple[Match | None, list[m.Output]]:
-        """The answer to an order. Returns its match, if there is one."""
+        """Handle the answer to an order. Returns its match, if there is one."""
         order = self._calls.pop(item.request, None)
         if order is None:
             return None, []
@@ -100,18 +100,18 @@ class Orders:
         return match, []
 
     def hold(self, name: str, request: str) -> bool:
-        """Keep a request of an unknown match while it may be the one that was ordered."""
+        """Keep a request of an unknown match if it may belong to an open order. Returns whether it was kept."""
         if self._calls and (name, request) not in self._early:
             self._early.append((name, request))
         return bool(self._calls)
 
     def held(self) -> list[tuple[str, str]]:
-        """The requests that were kept, once all orders are answered."""
+        """Take the kept requests, once all orders are answered."""
         early, self._early = ([], self._early) if self._calls else (self._early, [])
         return early
 
     def claim(self, match: Match, out: list[m.Output]) -> list[m.Output]:
-        """Give a match that people made to a seek that waits for one."""
+        """Assign a match that another player started to a waiting seek."""
         for at, output in enumerate(out):
             for seek, wish in self._seeks.items():
                 if not isinstance(output, m.Seated) or wish.game != output.game or wish.attributes.get("opponents"):

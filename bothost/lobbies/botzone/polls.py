@@ -1,4 +1,4 @@
-"""The polls of Botzone's local AI: one at a time, each with every answer that is ready."""
+"""The long polls of Botzone's local AI: one at a time, each with all answers that are ready."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bothost.lobbies.botzone.options import AGAIN, GATHER, HELLO, START, TAKEN, 
 
 TAKEN_S, PROBE_S = 5.0, 10.0
 FAILURES = 4
-"""Polls in a row that may fail before the connection counts as lost."""
+"""Failed polls in a row after which the connection counts as lost."""
 REFUSED = (400, 401, 403, 404, 410)
 GARBLED = -1
-"""The status of an answer that breaks the protocol."""
+"""Our status for an answer that violates the protocol."""
 
 Failure = Literal["stood", "probed", "refused", "lost", "retry"]
 
 
 class Polls:
-    """The session: a poll that stands is all that logging in can be."""
+    """The session. There is no login: a poll that stays open shows that the lobby accepts us."""
 
     def __init__(self, account: Account, options: BotzoneOptions, matches: dict[str, Match]) -> None:
         self.up = False
@@ -29,7 +29,7 @@ class Polls:
         self.ready = False
         """Whether we are logged in."""
         self.standing = 0
-        """The poll that stands; 0: none."""
+        """Number of the open poll; 0: none."""
         self.patient = True
         """Whether the next poll waits for the host's decisions."""
         self.waiting = False
@@ -42,7 +42,7 @@ class Polls:
         self._worked = False
         """Whether the lobby ever accepted this secret."""
         self._probing = False
-        """Whether the poll that stands went without an answer that may be missing."""
+        """Whether the open poll leaves out an answer that the lobby may lack."""
         self._failures = 0
 
     @property
@@ -51,16 +51,16 @@ class Polls:
 
     @property
     def count(self) -> int:
-        """How many calls were made."""
+        """The number of calls so far."""
         return self._count
 
     def begin(self) -> None:
-        """Log in. Raises ValueError for a token that makes no address."""
+        """Log in. Raises ValueError if the token gives no valid address."""
         self._base = wire.address(self._account.url, self._account.name, self._account.token)
         self.up, self._failures = True, 0
 
     def end(self) -> list[m.Output]:
-        """No poll is expected any more."""
+        """Stop polling."""
         self.up = self.ready = self.waiting = False
         self.standing = 0
         for match in self._matches.values():
@@ -78,13 +78,13 @@ class Polls:
         return any(match.asked for match in self._matches.values())
 
     def remember(self) -> m.Remember:
-        """What a fresh process needs: the lobby does not say what happened before."""
+        """The memo for a new process: the lobby does not repeat earlier requests."""
         return m.Remember({"matches": {name: match.memo() for name, match in self._matches.items()}})
 
     def next(self, *, news: bool = False) -> list[m.Output]:
-        """The next poll, unless one stands, or the host owes a decision.
+        """Start the next poll, unless one is open or the host owes a decision.
 
-        With news, or answers to send, the matches are remembered first: a fresh process must know which answers left.
+        With news, or answers to send, save the matches first: a new process must know which answers were sent.
         """
         waits = self.asked and self.patient and self.ready
         if not self.up or self.standing or self.waiting or waits:
@@ -108,13 +108,13 @@ class Polls:
         return [m.SetTimer(AGAIN, seconds)]
 
     def succeeded(self) -> None:
-        """The lobby answered: it has the answers that the poll carried."""
+        """Record that the lobby answered: it has the answers in the poll."""
         self._failures, self._worked = 0, True
         for match in self._matches.values():
             match.delivery.arrived()
 
     def failed(self, item: m.HttpResult) -> Failure:
-        """It is unknown whether the answers arrived. A poll that stood until its end did not fail."""
+        """Record a failed poll. Its answers may have arrived. A poll that only timed out did not fail."""
         stood = item.status == 504 or (item.status == 0 and b"ReadTimeout" in item.body)
         arrived = stood or item.status == GARBLED or (item.status == 0 and b"Connect" not in item.body)
         for match in self._matches.values():

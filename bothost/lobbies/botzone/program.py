@@ -1,14 +1,14 @@
-"""A Botzone program's side of the conversation: what its platform writes to stdin, and what it reads from stdout.
+"""The stdin and stdout protocol of a program on Botzone, seen from the program.
 
-Two kinds of input, distinguished by the first line:
+There are two kinds of input. The first line shows which:
 
 - JSON, one line: ``{"requests": [...], "responses": [...]}``, the whole match so far; answered with
   ``{"response": …}``;
-- simple IO, lines: the number n of the turn, then n requests and n − 1 responses in turn, then what the program had
-  saved (``data``, ``globaldata``: we save nothing); answered with the response on a line.
+- simple IO, lines: the number n of the turn, then n requests and n − 1 responses in turn, then the program's saved
+  ``data`` and ``globaldata`` (we save nothing); answered with the response on a line.
 
-A program that then writes ``KEEP_RUNNING`` on a line of its own stays, and gets only the next request, on a line;
-otherwise it is started anew for the next turn, with the whole match.
+If the program then writes ``KEEP_RUNNING`` on a line of its own, it keeps running and gets only the next request, on
+a line. Otherwise it is started again for each turn, with the whole match as input.
 
 Source: the platform's wiki, page "Bot".
 """
@@ -29,7 +29,7 @@ MAX_TURNS = 2000
 
 
 class Program:
-    """One match, from its first line. ``kind``: the game, where it is known; otherwise the first request tells."""
+    """One match. ``kind``: its game; None: recognise it from the first request."""
 
     def __init__(self, kind: type[Dialect] | None = None, rules: dict[str, Any] | None = None) -> None:
         self._kind = kind
@@ -44,11 +44,11 @@ class Program:
     def dialect(self) -> Dialect:
         """Raises Mismatch before the first turn."""
         if self._dialect is None:
-            raise Mismatch("nothing was asked yet")
+            raise Mismatch("the program has received no request yet")
         return self._dialect
 
-    def hear(self, read_line: Callable[[], str]) -> bool:
-        """Read a turn's input; False at the end of it all. Raises Mismatch."""
+    def read_turn(self, read_line: Callable[[], str]) -> bool:
+        """Read the input of one turn. Returns False at the end of the input. Raises Mismatch."""
         line = read_line()
         while line and not line.strip():
             line = read_line()
@@ -64,7 +64,7 @@ class Program:
         if line.isascii() and line.isdigit():
             turns = int(line)
             if not 0 < turns <= MAX_TURNS:
-                raise Mismatch(f"there is no turn {turns}")
+                raise Mismatch(f"turn {turns} is not from 1 to {MAX_TURNS}")
             self._simple = True
             lines = [read_line().strip() for _ in range(2 * turns - 1)]
             requests: list[Any] = [self._decoded(text) for text in lines[::2]]
@@ -79,12 +79,12 @@ class Program:
         except msgspec.DecodeError as error:
             raise Mismatch(f"neither a number nor JSON: {error}") from None
         if not isinstance(message, dict) or not isinstance(message.get("requests"), list):
-            raise Mismatch('the input is {"requests": […], "responses": […]}')
+            raise Mismatch('the input must be {"requests": […], "responses": […]}')
         requests = [_inner(request) for request in message["requests"]]
         return requests, list(message.get("responses") or [])[: len(requests) - 1]
 
     def _next(self, line: str) -> None:
-        """A turn of a program that stayed: the request alone; some platforms tell the whole match again."""
+        """Read a later turn of a program that keeps running: one request. Some platforms send the whole match again."""
         value, _ = dialects.decode(line)
         if not self._simple and isinstance(value, dict) and ("requests" in value or "request" in value):
             message = value.get("requests", value.get("request"))
@@ -99,7 +99,7 @@ class Program:
 
     def _take(self, requests: Sequence[Any], responses: Sequence[Any]) -> None:
         if not requests or len(responses) < len(requests) - 1:
-            raise Mismatch("a turn's requests and the responses to those before it do not fit")
+            raise Mismatch(f"a turn with {len(requests)} requests needs one response fewer, not {len(responses)}")
         for at, request in enumerate(requests):
             self._requests.append(request)
             self._fold(request)
@@ -121,19 +121,19 @@ class Program:
                 trial.take(before, said)
         self._dialect = trial
 
-    def say(self, actions: Sequence[str] | None, debug: str = "") -> str:
-        """The turn's output, a line: these actions, or, without any, what is said where nothing is asked."""
+    def output(self, actions: Sequence[str] | None, debug: str = "") -> str:
+        """The turn's line of output. None: an acknowledgement, where the request asks for no action."""
         response = self.dialect.acknowledgement() if actions is None else self.dialect.respond(actions)
-        return self._said(response, debug)
+        return self._line(response, debug)
 
     def blind(self) -> str:
-        """An output where we lost track: what is most likely to be legal."""
+        """The turn's output when the match could not be followed: the response that is most likely legal."""
         request = self._requests[-1] if self._requests else None
         answered = self._responses[-1] if self._responses else None
         response = self._dialect.blind(request, answered) if self._dialect is not None else "PASS"
-        return self._said(response, "lost track")
+        return self._line(response, "lost track")
 
-    def _said(self, response: Any, debug: str) -> str:
+    def _line(self, response: Any, debug: str) -> str:
         self._responses.append(response)
         if self._simple:
             return dialects.encode(response, self._form)
@@ -142,12 +142,12 @@ class Program:
 
 
 def _inner(request: Any) -> Any:
-    """A request that is a text may hold JSON."""
+    """Decode a request that is a string of JSON."""
     return dialects.decode(request)[0] if isinstance(request, str) else request
 
 
 def _plain(response: Any) -> Any:
-    """A response of ours as a dialect gave it: lists came as text in simple IO."""
+    """Convert a response of ours back to what the dialect returned: simple IO sends lists and numbers as text."""
     if isinstance(response, str) and response[:1] == "[":
         return msgspec.json.decode(response)
     if isinstance(response, str) and response.isdigit():

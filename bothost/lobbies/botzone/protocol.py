@@ -1,6 +1,6 @@
-"""The HTTP side of Botzone's local AI: addresses, headers, and the text that a poll brings.
+"""The HTTP protocol of Botzone's local AI: addresses, headers, and the text of a poll's answer.
 
-The address ``…/api/USER/SECRET/localai`` is itself the secret: no error quotes it, and nothing logs it.
+The address ``…/api/USER/SECRET/localai`` contains the secret, so no error and no log entry quotes it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import msgspec
 
 VERBS = ("localai", "runmatch", "abortmatch")
 MATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
-"""What may stand in a header's name."""
+"""Match ids that are safe in a header's name."""
 MOST = 1000
-"""Matches in one poll; more are not read."""
+"""Most matches that one poll may name."""
 
 
 class BadAnswer(ValueError):
-    """A body that is not what the protocol says."""
+    """A body that violates the protocol."""
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -31,26 +31,26 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class Polled(msgspec.Struct, frozen=True):
-    """What a poll brought: (match, request) pairs, and matches that are over."""
+    """A poll's answer: (match, request) pairs, and finished matches."""
 
     requests: tuple[tuple[str, str], ...] = ()
     finished: tuple[Finished, ...] = ()
     odd: tuple[str, ...] = ()
-    """Lines that make no sense."""
+    """Lines that could not be parsed."""
 
 
 def polled(body: bytes) -> Polled:
-    """The body of a poll: ``m n``, m × (match, request), n × ``match slot p s0 … s(p−1)``. Raises BadAnswer.
+    """Parse the body of a poll: ``m n``, m × (match, request), n × ``match slot p s0 … s(p−1)``. Raises BadAnswer.
 
-    What is there is read even where less is there than the first line says.
+    If the body has fewer lines than the first line announces, the lines that are there are still read.
     """
     lines = [line.strip() for line in body.decode(errors="replace").splitlines()]
     try:
         wanted, ended = map(int, lines[0].split())
     except (IndexError, ValueError):
-        raise BadAnswer("a poll begins with two numbers") from None
+        raise BadAnswer("the first line of a poll is not two numbers") from None
     if not (0 <= wanted <= MOST and 0 <= ended <= MOST):
-        raise BadAnswer(f"{wanted} requests and {ended} ends are more than can be")
+        raise BadAnswer(f"a poll announces {wanted} requests and {ended} ends; at most {MOST} are allowed")
     requests, finished, odd = [], [], []
     for at in range(1, 2 * wanted, 2):
         match, request, *_ = *lines[at : at + 2], "", ""
@@ -79,25 +79,25 @@ def _finished(words: list[str]) -> Finished | None:
 
 
 def fits_header(text: str) -> bool:
-    """Whether a text can be an answer: a line of ASCII, because it goes into a header."""
+    """Whether a text can be the value of a header: one line of printable ASCII."""
     return text.isascii() and text.isprintable()
 
 
 def answer_header(match: str, text: str) -> tuple[str, str]:
-    """The header that answers a match. Raises ValueError for a text that is no line of ASCII."""
+    """The header with our answer to a match. Raises ValueError if the text is not one line of ASCII."""
     if not fits_header(text):
-        raise ValueError("an answer is one line of ASCII")
+        raise ValueError("an answer must be one line of ASCII")
     return f"X-Match-{match}", text
 
 
 def address(url: str, name: str, token: str) -> str:
-    """The API's address up to the last slash, from what is configured. Raises ValueError, whose text quotes nothing.
+    """The API's address without the verb, from the configuration. Raises ValueError without quoting the address.
 
     ``token`` is the whole address that Botzone shows, or ``USER/SECRET``, or the secret alone, where ``name`` is the
     user's id.
     """
     if re.search(r"/api/[^/]+/[^/]+", urlsplit(url).path):
-        raise ValueError("the lobby's url holds the secret: put the whole address into the account's token")
+        raise ValueError("the lobby's url contains the secret: move the whole address to the account's token")
     if token.startswith(("http://", "https://")):
         parts = urlsplit(token)
         path = parts.path.rstrip("/")
@@ -106,7 +106,7 @@ def address(url: str, name: str, token: str) -> str:
         return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     who = token.strip("/") if "/" in token else f"{name}/{token}"
     if not re.fullmatch(r"[^/?#\s]+/[^/?#\s]+", who) or not token:
-        raise ValueError("the token is the address that Botzone shows, or USER/SECRET")
+        raise ValueError("the token must be the address that Botzone shows, or USER/SECRET")
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     return urlunsplit((parts.scheme, parts.netloc, f"{path.removesuffix('/api')}/api/{who}", "", ""))
@@ -115,7 +115,7 @@ def address(url: str, name: str, token: str) -> str:
 def run_headers(
     game: str, players: list[str], *, simple: bool, time_limit_s: float, initdata: Any
 ) -> tuple[tuple[str, str], ...]:
-    """The headers that order a match. Raises ValueError where they cannot be said."""
+    """The headers that order a match. Raises ValueError for a value that does not fit into a header."""
     headers = [("X-Game", game), *((f"X-Player-{slot}", player) for slot, player in enumerate(players))]
     if initdata is not None:
         text = initdata if isinstance(initdata, str) else msgspec.json.encode(initdata).decode()
@@ -123,5 +123,5 @@ def run_headers(
     headers += [("X-UseSimpleIO", "true" if simple else "false"), ("X-Timelimit", f"{time_limit_s:g}")]
     for name, value in headers:
         if not value.isascii() or not value.isprintable():
-            raise ValueError(f"{name} is one line of ASCII")
+            raise ValueError(f"{name} must be one line of ASCII")
     return tuple(headers)

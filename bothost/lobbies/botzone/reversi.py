@@ -1,7 +1,7 @@
-"""Reversi at Botzone: ``{"x", "y"}`` both ways, -1 and -1 for a pass; black, who begins, is asked with -1 and -1.
+"""Reversi at Botzone. Requests and responses are ``{"x", "y"}``; -1 and -1 is a pass, or black's first request.
 
-In simple IO the same numbers stand on a line. Black stands on (3, 4) and (4, 3) at first, so that x may be taken for
-the column. Passing with a legal move loses the match.
+In simple IO a line holds the two numbers. Black's first discs are on (3, 4) and (4, 3), so x can be read as the
+column. A player who passes with a legal move loses the match.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _square(value: Any) -> tuple[int, int]:
     try:
         x, y = map(int, value.split()) if isinstance(value, str) else (int(value["x"]), int(value["y"]))
     except (TypeError, KeyError, ValueError):
-        raise Mismatch("this is no square") from None
+        raise Mismatch("the request has no square x, y") from None
     if not (0 <= x < 8 and 0 <= y < 8) and (x, y) != (-1, -1):
-        raise Mismatch(f"there is no square {x}, {y}")
+        raise Mismatch(f"square {x}, {y} is not on the board")
     return x, y

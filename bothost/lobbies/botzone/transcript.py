@@ -1,4 +1,4 @@
-"""The requests and responses of one match, folded into a view by its game's dialect."""
+"""Records the requests and responses of one match. Its game's dialect folds them into a view."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Turn(msgspec.Struct):
 
 
 class Transcript:
-    """A match so far. ``kind``: its game; without one the first request shows it."""
+    """A match so far. ``kind``: its game; None: recognise it from the first request."""
 
     def __init__(self, kind: type[Dialect] | None = None, rules: m.Json | None = None) -> None:
         self.turns: list[Turn] = []
         self.dialect: Dialect | None = None
         self.broken = False
-        """Whether we lost track: the rest of the match is played without a view."""
+        """Whether a request did not fit. The rest of the match is then played without a view."""
         self.kind = kind
         self.rules = rules or {}
 
@@ -51,7 +51,7 @@ class Transcript:
         return dialects.encode(turn.response, turn.form)
 
     def follows(self, text: str) -> bool:
-        """Whether this request may come after our last response."""
+        """Whether this request can follow our last response."""
         if self.dialect is None or self.broken:
             return True
         try:
@@ -61,7 +61,7 @@ class Transcript:
         return True
 
     def fold(self, request: Any) -> Folded | None:
-        """Fold the last request. None: the match has other rules than it seemed, and was folded again.
+        """Fold the last request. Returns None if the match has other rules than assumed and was folded again.
 
         Raises Mismatch.
         """
@@ -90,19 +90,19 @@ class Transcript:
         return dialect
 
     def respond_blind(self, request: Any) -> Any:
-        """The response without a view; None if there is none."""
+        """The response that is most likely legal without a view; None if there is none."""
         return self.dialect.blind(request, self.answered) if self.dialect is not None else None
 
     # ----------------------------------------------------------------------------------------------------- memory
 
     def memo(self) -> m.Json:
-        """What a fresh process needs to continue."""
+        """What a new process needs to continue."""
         turns = [[turn.request, turn.response] for turn in self.turns]
         return {"game": self.kind.name if self.kind is not None else "", "rules": self.rules, "turns": turns}
 
     @classmethod
     def recall(cls, memo: m.Json) -> Transcript:
-        """Raises KeyError, TypeError, ValueError or AttributeError for an invalid memo."""
+        """Restore a memo. Raises KeyError, TypeError, ValueError or AttributeError if it is invalid."""
         found = cls(GAMES.get(memo["game"]), dict(memo["rules"]))
         found.turns = [Turn(str(text), response, dialects.decode(text)[1]) for text, response in memo["turns"]]
         if found.kind is not None and found.turns:

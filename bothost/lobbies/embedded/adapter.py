@@ -1,14 +1,10 @@
 """The adapter of the embedded lobby (``bothost.lobby_server``; protocol: ``docs/reference/lobby-protocol.md``).
 
-The lobby speaks bothost's own language, so this is the smallest adapter that keeps every rule of
-:mod:`bothost.lobbies.base`: read it before writing another.
+The lobby's protocol is close to :mod:`bothost.messages`, so this is the smallest adapter that keeps every rule of
+:mod:`bothost.lobbies.base`. Read it before you write another.
 """
 
 from __future__ import annotations
-
-from typing import ClassVar
-
-import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
@@ -22,17 +18,13 @@ from bothost.lobbies.frames import unknown
 class EmbeddedLobby(LobbyAdapter):
     """One account at an embedded lobby."""
 
-    name: ClassVar[str] = "embedded"
-    kit: ClassVar[str] = "bothost.testing.embedded_kit:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "embedded"
+    kit = "bothost.testing.embedded_kit:KIT"
+    capabilities = Capabilities(
         games=("*",),
-        tables_per_connection=None,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="error",
         sends_turn=True,
-        sends_legal_actions=False,
-        takes_composites=False,
         clock="bank_and_step",
         resume="identity",
         resume_delivers="snapshot",
@@ -42,7 +34,7 @@ class EmbeddedLobby(LobbyAdapter):
         plays_for_us=True,
         chat=True,
     )
-    Options: ClassVar[type[msgspec.Struct]] = EmbeddedOptions
+    Options = EmbeddedOptions
 
     options: EmbeddedOptions
 
@@ -54,7 +46,6 @@ class EmbeddedLobby(LobbyAdapter):
         self._known: tuple[str, ...] = ()
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
             case m.Frame():
                 return self._frame(item) if self._session.hears(item.conn) else []

@@ -1,20 +1,21 @@
-"""The frames of the embedded lobby: one JSON object per websocket text message, its ``type`` names its struct.
+"""The frames of the embedded lobby: one JSON object per websocket text message. Its ``type`` names its struct.
 
 ``docs/reference/lobby-protocol.md`` is the specification. Both sides (the server in ``bothost.lobby_server``, the
 adapter in ``bothost.lobbies.embedded``) read and write frames with these structs only. Within one protocol version a
-server may add fields and frame types, so clients ignore what they do not know; a server refuses fields
-that it does not know, so that a misspelt one is an error and not a silent default.
+server may add fields and frame types, so clients ignore unknown ones. A server refuses unknown fields, so that a
+misspelt field is an error and not a silent default.
 
 Durations are whole milliseconds. Seats are 0-based. Table ids are unique over restarts of a server.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 VERSION = 1
+T = TypeVar("T")
 Json = dict[str, Any]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Scalar = bool | Int64 | float | str | None
@@ -62,15 +63,15 @@ ErrorCode = Literal[
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Base of what frames contain."""
+    """Base class of the structs inside frames."""
 
 
 class Known(Body, frozen=True):
-    """How far a client got at a table before it lost the connection."""
+    """How many events a client received at a table before it lost the connection."""
 
     hand: str = ""
     seq: int = 0
-    """Events of the hand that it holds."""
+    """Events of the hand that it received."""
 
 
 class Ask(Body, frozen=True, gc=False):
@@ -104,10 +105,10 @@ class TableInfo(Body, frozen=True):
 class Limits(Body, frozen=True):
     frame_bytes: int
     messages_per_s: float
-    """Of messages other than answers to pending asks, which are not counted."""
+    """Messages a second. Answers to pending asks do not count."""
     burst: int
     tables: int
-    """Tables and seeks of one account at once."""
+    """Most tables and seeks of one account at the same time."""
 
 
 # ----------------------------------------------------------------------------------------------------- client → server
@@ -116,7 +117,7 @@ class Limits(Body, frozen=True):
 class ClientFrame(
     msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str.lower, forbid_unknown_fields=True
 ):
-    """Base of what a client says. The tag is the lower-case name of the class."""
+    """Base class of a client's frames. The tag is the lower-case name of the class."""
 
 
 class Hello(ClientFrame, frozen=True):
@@ -125,9 +126,9 @@ class Hello(ClientFrame, frozen=True):
     agent: str = ""
     """Name and version of the client; the server logs it."""
     session: str = ""
-    """The session that an earlier ``welcome`` named."""
+    """The session from an earlier ``welcome``."""
     known: dict[str, Known] = {}
-    """Tables that the client holds for alive."""
+    """Tables that the client believes to be open."""
 
 
 class List(ClientFrame, frozen=True):
@@ -135,7 +136,7 @@ class List(ClientFrame, frozen=True):
 
 
 class Seek(ClientFrame, frozen=True):
-    """Take a seat at any waiting table that meets every attribute stated here, or open one and wait."""
+    """Take a seat at any waiting table with these attributes, or open one and wait."""
 
     seek: str
     game: str
@@ -178,7 +179,7 @@ class Act(ClientFrame, frozen=True, gc=False):
 
 
 class Resign(ClientFrame, frozen=True):
-    """Give the rest of this hand to the server's own play."""
+    """Let the server play the rest of this hand."""
 
     table: str
 
@@ -195,7 +196,7 @@ class Say(ClientFrame, frozen=True):
 
 
 class Sync(ClientFrame, frozen=True):
-    """Ask for a snapshot, and for what the client missed since event ``seq`` of ``hand``, if it names one."""
+    """Ask for a snapshot, and for the missed events since ``seq`` of ``hand``, if that is given."""
 
     table: str
     hand: str = ""
@@ -218,7 +219,7 @@ def _tag(name: str) -> str:
 
 
 class ServerFrame(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag=_tag):
-    """Base of what a server says. The tag is the name of the class in lower case, its words joined by ``_``."""
+    """Base class of a server's frames. The tag is the class's name in snake case."""
 
 
 class Welcome(ServerFrame, frozen=True):
@@ -227,7 +228,7 @@ class Welcome(ServerFrame, frozen=True):
     session: str
     limits: Limits
     resumed: bool = False
-    """Whether the session that ``hello`` named is still this account's session."""
+    """Whether the session in ``hello`` is still this account's session."""
 
 
 class Pong(ServerFrame, frozen=True):
@@ -273,11 +274,11 @@ class Invitation(ServerFrame, frozen=True):
     info: TableInfo
     expires_ms: int
     players: tuple[str, ...] = ()
-    """Who is invited, we among them."""
+    """All invited players, including us."""
 
 
 class Seated(ServerFrame, frozen=True):
-    """Seats are drawn. Also sent, first of all frames of the table, when a connection resumes."""
+    """The seats are drawn. After a reconnect, this is the first frame of a table."""
 
     table: str
     game: str
@@ -296,14 +297,14 @@ class HandStarted(ServerFrame, frozen=True):
 
 
 class Events(ServerFrame, frozen=True, gc=False):
-    """What happened as this seat may see it; ``seq`` is the number of the first event. The one hot frame."""
+    """New events as this seat may see them. ``seq`` is the number of the first. Most frames are of this type."""
 
     table: str
     hand: str
     seq: int
     events: tuple[str, ...]
     done: str | None = None
-    """The ask that the client answered: its answer is among these events."""
+    """The ask that the client answered, if its answer is among these events."""
     ask: Ask | None = None
 
 
@@ -312,7 +313,7 @@ class Snapshot(ServerFrame, frozen=True):
     hand: str
     seat: int
     seq: int
-    """Events that ``view`` has folded."""
+    """Number of events that ``view`` includes."""
     view: Json
     ask: Ask | None = None
 
@@ -323,7 +324,7 @@ class Rejected(ServerFrame, frozen=True):
     reason: Literal["illegal", "stale"]
     message: str
     ask: Ask | None = None
-    """The same question under a new id, with the time that is left. Absent when ``stale``."""
+    """The same ask with a new id and the remaining time. Absent if the reason is ``stale``."""
 
 
 class Withdrawn(ServerFrame, frozen=True):
@@ -333,7 +334,7 @@ class Withdrawn(ServerFrame, frozen=True):
 
 
 class ServerActed(ServerFrame, frozen=True):
-    """The server moved for this seat; the events of the move follow."""
+    """The server moved for this seat. The move's events follow."""
 
     table: str
     id: str
@@ -342,7 +343,7 @@ class ServerActed(ServerFrame, frozen=True):
 
 
 class Resigned(ServerFrame, frozen=True):
-    """Another player gave the rest of the hand to the server."""
+    """Another player lets the server play the rest of the hand."""
 
     table: str
     hand: str
@@ -368,18 +369,18 @@ class HandEnded(ServerFrame, frozen=True):
     table: str
     hand: str
     scores: tuple[float, ...] | None
-    """Per seat of this hand; null when the hand was void."""
+    """One score per seat of this hand; null if the hand was void."""
     reason: HandEndReason = "normal"
     played_for: tuple[int, ...] = ()
-    """Seats at which the server made moves in a player's place. Sent only at the end: until then the other
-    players must not know who did not answer."""
+    """Seats for which the server made moves. Sent only at the end, because until then the other players must not
+    know who did not answer."""
 
 
 class TableEnded(ServerFrame, frozen=True):
     table: str
     reason: TableEndReason
     scores: tuple[float, ...] | None = None
-    """Sum over all hands of the player at each seat of the last hand."""
+    """For each seat of the last hand, its player's sum of scores over all hands."""
     detail: str = ""
 
 
@@ -413,11 +414,11 @@ _client_decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(Clie
 _server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 
 encode = _encoder.encode
-"""Any frame as UTF-8 JSON."""
+"""Encode any frame as UTF-8 JSON."""
 
 
 class Subject(msgspec.Struct):
-    """The seek and table of a frame that cannot be decoded, as far as they can be found."""
+    """The seek and the table of an invalid frame, as far as they can be read."""
 
     seek: str = ""
     table: str = ""
@@ -427,7 +428,7 @@ _subject_decoder = msgspec.json.Decoder(Subject)
 
 
 def subject_of(data: str | bytes) -> Subject:
-    """For the error frame that answers ``data``."""
+    """What ``data`` is about, for the error frame that answers it."""
     try:
         return _subject_decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -435,27 +436,27 @@ def subject_of(data: str | bytes) -> Subject:
 
 
 def decode_client(data: str | bytes) -> ClientMessage:
-    """A client's frame. Raises :class:`BadFrame`, whatever ``data`` is."""
-    try:
-        return _client_decoder.decode(data)
-    except msgspec.ValidationError as error:
-        raise BadFrame("bad_message", *_place(str(error))) from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadFrame("bad_json", _say(error)) from None
+    """Decode a client's frame. Raises :class:`BadFrame`."""
+    return _decode(_client_decoder, data)
 
 
 def decode_server(data: str | bytes) -> ServerMessage:
-    """A server's frame. Raises :class:`BadFrame`, whatever ``data`` is."""
+    """Decode a server's frame. Raises :class:`BadFrame`."""
+    return _decode(_server_decoder, data)
+
+
+def _decode(decoder: msgspec.json.Decoder[T], data: str | bytes) -> T:
     try:
-        return _server_decoder.decode(data)
+        return decoder.decode(data)
     except msgspec.ValidationError as error:
         raise BadFrame("bad_message", *_place(str(error))) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadFrame("bad_json", _say(error)) from None
+        text = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"[:300]
+        raise BadFrame("bad_json", text) from None
 
 
 class BadFrame(ValueError):
-    """A frame that is no message of this protocol. ``field`` is a JSON path (``$.table``), or empty."""
+    """An invalid frame. ``field`` is the JSON path of the problem (``$.table``), or empty."""
 
     def __init__(self, code: Literal["bad_json", "bad_message"], message: str, field: str = "") -> None:
         super().__init__(message)
@@ -464,13 +465,9 @@ class BadFrame(ValueError):
 
 
 def _place(message: str) -> tuple[str, str]:
-    """msgspec says "what is wrong - at `$.path`", or "… field `name`" of the object there: part the two."""
+    """Split msgspec's message ("problem - at `$.path`", or "… field `name`") into the problem and the field's path."""
     what, _, where = message.partition(" - at `")
     path = where.rstrip("`") or "$"
     if what.startswith(("Object missing required field `", "Object contains unknown field `")):
         path += "." + what.split("`")[1]
     return what[:300], path[:100]
-
-
-def _say(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"[:300]

@@ -1,4 +1,4 @@
-"""The session at an embedded lobby: one socket, whose first frame is a hello with our token."""
+"""The session at an embedded lobby: one socket. The first frame is a hello with our token."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.embedded.options import EmbeddedOptions
+from bothost.lobbies.frames import loss_reason
 
 HELLO = "hello"
-"""Timer: the lobby must answer our hello by then."""
+"""Timer: the lobby must have answered our hello."""
 
 
 class Session:
-    """Connects, logs in, and notices a lost connection."""
+    """Connects, logs in, and detects a lost connection."""
 
     def __init__(self, account: Account, options: EmbeddedOptions, on_end: Callable[[], list[m.Output]]) -> None:
         self.ready = False
@@ -48,7 +49,7 @@ class Session:
         return [*out, m.SetTimer(HELLO, self._options.hello_timeout_s)]
 
     def opened(self, conn: int, known: Mapping[str, wire.Known]) -> list[m.Output]:
-        """``known``: the hands that we know, and how far."""
+        """Say hello. ``known``: by table, how many events of its hand we have."""
         if not self.hears(conn):
             return []
         account = self._account
@@ -76,29 +77,26 @@ class Session:
         if isinstance(item, m.SocketFailed):
             if item.status in (401, 403):
                 return self._end(m.AuthFailed(f"HTTP {item.status}: {item.reason}"))
-            where = f"HTTP {item.status}" if item.status else "no connection"
-            return self._end(m.Disconnected(f"{where}: {item.reason}"))
+            return self._end(m.Disconnected(loss_reason(item)))
         if item.code == wire.CLOSE_AUTH or (error is not None and error.code == "bad_token"):
             return self._end(m.AuthFailed(error.message if error is not None else item.reason))
         if self.superseded:
             return self._end()
         if item.code == wire.CLOSE_SUPERSEDED:
             return self._end(m.Superseded(item.reason))
-        reason = f"closed with {item.code}" + (f": {item.reason}" if item.reason else "")
-        if error is not None and not self.ready:
-            reason = f"{error.message} ({error.code})"
+        reason = f"{error.message} ({error.code})" if error is not None and not self.ready else loss_reason(item)
         return self._end(m.Disconnected(reason, 5.0 if item.code in (wire.CLOSE_RATE, wire.CLOSE_FULL) else None))
 
     def close(self) -> list[m.Output]:
         return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()] if self._open else []
 
     def _end(self, *events: m.Output) -> list[m.Output]:
-        """The connection is over. Seeks end with it; tables live on in the lobby."""
+        """Record the end of the connection. Seeks end with it; tables stay open at the lobby."""
         self._open = self.ready = False
         return [m.CancelTimer(HELLO), *self._on_end(), *events]
 
 
 def _endpoint(url: str) -> str:
-    """A lobby's URL may lack the path."""
+    """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path="/ws")) if parts.path in ("", "/") else url

@@ -1,4 +1,4 @@
-"""A table at an embedded lobby: counts its events, drops repeated ones, and asks for a snapshot if some are missing."""
+"""A table at an embedded lobby: counts events, drops repeated ones, and asks for a snapshot if some are missing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class EmbeddedTable:
         self._session = session
         self._hand = ""
         self._seq = 0
-        """Events of the hand that we passed on."""
+        """Events of the hand that the host has received."""
         self._lost = False
-        """Events are missing, and we asked for them. What comes before the answer does not count."""
+        """Whether events are missing and we asked for them. Until the answer comes, new events are dropped."""
         self._over = False
-        """Whether the end of the hand was passed on."""
+        """Whether the host has received the end of the hand."""
         self._players: frozenset[str] = frozenset()
         self._away: frozenset[str] = frozenset()
 
@@ -66,7 +66,7 @@ class EmbeddedTable:
         ]
 
     def frame(self, frame: wire.ServerMessage, raw: str | bytes) -> list[m.Output]:
-        """Any other frame about this table."""
+        """Translate any other frame about this table."""
         match frame:
             case wire.HandStarted():
                 self._begin(frame.hand, 0)

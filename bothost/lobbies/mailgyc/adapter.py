@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import msgspec
-
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import unknown
+from bothost.lobbies.frames import ended_tables, unknown
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES
 from bothost.lobbies.mailgyc.options import AWAY, HELLO, REJOIN, MailgycOptions
@@ -20,28 +16,22 @@ from bothost.lobbies.mailgyc.table import MailgycTable, sits
 class MailgycLobby(LobbyAdapter):
     """One player. The account's name is the name at the lobby, which asks for no password."""
 
-    name: ClassVar[str] = "mailgyc"
-    kit: ClassVar[str] = "bothost.testing.fake_mailgyc.kit:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "mailgyc"
+    kit = "bothost.testing.fake_mailgyc.kit:KIT"
+    capabilities = Capabilities(
         games=("doudizhu",),
         tables_per_connection=1,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="error",
         sends_turn=False,
-        sends_legal_actions=False,
-        takes_composites=False,
         clock="per_move",
         resume="identity",
         resume_delivers="snapshot",
         heartbeat="app",
-        messages_per_second=None,
-        on_rate_limit="none",
-        plays_for_us=False,
         needs_secret=False,
     )
-    login_registers: ClassVar[bool] = True
-    Options: ClassVar[type[msgspec.Struct]] = MailgycOptions
+    login_registers = True
+    Options = MailgycOptions
 
     options: MailgycOptions
 
@@ -55,7 +45,6 @@ class MailgycLobby(LobbyAdapter):
         self._memo: m.Json = {}
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         session = self._session
         match item:
             case m.Frame():
@@ -95,7 +84,7 @@ class MailgycLobby(LobbyAdapter):
             case m.Seek():
                 return self._seek(item)
             case m.Create():
-                return [m.SeekEnded(item.seek, "this lobby opens its rooms itself: seek one")]
+                return [m.SeekEnded(item.seek, "this lobby opens rooms itself: seek one instead")]
             case m.Join():
                 return self._seek(m.Seek(item.seek, m.Wish("doudizhu", {}, {**item.attributes, "room": item.table})))
             case m.CancelSeek():
@@ -136,23 +125,22 @@ class MailgycLobby(LobbyAdapter):
     # ------------------------------------------------------------------------------------------------------ session
 
     def _level_of(self, room: int) -> int:
-        """The level of the room that keeps a seat for us."""
+        """The level of a room that keeps a seat for us."""
         if self._table is not None and self._table.room == room:
             return self._table.level
         level = self._memo.get("level") if self._memo.get("table") == str(room) else None
         return level if isinstance(level, int) else self.options.level
 
     def _welcome(self, *, back: bool) -> list[m.Output]:
-        """Logged in. Tables that the lobby does not name now are gone."""
+        """Report the login, and the end of the tables that the lobby no longer names."""
         out = self._session.welcome(back=back)
-        gone = set(self._known)
-        if self._table is not None:
-            gone.add(self._table.name)
-            if self._table.room != self._session.room:
-                self._table = None
-        gone.discard(str(self._session.room))
+        known, kept = {*self._known}, str(self._session.room)
         self._known = ()
-        return out + [m.TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted(gone)]
+        if self._table is not None:
+            known.add(self._table.name)
+            if self._table.name != kept:
+                self._table = None
+        return out + ended_tables(known, kept)
 
     def _session_ended(self) -> list[m.Output]:
         self._listing = False
@@ -161,18 +149,24 @@ class MailgycLobby(LobbyAdapter):
         return self._seeker.end()
 
     def _returned(self, frame: wire.Body) -> list[m.Output]:
-        """The answer to our return: until it comes, this socket hears and says nothing."""
+        """Handle the answer to our return. Until it comes, all other frames are ignored."""
         session = self._session
         if isinstance(frame, wire.Failure):
             if believes_we_sit(frame.reason):
                 return session.rejoin_later()
             session.room = -1
-            return [*self._welcome(back=True), m.Notice(f"no way back to our table: {frame.reason}", "warning")]
+            return [
+                *self._welcome(back=True),
+                m.Notice(f"the lobby refuses our return to the table: {frame.reason}", "warning"),
+            ]
         if not isinstance(frame, wire.Joined) or not sits(session.uid, frame):
             return []
         if frame.room.id != session.room:
             session.room = -1
-            return [*self._welcome(back=True), *self._seeker.go_away()]  # the room is gone: we were seated elsewhere
+            return [
+                *self._welcome(back=True),
+                *self._seeker.go_away(),
+            ]  # the room is gone, and the lobby gave us a seat elsewhere
         level = self._level_of(session.room)
         out = self._welcome(back=True)
         if self._table is None:
@@ -238,4 +232,4 @@ class MailgycLobby(LobbyAdapter):
             return self._seeker.gone()
         if self._table is None:
             return []
-        return self._session.reconnect("the lobby believes that we left")  # an old socket of ours closed
+        return self._session.reconnect("the lobby reports that we left")  # an old socket of ours closed

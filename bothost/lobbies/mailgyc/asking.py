@@ -1,6 +1,7 @@
-"""The open question at a mailgyc table: asked by the rules, answered, acknowledged, refused.
+"""The open request at a mailgyc table, until it is acknowledged or refused.
 
-The lobby never asks, and its errors name no request: at most one thing waits for an answer at a time.
+The lobby sends no requests, so the rules decide when it is our turn. Its errors name no request, so at most one is
+open at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from bothost.lobbies.mailgyc.session import Session
 
 
 class Asking:
-    """At most one question is open."""
+    """Keeps the open request; there is at most one."""
 
     def __init__(self, session: Session, table: str, level: int) -> None:
         self.grant_ms: float | None = None
@@ -19,13 +20,13 @@ class Asking:
         self._table = table
         self._level = level
         self._request = ""
-        """The request that waits for an answer, or for the echo of its answer."""
+        """The request that waits for an answer or for the answer's echo."""
         self._acted = False
         self._refused = (0, 0)
-        """(events, answers): how many answers were refused after so many events."""
+        """(events, answers): the number of answers that the lobby refused after this many events."""
 
     def reset(self) -> None:
-        """Nothing is asked: the hand ended, or the connection was lost."""
+        """Drop the request, because the hand ended or the connection was lost."""
         self._request, self._acted = "", False
 
     def remember(self, hand: MailgycHand) -> m.Remember:
@@ -54,7 +55,7 @@ class Asking:
         return [self._session.send_text(frame)]
 
     def moved(self) -> list[m.Output]:
-        """Our seat moved: by our answer, or without us."""
+        """Our seat moved: acknowledge our answer, or withdraw the request if we gave none."""
         request, acted = self._request, self._acted
         self.reset()
         if not request:
@@ -64,7 +65,7 @@ class Asking:
         return [m.RequestWithdrawn(self._table, request, "our seat moved without us")]
 
     def refused(self, reason: str, hand: MailgycHand) -> list[m.Output] | None:
-        """The lobby refuses something. None: no move waits for its echo."""
+        """The lobby refuses something. Returns None if no move of ours waits for its echo."""
         if not self._acted:
             return None
         only_the_move = "comply" in reason or "small" in reason

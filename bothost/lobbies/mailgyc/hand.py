@@ -1,7 +1,7 @@
-"""One hand at mailgyc/doudizhu as our seat knows it: the lobby's cards on one side, the canonical view on the other.
+"""One hand at mailgyc/doudizhu as our seat knows it: the lobby's numbered cards, and the canonical view.
 
-The lobby never says whose turn it is; the rules do. So the adapter folds its own event lines into a view, and the same
-view shows when the lobby contradicts itself, or us.
+The lobby does not say whose turn it is; the rules do. So the adapter folds events into a view of its own. The view
+also detects frames that contradict earlier ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Json = dict[str, Any]
 
 RULES: Json = {"preset": "mailgyc"}
 TOOK = 1
-"""``rob`` of a player who calls or grabs. (The server broadcasts any other number, and counts it as a refusal.)"""
+"""``rob`` of a player who calls or grabs. The server treats any other number as a refusal."""
 BLIND_SEQ = 1000
-"""Views that do not reach back to the deal count their events from here on: no complete hand has so many."""
+"""Views that begin after the deal count their events from this number. No complete hand has so many events."""
 
 
 class Mismatch(ValueError):
-    """A frame contradicts earlier ones."""
+    """A frame that contradicts earlier ones."""
 
 
 @cache
@@ -40,14 +40,14 @@ class MailgycHand:
 
     def __init__(self, name: str, seat: int, uids: tuple[int, ...], cards: Iterable[int], view: View) -> None:
         self.name = name
-        """Unique: it names our 17 cards."""
+        """Unique, because it encodes our 17 cards."""
         self.seat = seat
         self.uids = uids
         """Players by seat."""
         self.cards = set(cards)
-        """What we hold."""
+        """Our hand."""
         self.dealt = cards_named(name)
-        """The 17 cards that we were dealt; empty where we never saw them."""
+        """The 17 cards that we were dealt; empty if we did not see the deal."""
         self.view = view
 
     @property
@@ -59,7 +59,7 @@ class MailgycHand:
 
     @classmethod
     def begin(cls, seat: int, uids: tuple[int, ...], frame: wire.Dealt) -> tuple[MailgycHand, list[str]]:
-        """A new hand, and its first event. Raises Mismatch."""
+        """Start a hand. Returns it with its first event. Raises Mismatch."""
         if len(set(frame.pokers)) != len(frame.pokers):
             raise Mismatch("a card was dealt twice")
         hand = cls(name_of(frame.pokers), seat, uids, frame.pokers, game().new_view(seat))
@@ -67,7 +67,7 @@ class MailgycHand:
         return hand, [hand._first_accepted([line])]
 
     def called(self, frame: wire.Called) -> list[str]:
-        """The events of a call. Raises Mismatch."""
+        """Fold a call, and return its events. Raises Mismatch."""
         seat = self.seat_of(frame.uid)
         calls = ("call", "grab") if frame.rob == TOOK else ("bid0",)
         lines = [self._first_accepted(f"bid {seat} {call}" for call in calls)]
@@ -80,19 +80,19 @@ class MailgycHand:
         return lines
 
     def shot(self, frame: wire.Shot) -> list[str]:
-        """The event of a play or a pass. Raises Mismatch."""
+        """Fold a play or a pass, and return its event. Raises Mismatch."""
         seat = self.seat_of(frame.uid)
         if not frame.pokers:
             return [self._first_accepted([f"pass {seat}"])]
         if seat == self.seat and not self.cards.issuperset(frame.pokers):
-            raise Mismatch("the lobby has us play cards that we do not hold")
+            raise Mismatch("the lobby reports a play of cards that are not in our hand")
         line = self._first_accepted(f"play {seat} {text}" for text in _readings(frame.pokers))
         if seat == self.seat:
             self.cards.difference_update(frame.pokers)
         return [line]
 
     def revealed(self, frame: wire.Ended) -> list[str]:
-        """The event that shows the whole deal, where all of it is known by now."""
+        """Fold the event that reveals the deal, if the whole deal is known by now. Returns the events."""
         shown = self.view.to_json()
         left = {self.seat_of(result.uid): result.pokers for result in frame.players}
         if not (shown["complete"] and shown["bottom"] and self.view.terminal and len(left) == 3):
@@ -109,10 +109,10 @@ class MailgycHand:
         try:
             return [self._first_accepted([line])]
         except Mismatch:
-            return []  # it concerns nobody's decision
+            return []  # no decision depends on it
 
     def seat_of(self, uid: int) -> int:
-        """Raises Mismatch for strangers."""
+        """The seat of a player. Raises Mismatch for a player who does not sit here."""
         try:
             return self.uids.index(uid)
         except ValueError:
@@ -120,7 +120,7 @@ class MailgycHand:
 
     def _first_accepted(self, lines: Iterable[str]) -> str:
         """Fold the first of these events that the rules accept. Raises Mismatch."""
-        refusal = "no such play"
+        refusal = "the cards form no legal play"
         for line in lines:
             try:
                 self.view.observe(line)
@@ -132,7 +132,7 @@ class MailgycHand:
     # -------------------------------------------------------------------------------------------------- what we say
 
     def frame_of(self, action: str) -> str:
-        """The frame that makes a move. Raises ValueError where we lack the cards."""
+        """The frame that makes a move. Raises ValueError if we lack the cards."""
         if action in ("bid0", "call", "grab"):
             return wire.encode(wire.CALL, rob=0 if action == "bid0" else TOOK)
         return wire.encode(wire.SHOOT, pokers=[] if action == "pass" else wire.pick(self.cards, action))
@@ -140,12 +140,12 @@ class MailgycHand:
     # ---------------------------------------------------------------------------------------- a process's memory
 
     def memo(self) -> Json:
-        """What a fresh process needs to continue this hand."""
+        """What a new process needs to continue this hand."""
         return {"hand": self.name, "uids": self.uids, "cards": sorted(self.cards), "view": self.view.to_json()}
 
     @classmethod
     def recall(cls, memo: Json) -> MailgycHand | None:
-        """The hand of an earlier process; None where the memo holds none that makes sense."""
+        """Restore the hand of an earlier process; None if the memo has no valid hand."""
         try:
             view = game().view_from_json(memo["view"])
             return cls(str(memo["hand"]), view.seat, tuple(memo["uids"]), memo["cards"], view)
@@ -155,7 +155,7 @@ class MailgycHand:
     # ------------------------------------------------------------------------------------- against frame 1006
 
     def agrees(self, shown: wire.Joined) -> bool:
-        """Whether the lobby's picture of the hand is ours."""
+        """Whether frame 1006 shows the same position as our view."""
         mine = self.view.to_json()
         room = shown.room
         if self.uids != uids_of(shown) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
@@ -170,7 +170,7 @@ class MailgycHand:
         return last is None or (self.uids[last[0]] == room.last_shot_uid and last[1] in _readings(room.last_shot_poker))
 
     def continues(self, shown: wire.Joined) -> bool:
-        """Whether this may be the hand that the lobby shows, perhaps further on."""
+        """Whether this can be the hand that the lobby shows, now or at a later position."""
         if self.view.terminal or self.uids != uids_of(shown) or not self.dealt:
             return False
         strange = set(shown.players[self.seat].pokers) - self.dealt
@@ -179,7 +179,7 @@ class MailgycHand:
         return not strange
 
     def caught_up(self, shown: wire.Joined) -> MailgycHand | None:
-        """This hand with the moves that we missed, where the lobby's picture leaves no doubt about them."""
+        """This hand with the moves that we missed; None if frame 1006 does not determine them."""
         if shown.room.state != wire.PLAYING or self.view.phase != "play":
             return None
         counts = [len(player.pokers) for player in shown.players]
@@ -209,7 +209,7 @@ class MailgycHand:
 
 
 def resumed(shown: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycHand:
-    """The hand that frame 1006 shows, with all that we know of it. Raises Mismatch."""
+    """The hand that frame 1006 shows, with as much history as we know. Raises Mismatch."""
     if known is not None and known.continues(shown):
         if known.agrees(shown):
             return known
@@ -220,18 +220,18 @@ def resumed(shown: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycH
         known = None
     uids = uids_of(shown)
     if uid not in uids:
-        raise Mismatch("we do not sit there")
+        raise Mismatch("none of the three players is us")
     own = shown.players[uids.index(uid)].pokers
     if 0 in own or len(set(own)) != len(own):
-        raise Mismatch("our own cards are not shown")
+        raise Mismatch("frame 1006 hides or repeats our own cards")
     try:
         return _calling(shown, uids, uid) if shown.room.state == wire.CALLING else _playing(shown, uids, uid, known)
     except (ValueError, IndexError) as error:
-        raise Mismatch(f"the room makes no sense: {error}") from None
+        raise Mismatch(f"frame 1006 shows an impossible position: {error}") from None
 
 
 def _calling(shown: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand:
-    """A hand that is still being called for shows all calls."""
+    """A hand in the calling phase. Frame 1006 shows all calls."""
     seat, turn = uids.index(uid), uids.index(shown.room.whose_turn)
     robs = [player.rob for player in shown.players]
     calls = sum(rob != -1 for rob in robs)
@@ -245,19 +245,19 @@ def _calling(shown: wire.Joined, uids: tuple[int, ...], uid: int) -> MailgycHand
 
 
 def _playing(shown: wire.Joined, uids: tuple[int, ...], uid: int, known: MailgycHand | None) -> MailgycHand:
-    """A position without its history."""
+    """A hand in the playing phase. Frame 1006 shows no history."""
     room, seat = shown.room, uids.index(uid)
     cards = shown.players[seat].pokers
     landlord = room_landlord(shown)
     if landlord is None:
-        raise Mismatch("there is no landlord")
+        raise Mismatch("frame 1006 shows no landlord")
     counts = [len(player.pokers) for player in shown.players]
     turn = uids.index(room.whose_turn)
     last: list[Any] | None = None
     if room.last_shot_poker and room.last_shot_uid != room.whose_turn:
         readings = _readings(room.last_shot_poker)
         if not readings:
-            raise Mismatch(f"no such play: {wire.text_of(room.last_shot_poker)}")
+            raise Mismatch(f"the last cards form no legal play: {wire.text_of(room.last_shot_poker)}")
         last = [uids.index(room.last_shot_uid), readings[0]]
     passes = 0 if last is None else (turn - last[0] - 1) % 3
     seq = BLIND_SEQ + 8 * (54 - sum(counts)) + passes
@@ -287,12 +287,12 @@ def room_landlord(shown: wire.Joined) -> int | None:
 
 
 def name_of(cards: Iterable[int]) -> str:
-    """A name for the hand that was dealt so: no two hands of an account share one."""
+    """The name of a hand, from the cards that we were dealt. Two hands of an account practically never share it."""
     return f"{sum(1 << card for card in cards):x}"
 
 
 def cards_named(name: str) -> frozenset[int]:
-    """Inverse of ``name_of``; empty for names of hands whose deal we did not see."""
+    """Inverse of ``name_of``; empty for hands whose deal we did not see."""
     try:
         bits = int(name, 16)
     except ValueError:
@@ -301,5 +301,5 @@ def cards_named(name: str) -> frozenset[int]:
 
 
 def _readings(cards: Sequence[int]) -> list[str]:
-    """Notations of the plays that these cards may be."""
+    """Notations of the plays that consist of exactly these cards."""
     return wire.NUMBERING.readings(cards, game())

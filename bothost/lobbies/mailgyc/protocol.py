@@ -1,4 +1,4 @@
-"""The dialect of mailgyc/doudizhu: text frames that hold ``[code, {…}]``, and numbered cards.
+"""The protocol of mailgyc/doudizhu: text frames with ``[code, {…}]``, and numbered cards.
 
 Cards are 1 … 54: ``p % 13`` is 1 for an ace, 2 for a two, 3 … 12 for three to queen, 0 for a king; 53 and 54 are the
 jokers. In frames about other players 0 stands for a hidden card. Players are named by ``uid``; seats are their places
@@ -30,11 +30,11 @@ Word = Annotated[str, Meta(max_length=1000)]
 
 
 class BadFrame(ValueError):
-    """Not a frame of this dialect, or one that we do not know."""
+    """An invalid frame, or one of an unknown type."""
 
 
 class Body(msgspec.Struct, frozen=True):
-    """What follows the code. Unknown members are ignored."""
+    """The object after the code. Unknown members are ignored."""
 
 
 class Failure(Body, frozen=True):
@@ -76,7 +76,7 @@ class PlayerBody(Body, frozen=True):
 
 
 class Joined(Body, frozen=True):
-    """The whole room: to everybody whenever a player takes a seat or comes back."""
+    """The whole room. Everybody gets it whenever a player takes a seat or comes back."""
 
     room: Room
     players: Annotated[tuple[PlayerBody, ...], Meta(min_length=3, max_length=3)]
@@ -102,10 +102,10 @@ class Called(Body, frozen=True):
     uid: Uid
     rob: int
     landlord: Uid = -1
-    """-1 until the calling is over."""
+    """-1 until the landlord is known."""
     multiple: int = 0
     pokers: Cards = ()
-    """The bottom, once the landlord is known."""
+    """The bottom cards, once the landlord is known."""
 
 
 class Shot(Body, frozen=True):
@@ -131,12 +131,12 @@ class Pong(Body, frozen=True):
 
 
 class Login(Body, frozen=True):
-    """The answer of ``POST /login``. Its token is of no use to the websocket, which takes the cookie."""
+    """The answer of ``POST /login``. The websocket uses the cookie and not the token."""
 
     uid: Uid
     name: Word = ""
     room: int = -1
-    """The room that still keeps a seat for us."""
+    """The room that keeps a seat for us; -1: none."""
     rooms: Annotated[tuple[RoomCount, ...], Meta(max_length=1000)] = ()
 
 
@@ -157,7 +157,7 @@ _LOGIN = msgspec.json.Decoder(Login)
 
 
 def decode(data: str | bytes) -> Body:
-    """A frame of the server. Raises BadFrame."""
+    """Decode a frame of the server. Raises BadFrame."""
     if data in (PONG, b"pong"):
         return Pong()
     try:
@@ -171,15 +171,15 @@ def decode(data: str | bytes) -> Body:
 
 
 def decode_login(data: bytes) -> Login:
-    """Raises BadFrame, whose text quotes nothing of the answer."""
+    """Decode the answer to the login. Raises BadFrame, which does not quote the answer."""
     try:
         return _LOGIN.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise BadFrame("the answer to the login is not understood") from None
+        raise BadFrame("the answer to the login is invalid") from None
 
 
 def encode(code: int, **body: Any) -> str:
-    """A frame for the server."""
+    """Encode a frame for the server."""
     return msgspec.json.encode((code, body)).decode()
 
 

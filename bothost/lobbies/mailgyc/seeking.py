@@ -1,4 +1,4 @@
-"""Looking for a seat at mailgyc, and leaving one."""
+"""Takes and leaves seats at mailgyc."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from bothost.lobbies.mailgyc.options import AWAY, READY, STALL, MailgycOptions
 from bothost.lobbies.mailgyc.session import Session
 
 AWAY_S = 2.0
-"""Frames of a room that we left may arrive for so long, where the lobby does not confirm that we left."""
+"""How long frames of a room that we left may still arrive if the lobby does not confirm that we left."""
 
 
 class Seeker:
-    """Looks for one seat at a time, once we have left the last one."""
+    """Seeks one seat at a time, after we have left the last one."""
 
     def __init__(self, session: Session, options: MailgycOptions) -> None:
         self.leaving = False
-        """Whether frames are still about a room that we left."""
+        """Whether frames may still be about a room that we left."""
         self._session = session
         self._options = options
         self._seek: m.Seek | None = None
         self._asked = False
         """Whether we asked the lobby for the seat."""
         self._searched_self = False
-        """Whether we logged in again to learn where the lobby believes that we sit."""
+        """Whether we logged in again to find out which room the lobby keeps for us."""
 
     @property
     def level(self) -> int:
-        """The level that the seek wants."""
+        """The level of the seek."""
         wanted = {} if self._seek is None else self._seek.wish.attributes
         return wanted.get("level", self._options.level)  # type: ignore[no-any-return]
 
     def begin(self, seek: m.Seek, leave: list[m.Output]) -> list[m.Output]:
-        """``leave``: what gives up the seat that we have."""
+        """Start a seek. ``leave``: the outputs that give up our present seat."""
         self._seek = seek
         return leave if self.leaving else [*leave, *self._ask()]
 
     def problem(self, wish: m.Wish) -> str:
-        """Why we cannot seek this now; empty where we can."""
+        """Why we cannot seek this now; empty if we can."""
         levels = self._session.levels
         level, room = wish.attributes.get("level", self._options.level), wish.attributes.get("room", -1)
         if wish.game != "doudizhu" or wish.rules not in ({}, RULES):
             return 'this lobby plays doudizhu with rules = { preset = "mailgyc" } only'
         if not isinstance(level, int) or (levels and level not in levels):
-            return f"no level {level!r}; known: {', '.join(map(str, sorted(levels)))}"
+            return f"level {level!r} does not exist; known: {', '.join(map(str, sorted(levels)))}"
         if not str(room).removeprefix("-").isdecimal():
-            return f"a room has a number, {room!r} is none"
-        return "" if self._seek is None else "one seat is being looked for"
+            return f"room must be a number, not {room!r}"
+        return "" if self._seek is None else "another seek is still open"
 
     def _ask(self) -> list[m.Output]:
         if self._seek is None:
@@ -63,20 +63,20 @@ class Seeker:
         return self.go_away() if asked else []
 
     def go_away(self) -> list[m.Output]:
-        """Leave the room where we sit."""
+        """Leave our room."""
         self.leaving = True
         cancelled = (m.CancelTimer(READY), m.CancelTimer(STALL))
         return [*cancelled, self._session.send(wire.LEAVE), m.SetTimer(AWAY, AWAY_S)]
 
     def gone(self) -> list[m.Output]:
-        """We have left; from now on frames are about another room."""
+        """We have left the room: start the waiting seek."""
         self.leaving = False
         return [m.CancelTimer(AWAY), *self._ask()]
 
     def seated(self, frame: wire.Joined) -> tuple[str | None, list[m.Output]]:
-        """The lobby shows a room. Returns our seek where the room answers it, or what to do otherwise.
+        """The lobby shows a room. Returns our seek if the room answers it, otherwise what to do.
 
-        The lobby seats us elsewhere where it does not know the room that we asked for.
+        If the room that we asked for does not exist, the lobby seats us in another.
         """
         seek = self._seek
         if self.leaving or seek is None or not self._asked or self._session.uid not in uids_of(frame):
@@ -89,11 +89,11 @@ class Seeker:
         return seek.seek, []
 
     def found(self) -> None:
-        """The seek has its seat."""
+        """The seek found its seat."""
         self._seek, self._asked, self._searched_self = None, False, False
 
     def refused(self, reason: str) -> list[m.Output]:
-        """The lobby refuses something, without saying what."""
+        """The lobby refuses something. Its message does not say what."""
         seek = self._seek
         if seek is None or not self._asked:
             return [m.Notice(f"the lobby says: {reason}", "warning")]
@@ -101,15 +101,15 @@ class Seeker:
         out: list[m.Output] = [m.SeekEnded(seek.seek, reason)]
         if believes_we_sit(reason) and not self._searched_self:
             self._searched_self = True
-            out += self._session.reconnect("the lobby believes that we sit somewhere: log in to learn where")
+            out += self._session.reconnect("the lobby keeps a seat for us: log in again to find out where")
         return out
 
     def end(self) -> list[m.Output]:
-        """The connection was lost."""
+        """End the seek, because the connection was lost."""
         seek, self._seek, self._asked, self.leaving = self._seek, None, False, False
         return [] if seek is None else [m.SeekEnded(seek.seek, "disconnected")]
 
 
 def believes_we_sit(reason: str) -> bool:
-    """Whether the lobby refuses a seat because it believes that we have one, and are connected to it."""
+    """Whether the lobby refuses a seat because it believes that we sit and are connected already."""
     return reason == "TURN ERROR" or "STATE" in reason

@@ -1,4 +1,4 @@
-"""The session at mailgyc: a login by HTTP for a cookie, a websocket with it, and the way back to a kept seat."""
+"""The session at mailgyc: a login over HTTP for a cookie, a websocket with it, and the return to a kept seat."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.options import HELLO, REJOIN, TIMERS, MailgycOptions
 
 REJOIN_S = 1.0
-"""Our room is named again after this time while the lobby still counts our last socket: about 6 s."""
+"""Ask for our room again after this time. The lobby refuses for about 6 s, until it drops our old socket."""
 
 
 class Session:
-    """Connects, logs in, and notices a lost connection."""
+    """Connects, logs in, and detects a lost connection."""
 
     def __init__(self, account: Account, options: MailgycOptions, on_end: Callable[[], list[m.Output]]) -> None:
         self.stage = "closed"
         """closed → login → opening → greeting | returning → ready"""
         self.uid = 0
         self.room = -1
-        """The room that keeps a seat for us, by the login."""
+        """The room that keeps a seat for us, from the login; -1: none."""
         self.levels: frozenset[int] = frozenset()
         self._account = account
         self._options = options
@@ -62,7 +63,7 @@ class Session:
         if self.stage != "login" or result.request != self._login:
             return []
         if result.status in (400, 401, 403):
-            return self.end(m.AuthFailed(f"the login answers HTTP {result.status}"))
+            return self.end(m.AuthFailed(f"the login failed with HTTP {result.status}"))
         if result.status != 200:
             where = f"HTTP {result.status}" if result.status else "no answer"
             return self.end(m.Disconnected(f"login: {where}"))
@@ -82,9 +83,9 @@ class Session:
         return [m.OpenSocket(self._conn, url, headers), m.SetTimer(HELLO, self._options.answer_timeout_s)]
 
     def opened(self, item: m.SocketOpened, level: int) -> list[m.Output]:
-        """An open socket proves nothing (the lobby opens and closes a refused one): let the lobby say something.
+        """Ask the lobby for something: it also opens a socket that it refuses, and then closes it.
 
-        ``level``: of the room that keeps a seat for us.
+        ``level``: the level of the room that keeps a seat for us.
         """
         if item.conn != self._conn or self.stage != "opening":
             return []
@@ -101,12 +102,12 @@ class Session:
         return [m.SetTimer(REJOIN, REJOIN_S)]
 
     def welcome(self, *, back: bool) -> list[m.Output]:
-        """Logged in. ``back``: the lobby took us for the session that we had."""
+        """Report the login. ``back``: the lobby resumed our earlier session."""
         self.stage = "ready"
         return [m.CancelTimer(HELLO), m.Connected(str(self.uid), back, self._account.name)]
 
     def timed_out(self) -> list[m.Output]:
-        """The lobby did not answer in time."""
+        """Reconnect if the lobby did not answer in time."""
         if self.stage not in ("opening", "greeting", "returning"):
             return []
         return self.reconnect("the lobby does not answer")
@@ -116,21 +117,21 @@ class Session:
             return []
         if isinstance(item, m.SocketFailed):
             if item.status in (401, 403):
-                return self.end(m.AuthFailed(f"the websocket answers HTTP {item.status}"))
-            reason = f"{f'HTTP {item.status}' if item.status else 'no connection'}: {item.reason}"
+                return self.end(m.AuthFailed(f"the websocket failed with HTTP {item.status}"))
+            reason = loss_reason(item)
         elif self.ready:
-            reason = f"closed with {item.code}: {item.reason}"
+            reason = loss_reason(item)
         else:
-            reason = "closed without a word, as the lobby does to a cookie it refuses"
+            reason = "closed during the login, as the lobby does if it refuses the cookie"
         return self.end(m.Disconnected(reason, self._options.pause_s))
 
     def end(self, *events: m.Output) -> list[m.Output]:
-        """The connection is over; our seat may live on."""
+        """Record the end of the connection. The lobby may keep our seat."""
         self.stage = "closed"
         return [*(m.CancelTimer(name) for name in TIMERS), *self._on_end(), *events]
 
     def reconnect(self, reason: str) -> list[m.Output]:
-        """The only way to a fresh frame 1006."""
+        """Connect again. Only a new connection brings a fresh frame 1006."""
         return [m.CloseSocket(self._conn), *self.end(m.Disconnected(reason, self._options.pause_s))]
 
     def close(self) -> list[m.Output]:
@@ -141,7 +142,7 @@ class Session:
 
 
 def _address(url: str, scheme: str, path: str) -> str:
-    """The lobby's address for HTTP or websocket. The path of ``url`` replaces that of the websocket only."""
+    """The lobby's address for HTTP or websocket. The path of ``url``, if any, replaces the websocket's path only."""
     parts = urlsplit(url)
     secure = "s" if parts.scheme in ("wss", "https") else ""
     chosen = parts.path if scheme == "ws" and parts.path not in ("", "/") else path

@@ -1,4 +1,4 @@
-"""Our seat at a table of mailgyc. Frame 1006 shows the whole room: what a lost connection missed follows from it."""
+"""Our seat at a table of mailgyc. Frame 1006 shows the whole room, so it restores what a lost connection missed."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from bothost.lobbies.mailgyc.options import READY, STALL, MailgycOptions
 from bothost.lobbies.mailgyc.session import Session
 
 LOOKS = 4
-"""How often we look at a table before it counts as stalled."""
+"""Checks without progress after which a table counts as stalled."""
 MOST_MISMATCHES = 3
-"""Contradictions within one hand after which we leave the table."""
+"""More contradictions than this within one hand, and we leave the table."""
 REPEAT_S = 15.0
-"""Ready is repeated after this time when nothing came of it."""
+"""Say ready again after this time if no hand started."""
 
 
 class StallWatch:
-    """Notices a table where nothing happens: the lobby enforces no time."""
+    """Detects a table where nothing happens. The lobby does not enforce its clock."""
 
     def __init__(self, options: MailgycOptions) -> None:
         self._options = options
         self._quiet = 0
-        """Looks since something happened."""
+        """Checks since the last progress."""
 
     def progress(self) -> None:
         self._quiet = 0
 
     def start(self, *, playing: bool) -> list[m.Output]:
-        """Look again after a while."""
+        """Set the timer for the next check."""
         limit = self._options.stall_s if playing else self._options.wait_s
         return [m.SetTimer(STALL, limit / LOOKS)] if limit > 0 else [m.CancelTimer(STALL)]
 
     def stalled(self) -> bool:
-        """Look at the table. Returns whether it was quiet for too long."""
+        """Count a check. Returns whether the table has stalled."""
         self._quiet += 1
         return self._quiet >= LOOKS
 
@@ -75,7 +75,7 @@ class MailgycTable:
         return [memo, self.seated(seek), *self._restore(frame)]
 
     def come_back(self, frame: wire.Joined, memo: m.Json) -> list[m.Output]:
-        """We have come back to the seat; ``memo``: what an earlier process remembered."""
+        """We have returned to the seat. ``memo``: what an earlier process saved."""
         self._players = frame.players
         if self._hand is None and memo.get("table") == self.name:
             self._hand = MailgycHand.recall(memo)
@@ -87,7 +87,7 @@ class MailgycTable:
         return m.Seated(self.name, "doudizhu", RULES, seat, _players(self._players), attributes, seek)
 
     def left(self, uid: int) -> list[m.Output]:
-        """Another player went away."""
+        """Another player left."""
         seat = next((i for i, player in enumerate(self._players) if player.uid == uid), None)
         return [] if seat is None else [m.Presence(self.name, seat, False)]
 
@@ -104,7 +104,7 @@ class MailgycTable:
             except Mismatch as error:
                 self._lost, self._hand = True, before
                 return [
-                    m.Notice(f"the room cannot be understood: {error}", "error"),
+                    m.Notice(f"frame 1006 is invalid: {error}", "error"),
                     *self._watch.start(playing=before is not None),
                 ]
             self.asking.grant_ms = _grant_ms(frame.room.timer)
@@ -112,7 +112,7 @@ class MailgycTable:
         if before is not None and (hand is None or hand.name != before.name):
             out.append(m.HandEnded(self.name, before.name, None, "aborted"))
         if before is None or hand is None or hand.view.seq != seen:
-            self._watch.progress()  # otherwise nobody moved: coming back is no progress
+            self._watch.progress()  # not if nobody moved: coming back is no progress
         out += self._watch.start(playing=hand is not None)
         if hand is None:
             return out + self._prepare(frame)
@@ -124,19 +124,19 @@ class MailgycTable:
         return [] if ready else [m.SetTimer(READY, self._options.ready_after_s)]
 
     def shown(self, frame: wire.Joined) -> list[m.Output]:
-        """A player took a seat, or came back: compare the lobby's view with ours."""
+        """Handle a frame 1006 that shows our room: compare its position with ours."""
         self._players = frame.players
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame) if self._hand is not None else self._prepare(frame)
         if self._hand is not None and not self._lost and self._hand.agrees(frame):
             return _presence(self.name, self._players)
-        notice = m.Notice("the lobby's picture of the hand is not ours: taking the lobby's", "warning")
+        notice = m.Notice("the lobby's position differs from ours: using the lobby's", "warning")
         return [notice, *self._restore(frame)]
 
     # ---------------------------------------------------------------------------------------------------- the hand
 
     def frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
-        """A frame about this table."""
+        """Handle a frame about this table."""
         hand = self._hand
         try:
             match frame:
@@ -187,11 +187,11 @@ class MailgycTable:
         self._hand, self._lost = None, False
         self.asking.reset()
         self._watch.progress()
-        # Not at once: a draining host must be able to leave before the next hand is dealt.
+        # Wait, so that a draining host can leave before the next hand is dealt.
         return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(playing=False)]
 
     def _contradicted(self, reason: str) -> list[m.Output]:
-        """Nothing more is decided here until the lobby has shown the position anew."""
+        """Decide nothing here until the lobby has shown the position again."""
         self._lost = True
         self._mismatches += 1
         notice = m.Notice(f"table {self.name}: {reason}", "warning")
@@ -205,13 +205,13 @@ class MailgycTable:
         return [] if self._hand is None else self.asking.act(act, self._hand)
 
     def refused(self, reason: str) -> list[m.Output] | None:
-        """The lobby refuses something. None: no move of ours waits for its echo."""
+        """The lobby refuses something. Returns None if no move of ours waits for its echo."""
         return None if self._lost or self._hand is None else self.asking.refused(reason, self._hand)
 
     def resync(self) -> list[m.Output]:
-        """The host does not trust its view of the hand."""
+        """Get a fresh snapshot for the host."""
         if self._hand is None:
-            return [self.seated()]  # nothing to report but that we sit there
+            return [self.seated()]  # between hands there is no position
         return self._session.reconnect("the host asks for a fresh snapshot")
 
     # ------------------------------------------------------------------------------------------------------- timers
@@ -240,7 +240,7 @@ def sits(uid: int, frame: wire.Joined) -> bool:
 
 
 def _grant_ms(timer_s: float) -> float | None:
-    """The clock that the lobby shows and does not enforce."""
+    """The time that the lobby shows, in milliseconds. The lobby does not enforce it."""
     return min(timer_s, 600.0) * 1000.0 if timer_s > 0 else None
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import msgspec
-
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import unknown
+from bothost.lobbies.frames import ended_tables, unknown
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.chat import Chat
 from bothost.lobbies.open_mahjong.game import Game
@@ -21,29 +17,25 @@ from bothost.lobbies.open_mahjong.session import Session
 class OpenMahjong(LobbyAdapter):
     """One player: a session, a seek, and the room or the game where the player sits."""
 
-    name: ClassVar[str] = "open_mahjong"
-    kit: ClassVar[str] = "bothost.testing.fake_open_mahjong.kit:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "open_mahjong"
+    kit = "bothost.testing.fake_open_mahjong.kit:KIT"
+    capabilities = Capabilities(
         games=(GAME,),
         tables_per_connection=1,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="silence",
         sends_turn=True,
         sends_legal_actions=True,
-        takes_composites=False,
         clock="bank_and_step",
         resume="identity",
         resume_delivers="snapshot",
         heartbeat="app",
-        messages_per_second=None,
-        on_rate_limit="none",
         plays_for_us=True,
         needs_secret=False,  # guests need none
         chat=True,  # with the option chat_url
     )
-    login_registers: ClassVar[bool] = True
-    Options: ClassVar[type[msgspec.Struct]] = OpenMahjongOptions
+    login_registers = True
+    Options = OpenMahjongOptions
 
     options: OpenMahjongOptions
 
@@ -58,7 +50,6 @@ class OpenMahjong(LobbyAdapter):
         self._memo: m.Json = {}
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
             case m.Frame() | m.SocketOpened() | m.SocketClosed() | m.SocketFailed() if self._chat.hears(item.conn):
                 return self._chat.feed(item)
@@ -119,10 +110,10 @@ class OpenMahjong(LobbyAdapter):
             case m.Resync() if table is not None and table.name == item.table:
                 return [table.seated()] if isinstance(table, WaitingRoom) else table.repeat()
             case _:
-                return []  # Accept, Decline, Resign: the lobby has no such thing
+                return []  # the lobby has no invitations and no resigning
 
     def _leave_game(self, game: Game) -> list[m.Output]:
-        """A game cannot be left. Disconnect; the lobby plays on for us."""
+        """Leave a running game. The lobby has no command for that, so disconnect; it plays for us."""
         self._table, self._session.abandoned = None, True
         return [m.TableEnded(game.name, "left"), *self._session.reconnect("we left a running game")]
 
@@ -145,19 +136,18 @@ class OpenMahjong(LobbyAdapter):
     # ------------------------------------------------------------------------------------------------------ session
 
     def _welcome(self, *, back: bool, keep: str = "") -> list[m.Output]:
-        """Logged in. Tables that the lobby does not lead us back to (``keep``) are gone."""
+        """Report the login, and the end of all tables except ``keep``, to which the lobby returns us."""
         out = self._session.welcome(back=back)
-        gone = set(self._known)
+        known = {*self._known}
+        self._known = ()
         if self._table is not None:
-            gone.add(self._table.name)
+            known.add(self._table.name)
             if self._table.name != keep:
                 self._table = None
-        gone.discard(keep)
-        self._known = ()
-        return out + [m.TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted(gone)]
+        return out + ended_tables(known, keep)
 
     def _session_ended(self) -> list[m.Output]:
-        """Rooms and queues forget who disconnects; a game does not."""
+        """End the seek. Rooms and queues drop a player who disconnects; a game does not."""
         self._listing = False
         if isinstance(self._table, Game):
             self._table.asking.open = None
@@ -225,17 +215,20 @@ class OpenMahjong(LobbyAdapter):
         return out
 
     def _tips(self, frame: wire.Tips) -> list[m.Output]:
-        """These do not say what they answer: we ask for at most one thing at a time."""
+        """Handle a message for people. It does not say what it answers, so we ask for one thing at a time."""
         if self._session.stage == "login":
             return [] if frame.success else self._session.refuse(frame.message)
         if frame.success:
             return []
         if self._session.stage == "returning":
-            return [*self._welcome(back=True), m.Notice(f"no way back to our game: {frame.message}", "warning")]
+            return [
+                *self._welcome(back=True),
+                m.Notice(f"the lobby refuses our return to the game: {frame.message}", "warning"),
+            ]
         return self._seeker.refused(frame.message) or [m.Notice(f"the lobby says: {frame.message}", "warning")]
 
     def _game_start(self, info: wire.GameInfo) -> list[m.Output]:
-        """The whole position: a hand begins, or we have come back."""
+        """Handle the whole position: a hand begins, or we have returned."""
         if self._session.stage not in ("settling", "returning", "ready"):
             return []
         back, table = not self._session.ready, self._table

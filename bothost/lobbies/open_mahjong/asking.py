@@ -1,4 +1,4 @@
-"""The open question at an open_mahjong table: asked, answered, acknowledged, refused."""
+"""The open request at an open_mahjong table, until it is acknowledged or refused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bothost.lobbies.open_mahjong.options import ECHO
 from bothost.lobbies.open_mahjong.session import Session
 
 MOST_ATTEMPTS = 8
-"""Answers to one question that are refused before its clock decides."""
+"""After this many refused answers to one request, the lobby's clock decides."""
 
 
 class Ask(msgspec.Struct):
-    """A question of the lobby to us."""
+    """A request of the lobby for an action."""
 
     request: str
     tick: int
@@ -31,7 +31,7 @@ class Ask(msgspec.Struct):
 
 
 class Asking:
-    """At most one question is open. The lobby answers what it refuses with silence."""
+    """Keeps the open request; there is at most one. The lobby does not report that it refuses an answer."""
 
     def __init__(self, session: Session, echo_s: float, table: str, gamestate: str) -> None:
         self.open: Ask | None = None
@@ -41,7 +41,7 @@ class Asking:
         self._gamestate = gamestate
 
     def request(self, hand: HandTracker) -> list[m.Output]:
-        """The open question as the host reads it; nothing where it was answered."""
+        """The open request for the host; nothing if it was answered."""
         ask = self.open
         if ask is None or ask.answer or hand.view is None or not hand.view.asked:
             return []
@@ -61,7 +61,7 @@ class Asking:
         try:
             frame = moves.frame_of(hand.picture, action, ask.actions, self._gamestate, ask.tick)
         except ValueError as error:
-            return self._refused(ask, hand, str(error))
+            return self._reject(ask, hand, str(error))
         ask.answer = action
         sent = self._session.send_text(frame)
         if ask.claim:
@@ -70,17 +70,17 @@ class Asking:
         return [sent, m.SetTimer(ECHO, self._echo_s)]
 
     def not_seen(self, hand: HandTracker) -> list[m.Output]:
-        """Our move was not made in time: the lobby refused it."""
+        """No echo of our move came in time, so the lobby refused it."""
         ask = self.open
         if ask is None or not ask.answer:
             return []
         spent = self._echo_s * 1000.0
         ask.bank_ms = max(ask.bank_ms - max(spent - ask.grant_ms, 0.0), 0.0)
         ask.grant_ms = max(ask.grant_ms - spent, 0.0)
-        return self._refused(ask, hand, "silence: the lobby did not accept it")
+        return self._reject(ask, hand, f"the lobby did not echo the move within {self._echo_s:g} s")
 
-    def _refused(self, ask: Ask, hand: HandTracker, reason: str) -> list[m.Output]:
-        """Ask the host for another action, a few times."""
+    def _reject(self, ask: Ask, hand: HandTracker, reason: str) -> list[m.Output]:
+        """Ask the host for another action, up to ``MOST_ATTEMPTS`` times."""
         out: list[m.Output] = [m.Rejected(self._table, ask.request, reason)]
         ask.attempt += 1
         ask.answer = hand.answer = ""
@@ -91,7 +91,7 @@ class Asking:
         return out + self.request(hand)
 
     def resolve(self, action: wire.Action, done: str, *, counted: bool) -> list[m.Output]:
-        """Something happened at the table, and closes the question.
+        """Close the request, because something happened at the table.
 
         ``done``: our own move, if it was one. ``counted``: whether our answer to the open discard counted.
         """

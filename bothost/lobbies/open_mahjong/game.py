@@ -1,8 +1,8 @@
-"""A game at open_mahjong: its hands, who is there, and what to do where the lobby contradicts itself.
+"""A game at open_mahjong: its hands, who is online, and how we recover when the lobby contradicts itself.
 
-It reports each event once: frames that are not newer than the last tick are dropped. Flowers are laid down here, not by
-the strategy, because the rules leave no choice. Where our rules cannot follow (a robot that discards a flower), the
-lobby's own picture becomes a snapshot.
+Each event is reported once: frames that are not newer than the last tick are dropped. Flowers are laid down here and
+not by the strategy, because the rules leave no choice. If our rules cannot follow (a robot discards a flower), the
+lobby's position becomes a snapshot.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bothost.lobbies.open_mahjong.rooms import WaitingRoom, leave_room
 from bothost.lobbies.open_mahjong.session import Session
 
 MOST_MISMATCHES = 3
-"""Contradictions within one game after which we no longer reconnect for a snapshot."""
+"""After this many contradictions in one game, we no longer reconnect for a snapshot."""
 RESYNC_STEP_S = 3.0
-"""Players of a table reconnect this far apart: the lobby deletes a game when all are offline."""
+"""Delay between the reconnects of a table's players. The lobby deletes a game when all players are offline."""
 
 
 class Game:
@@ -31,7 +31,7 @@ class Game:
     def __init__(
         self, session: Session, options: OpenMahjongOptions, info: wire.GameInfo, memo: m.Json, room: WaitingRoom | None
     ) -> None:
-        """``room``: where we waited for it. None where the match queue or an earlier process found it."""
+        """``room``: where we waited for the game; None if the match queue or an earlier process found it."""
         self.id = info.gamestate_id
         known = memo.get("gamestate") == self.id and isinstance(memo.get("table"), str)
         self.name: str = room.name if room is not None else memo["table"] if known else f"game-{self.id}"
@@ -48,17 +48,17 @@ class Game:
         self._hand: HandTracker | None = None
         self._step_s = 0
         self._blind = False
-        """Whether we lost track of the hand: nothing is reported until the next snapshot."""
+        """Whether our view of the hand is invalid. Nothing is reported until the next snapshot."""
         self._mismatches = 0
         self._returned = False
-        """Whether we have just come back: part of the clock is gone."""
+        """Whether we have just returned, so that part of the time has passed."""
         self._next_tick: int | None = None
-        """The tick of the result that we have to answer with ``ready``."""
+        """The tick of the result that we must answer with ``ready``."""
 
     # ---------------------------------------------------------------------------------------------------- positions
 
     def start(self, info: wire.GameInfo, memo: m.Json, *, back: bool, seated: bool, seek: str | None) -> list[m.Output]:
-        """The whole position: a hand begins, or we have come back."""
+        """Handle the whole position: a hand begins, or we have returned."""
         self._memo, self._step_s, self._returned = memo, max(info.step_time, 0), back
         self._attendance.read(info, self._session.user if back else None)
         self.asking.open, self._next_tick, self._blind = None, None, False
@@ -67,7 +67,7 @@ class Game:
             picture = Picture.read(info, self._session.user)
         except ValueError as error:  # a Mismatch, or a number that is no tile
             self._blind = True
-            return [*out, m.Notice(f"the game cannot be understood: {error}", "error")]
+            return [*out, m.Notice(f"the position is invalid: {error}", "error")]
         players = _players(picture, info)
         if seated:
             out.append(m.Seated(self.name, GAME, self.rules, picture.seat, players, self._attributes, seek))
@@ -94,7 +94,7 @@ class Game:
                 before.take_lines()
                 return [*out, m.Snapshot(self.name, name, before.seat, before.view.to_json())]
             if not agrees:
-                text = f"table {self.name}: the lobby's picture is not ours: taking the lobby's"
+                text = f"table {self.name}: the lobby's position differs from ours: using the lobby's"
                 out.append(m.Notice(text, "warning"))
         hand = HandTracker(name, game, picture, tick)
         seq = None
@@ -114,7 +114,7 @@ class Game:
     # ------------------------------------------------------------------------------------------------------- frames
 
     def frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
-        """A frame of the running game."""
+        """Handle a frame of the running game."""
         try:
             return self._game_frame(frame) or self._hand_frame(frame, raw)
         except ValueError as error:  # a Mismatch, or a number that is no tile
@@ -151,7 +151,7 @@ class Game:
 
     def _acted(self, action: wire.Action, hand: HandTracker) -> list[m.Output]:
         if action.is_claim or action.action_tick <= hand.done:
-            return []  # an announcement; or reported before
+            return []  # only an announcement, or reported before
         self._returned = False
         seat = hand.seat_of(action.action_player)
         done = moves.notation_of(hand.picture, action) if seat == hand.seat else ""
@@ -180,7 +180,7 @@ class Game:
         return out
 
     def _ready_for_next(self) -> list[m.Output]:
-        """After a win the lobby waits until everybody has read the fans."""
+        """Say ready. After a win the lobby waits until everybody has read the fans."""
         if self._next_tick is None:
             return []
         tick, self._next_tick = self._next_tick, None
@@ -218,7 +218,7 @@ class Game:
             return [*hand.report(self.name), self._session.send_text(frame)]
         if ask.deal_tile_type == "deal_gang_tile" and hand.picture.phase == "turn" and not hand.picture.after_kong:
             hand.picture.after_kong, hand.view = True, None  # a snapshot does not show it
-        return self._question(hand, ask.action_list, ask.remaining_time, raw)
+        return self._ask(hand, ask.action_list, ask.remaining_time, raw)
 
     def _claim_asked(self, ask: wire.ClaimAsk, hand: HandTracker, raw: str | bytes) -> list[m.Output]:
         if ask.action_tick < hand.tick or hand.seat_of(ask.player_index) != hand.seat or not ask.action_list:
@@ -227,19 +227,19 @@ class Game:
         robbing = all(action.startswith(("hu_", "pass", "force_pass")) for action in ask.action_list)
         if hand.asked_about(ask.cut_tile, robbing=robbing):
             hand.view = None
-        return self._question(hand, ask.action_list, ask.remaining_time, raw)
+        return self._ask(hand, ask.action_list, ask.remaining_time, raw)
 
-    def _question(self, hand: HandTracker, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
+    def _ask(self, hand: HandTracker, actions: wire.Words, bank_s: int, raw: str | bytes) -> list[m.Output]:
         if self.asking.open is not None and self.asking.open.tick == hand.tick:
             return []  # repeated
         out = hand.report(self.name)
         claim = hand.picture.phase in ("claims", "robbing")
         if hand.view is None or not hand.view.asked:
             if not (claim and "pass" in actions):
-                raise Mismatch("we are asked, but our rules know of no question")
-            # A claim that our fans do not allow; or a flower that the lobby kept in our hand while we were away.
+                raise Mismatch("the lobby asks us, but by our rules it is not our turn")
+            # The win may have too few points by our fans, or the lobby kept a flower in our hand while we were away.
             frame = moves.frame_of(hand.picture, "pass", actions, self.id, hand.tick)
-            text = f"table {self.name}: the lobby offers {', '.join(actions)}, which our rules do not know: passing"
+            text = f"table {self.name}: the lobby offers {', '.join(actions)}, which our rules do not allow: passing"
             return [*out, m.Notice(text, "warning"), self._session.send_text(frame)]
         grant_ms = self._step_s * 1000.0 * (0.5 if self._returned else 1.0)
         request = f"{hand.name}.{hand.tick}"
@@ -259,7 +259,7 @@ class Game:
         return self.asking.not_seen(self._hand) if name == ECHO and self._hand is not None else []
 
     def repeat(self) -> list[m.Output]:
-        """The host does not trust its view: show it the position, without breaking the connection."""
+        """Send the host a fresh snapshot, without a reconnect."""
         hand = self._hand
         if hand is None:
             return [m.Seated(self.name, GAME, self.rules, None, (), self._attributes)]
@@ -269,19 +269,22 @@ class Game:
         return hand.report(self.name) + self.asking.request(hand)
 
     def _contradicted(self, reason: str) -> list[m.Output]:
-        """Nothing more is decided in this hand until the lobby sends a snapshot."""
+        """Decide nothing in this hand until the lobby sends a snapshot."""
         out: list[m.Output] = [m.Notice(f"table {self.name}: {reason}", "warning"), *self.asking.withdraw(reason)]
         self._blind = True
         self._mismatches += 1
         if self._mismatches > MOST_MISMATCHES:
-            return [*out, m.Notice("too many contradictions in this game: the lobby's clock plays this hand")]
+            return [
+                *out,
+                m.Notice("too many contradictions in this game: the lobby plays the rest of this hand for us"),
+            ]
         return [*out, m.SetTimer(RESYNC, self._attendance.turn_of(self._session.user) * RESYNC_STEP_S)]
 
     def _reconnect(self) -> list[m.Output]:
         if not self._blind:
             return []
         if self._options.tourist or not self._attendance.may_disconnect(self._session.user):
-            return [m.Notice("the lobby would delete the game if we reconnected: its clock plays this hand")]
+            return [m.Notice("a reconnect would delete the game: the lobby plays the rest of this hand for us")]
         return self._session.reconnect("a fresh snapshot is needed")
 
 

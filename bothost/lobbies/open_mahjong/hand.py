@@ -1,8 +1,8 @@
-"""One hand at open_mahjong as our seat knows it: the lobby's picture on one side, the canonical view on the other.
+"""One hand at open_mahjong as our seat knows it: the lobby's position (``Picture``), and the canonical view.
 
 The lobby deals fourteen tiles to the dealer, then replaces flowers one at a time. Our rules deal thirteen, and the
-dealer draws when no flower is left. The lobby reports no passes, and lets a robot discard a flower. Where our rules
-cannot follow, the lobby's picture becomes a snapshot.
+dealer draws when no flower is left. The lobby reports no passes, and lets a robot discard a flower. If our rules
+cannot follow, the lobby's position becomes a snapshot.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 
 FALSE_WIN = "错和"
-"""Among the fans of a declared hand below the minimum; the hand continues."""
+"""One of the fans of a declared hand below the minimum. The hand continues."""
 BLIND_SEQ, SEQ_PER_TICK = 1000, 4
-"""Views without a past count their events from here on, so that a later one of a hand always counts further."""
+"""Views without a history count their events from these numbers, so that the count of a later one is always higher."""
 _FAN_ALIASES = {"七对子": "七对"}
 
 
@@ -42,13 +42,13 @@ class HandTracker:
         self.name = name
         self.picture = picture
         self.tick = tick
-        """The lobby's count of what happened and what was asked."""
+        """The lobby's count of actions and requests."""
         self.done = tick
-        """Its count at the last thing that happened."""
+        """The count at the last action."""
         self.view: View | None = None
-        """None while our rules have no word for the position."""
+        """None while our rules cannot express the position."""
         self.answer = ""
-        """Our answer to the open discard."""
+        """Our answer to the open discard; empty if there is none."""
         self.reported = 0
         """How many events the host has received."""
         self.trouble = ""
@@ -68,7 +68,7 @@ class HandTracker:
 
     @classmethod
     def begin(cls, name: str, game: Game, picture: Picture, tick: int) -> HandTracker:
-        """A hand of which nothing happened yet."""
+        """Start a hand at its deal."""
         hand = cls(name, game, picture, tick)
         dealt = list(picture.own)
         if hand.seat == 0:
@@ -81,26 +81,26 @@ class HandTracker:
     # ------------------------------------------------------------------------------------------------- to the host
 
     def take_lines(self) -> tuple[int, tuple[str, ...]]:
-        """Events that the host has not received, and the number of the first."""
+        """Take the events that the host has not received. Returns the number of the first, and the events."""
         first, lines = self.reported, tuple(self._lines)
         self._lines = []
         self.reported += len(lines)
         return first, lines
 
     def report(self, table: str) -> list[m.Output]:
-        """New events. If the view was lost, the lobby's picture as soon as a snapshot can show it."""
+        """Report new events. If the view was lost, report a snapshot of the lobby's position if that is possible."""
         if self.view is not None:
             first, lines = self.take_lines()
             return [m.Delta(table, self.name, first, lines)] if lines else []
         out: list[m.Output] = []
         if self.trouble:
-            out.append(m.Notice(f"table {table}: {self.trouble}: taking the lobby's picture", "info"))
+            out.append(m.Notice(f"table {table}: {self.trouble}: using the lobby's position", "info"))
             self.trouble = ""
         view = self.renew()
         return out if view is None else [*out, m.Snapshot(table, self.name, self.seat, view)]
 
     def renew(self, seq: int | None = None) -> Json | None:
-        """Take the lobby's picture for our view; None while that cannot be.
+        """Rebuild the view from the lobby's position. Returns the snapshot; None while our rules cannot express it.
 
         ``seq``: what an earlier process had counted at this moment.
         """
@@ -122,7 +122,7 @@ class HandTracker:
     # ------------------------------------------------------------------------------------------------ what happens
 
     def begin_play(self) -> None:
-        """The opening flowers are replaced: the dealer has its fourteenth tile."""
+        """Start play: the opening flowers are replaced, and the dealer draws the fourteenth tile."""
         picture = self.picture
         if picture.phase != "opening":
             return
@@ -134,9 +134,9 @@ class HandTracker:
             self._fold("draw 0")
 
     def acted(self, action: wire.Action) -> bool:
-        """Something happened. Returns whether our answer to the open discard counted.
+        """Fold an action. Returns whether our answer to the open discard counted.
 
-        Raises Mismatch where it contradicts what we hold.
+        Raises Mismatch if the action contradicts our tiles.
         """
         seat = self.seat_of(action.action_player)
         self.done = action.action_tick
@@ -158,11 +158,11 @@ class HandTracker:
                 counted |= self._settle(seat, kind)
                 self._claimed(seat, kind)
             else:
-                self._lose(f"the lobby did {kind!r}")
+                self._lose(f"unknown action {kind!r}")
         return counted
 
     def ended(self, result: wire.Result) -> tuple[float, ...] | None:
-        """The hand is over. Returns the scores by seat, None where the lobby does not report them."""
+        """Fold the end of the hand. Returns the score of each seat; None if the lobby does not report them."""
         self.tick = max(self.tick, result.action_tick)
         picture = self.picture
         if result.hu_class.startswith("hu") and result.hepai_player_index is not None:
@@ -187,19 +187,19 @@ class HandTracker:
         return tuple(float(changes[str(original)]) for original in picture.originals)
 
     def asked_about(self, tile: int, *, robbing: bool) -> bool:
-        """The lobby asks for claims of this tile. Returns whether the picture had to change for it."""
+        """The lobby asks for claims of this tile. Returns whether ``picture`` had to change for it."""
         picture = self.picture
         if picture.phase in ("claims", "robbing") and picture.last == tile:
             return False
         kongs = [meld.tile for meld in picture.melds[picture.actor] if meld.kind == "gang"]
         if not (robbing and picture.phase in ("claims", "drawing") and tile in kongs):
-            raise Mismatch("we are asked about a tile that does not lie open")
+            raise Mismatch("the lobby asks about a tile that was not discarded")
         picture.phase, picture.last = "robbing", tile
         return True
 
     def _laid(self, seat: int, action: wire.Action) -> None:
         if action.buhua_tile is None or not wire.is_flower(action.buhua_tile):
-            raise Mismatch("a flower is laid down that is none")
+            raise Mismatch("a player lays down a tile that is not a flower")
         self.picture.lay(seat, action.buhua_tile)
         self._fold(f"flower {seat} {wire.word(action.buhua_tile)}")
 
@@ -250,10 +250,10 @@ class HandTracker:
             self._fold(f"{kind} {seat} {wire.word(last)}")
 
     def _settle(self, seat: int, kind: str) -> bool:
-        """The open discard went this way. Returns whether our answer counted.
+        """Fold our answer to the open discard, now that the outcome is known. Returns whether the answer counted.
 
-        The lobby does not echo answers. It drops a claim that another one overtook, so only a pass, or a claim that
-        is carried out, counts.
+        The lobby does not echo answers. It drops a claim that another one beats, so only a pass, or a claim that is
+        carried out, counts.
         """
         answer, self.answer = self.answer, ""
         if not answer or self.picture.phase not in ("claims", "robbing"):
@@ -274,12 +274,12 @@ class HandTracker:
             self._lines.append(line)
 
     def _lose(self, reason: str) -> None:
-        """Nothing more is folded until ``renew``."""
+        """Drop the view. Nothing is folded until ``renew``."""
         self.view, self.trouble = None, reason
 
 
 def _fans(fans: wire.Words | None) -> str:
-    """The lobby's fans in canonical words; empty where one is none of ours."""
+    """The lobby's fans in canonical words; empty if one is unknown."""
     counts: dict[str, int] = {}
     for fan in fans or ():
         name, _, times = fan.partition("*")

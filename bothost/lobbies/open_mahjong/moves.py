@@ -1,4 +1,4 @@
-"""Moves at open_mahjong: canonical notations on one side, the lobby's frames on the other."""
+"""Translates moves at open_mahjong between canonical notation and the lobby's frames."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.picture import Picture
 
 CHOWS = {"chi_left": -1, "chi_mid": 0, "chi_right": 1}
-"""From the discard to the middle tile of the chow."""
+"""Action → offset from the discard to the middle tile of the chow."""
 
 
 def legal(picture: Picture, actions: wire.Words) -> list[str]:
@@ -34,7 +34,7 @@ def legal(picture: Picture, actions: wire.Words) -> list[str]:
 
 
 def notation_of(picture: Picture, action: wire.Action) -> str:
-    """The canonical notation of a move of our seat, before it is folded; empty for draws and flowers."""
+    """The canonical notation of our seat's action, before it is folded; empty for draws and flowers."""
     for kind in action.action_list:
         try:
             if kind == "cut" and action.cut_tile is not None:
@@ -50,15 +50,15 @@ def notation_of(picture: Picture, action: wire.Action) -> str:
 
 
 def kong_tile(action: wire.Action) -> int:
-    """The tile of a kong; 0 where it is hidden."""
+    """The tile of a kong; 0 if it is hidden."""
     digits = (action.combination_target or "")[1:]
     return int(digits) if digits.isdecimal() else 0
 
 
 def frame_of(picture: Picture, action: str, asked: wire.Words, gamestate: str, tick: int) -> str:
-    """The frame that makes a move. Raises ValueError where the lobby does not offer it."""
+    """The frame that makes a move. Raises ValueError if the lobby does not offer the move."""
     if action not in legal(picture, asked):
-        raise ValueError("the lobby does not offer this")
+        raise ValueError(f"the lobby does not offer {action}")
     name, _, tile = action.partition(":")
     number = wire.number(tile) if tile else 0
     if name == "play":
@@ -91,7 +91,7 @@ def cut_frame(picture: Picture, tile: int, gamestate: str, tick: int) -> str:
 
 
 def action_frame(action: str, tile: int | None, gamestate: str, tick: int) -> str:
-    """The frame of any answer but a discard."""
+    """The frame of any action except a discard."""
     return wire.encode(
         "gamestate/GB/send_action", gamestate_id=gamestate, action=action, targetTile=tile or None, action_tick=tick
     )

@@ -1,4 +1,4 @@
-"""What the configuration sets at open_mahjong, and the names of the adapter's timers."""
+"""Options and timers of open_mahjong."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bothost.lobbies.open_mahjong import protocol as wire
 GAME = "mahjong"
 
 HELLO, SETTLE = "hello", "settle"
-"""Timers of the login: the lobby must answer; it would have offered the way back into a game by now."""
+"""Timers of the login: the lobby must have answered; the lobby must have offered the return to a game."""
 BEGIN, WAIT, LOOK = "begin", "wait", "look"
-"""Timers of a room: say ready or start; no game started; look for a fuller room."""
+"""Timers of a room: say ready or start; no game started; look for another room with a player."""
 ECHO, NEXT, RESYNC = "echo", "next", "resync"
-"""Timers of a game: our move must be seen; say ready for the next hand; reconnect for a snapshot."""
+"""Timers of a game: the lobby must have echoed our move; say ready for the next hand; reconnect for a snapshot."""
 CHAT = "chat"
 """Timer: connect to the chat server again."""
 TIMERS = (HELLO, SETTLE, BEGIN, WAIT, LOOK, ECHO, NEXT, RESYNC)
@@ -27,40 +27,40 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """``[lobby.options]`` of open_mahjong."""
 
     username: str = ""
-    """Default: the account's name. The lobby registers an unknown name, three a day and address."""
+    """Default: the account's name. The lobby registers unknown names, at most three a day for an IP address."""
     chat_url: str = ""
     """Address of the chat server, such as ``ws://lobby.example:8083/chat``, or a path on the lobby's host, ``/chat``.
     Default: no chat."""
     tourist: bool = False
-    """Log in as a guest, without a password. A lost connection then loses the game."""
+    """Log in as a guest, without a password. A guest who loses the connection cannot return to the game."""
     release_version: int = wire.RELEASE_VERSION
     room_name: str = "bots"
-    """Of rooms that we open."""
+    """Name of rooms that we open."""
     create: bool = True
-    """Whether to open a room where none fits."""
+    """Whether to open a room if no other fits."""
     robots: Annotated[int, Meta(ge=0, le=3)] = 0
-    """How many of the server's robots fill a room of ours."""
+    """Number of the server's robots in a room that we open."""
     game_round: Annotated[int, Meta(ge=1, le=4)] = 1
     """Length of a match in a room that we open: rounds of four hands."""
     round_timer: Annotated[int, Meta(ge=0, le=600)] = 20
-    """Its bank, in seconds."""
+    """Time bank in such a room, in seconds."""
     step_timer: Annotated[int, Meta(ge=1, le=600)] = 5
-    """Its seconds for each step, on top of the bank."""
+    """Time for each move in such a room, in addition to the bank, in seconds."""
     ready_after_s: float = 1.0
     """Delay before we say ready, after taking a seat and after a hand."""
     wait_s: float = 600.0
-    """Leave a room in which no game started for so long. 0: never."""
+    """Leave a room in which no game starts for this long. 0: never."""
     look_s: float = 10.0
-    """Alone in a room that we opened, look this often for people who wait in another. 0: never."""
+    """Alone in a room that we opened, look this often for players who wait in other rooms. 0: never."""
     settle_s: float = 2.0
-    """How long after a login the lobby may take to offer the way back into a game."""
+    """How long after a login the lobby may take to offer the return to a game."""
     answer_timeout_s: float = 10.0
-    """How long logging in and coming back may each take."""
+    """How long logging in and returning may each take."""
     echo_s: float = 3.0
-    """The lobby ignores a move that it refuses. Wait this long to see ours made."""
+    """How long to wait for the echo of our move. The lobby ignores a move that it refuses."""
 
 
 def rules_of(minimum: int) -> m.Json:
-    """Canonical rules of a room with this minimum of points."""
+    """Canonical rules of a room where a win needs at least ``minimum`` points."""
     rules: m.Json = {"preset": "open-mahjong"}
     return rules if minimum == 8 else {**rules, "minimum": minimum}

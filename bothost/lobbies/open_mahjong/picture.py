@@ -1,7 +1,7 @@
 """The position at an open_mahjong table as the lobby shows it: hands, open tiles, whose turn it is.
 
-It holds whatever the lobby shows, including what our rules do not know (a discarded flower, a flower kept in the
-hand). From it a canonical snapshot is made where the folded view cannot follow.
+It can express positions that our rules cannot, such as a discarded flower or a flower that stays in the hand. When
+the view cannot follow, a canonical snapshot is made from it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Phase = Literal["opening", "turn", "discard", "claims", "robbing", "drawing", "o
 SEATS = 4
 WINDS = ("east", "south", "west", "north")
 SIDEWAYS, ADDED = 1, 3
-"""In ``combination_mask``: the claimed tile; the tile that made a pung a kong."""
+"""Values in ``combination_mask``: the claimed tile; the tile that was added to a pung."""
 _MELDS = {"s": "chi", "k": "peng", "g": "gang", "G": "angang"}
 
 
 class Mismatch(ValueError):
-    """A frame contradicts earlier ones."""
+    """A frame that contradicts earlier ones."""
 
 
 class Meld(msgspec.Struct):
     kind: Literal["chi", "peng", "gang", "angang"]
     tile: int
-    """Of a chow the middle one; 0 in another seat's concealed kong."""
+    """For a chow the middle tile; 0 for another seat's concealed kong."""
     claimed: int = 0
 
 
 class Picture(msgspec.Struct, kw_only=True):
-    """Seats are canonical: seat 0 deals. Tiles are the lobby's numbers."""
+    """The lobby's position. Seats are canonical (seat 0 deals); tiles are the lobby's numbers."""
 
     seat: int
     dealer: int
@@ -43,7 +43,7 @@ class Picture(msgspec.Struct, kw_only=True):
     wind: str
     sizes: list[int]
     own: list[int]
-    """Our standing tiles in the lobby's order; what was drawn last stands last."""
+    """Our standing tiles in the lobby's order; the last drawn tile is last."""
     flowers: list[int]
     discards: list[list[int]]
     """Including the claimed ones."""
@@ -54,16 +54,16 @@ class Picture(msgspec.Struct, kw_only=True):
     last: int = 0
     """The open discard, or the tile of an added kong."""
     drawn: int = 0
-    """What we have drawn; 0 where it is not our turn."""
+    """The tile that we have drawn; 0 if it is not our turn."""
     slot: bool = False
-    """Whether the last of our tiles lies apart, as just drawn."""
+    """Whether the last of our tiles lies apart because it was just drawn."""
     after_kong: bool = False
     originals: tuple[int, ...] = (0, 1, 2, 3)
     """Each seat's index in the first hand of the match."""
 
     @classmethod
     def read(cls, info: wire.GameInfo, user: int) -> Picture:
-        """The lobby's snapshot. Raises Mismatch where we do not sit there, or our tiles are missing."""
+        """Read the lobby's snapshot. Raises Mismatch if we do not sit there or our tiles are missing."""
         players = sorted(info.players_info, key=lambda player: (player.player_index - info.dealer_index) % SEATS)
         if [(p.player_index - info.dealer_index) % SEATS for p in players] != list(range(SEATS)):
             raise Mismatch("two players have one seat")
@@ -93,7 +93,7 @@ class Picture(msgspec.Struct, kw_only=True):
         return picture
 
     def _find_phase(self, actor: wire.PlayerInfo) -> None:
-        """The lobby does not name it."""
+        """Infer the phase, which the lobby does not name."""
         if not any(self.discards) and not any(self.melds) and self.sizes == [14, 13, 13, 13]:
             return
         if self.sizes[self.actor] % 3 == 2:
@@ -140,23 +140,23 @@ class Picture(msgspec.Struct, kw_only=True):
         tiles = [middle - 1, middle, middle + 1] if kind == "chi" else [middle] * (4 if kind == "gang" else 3)
         suited = all(tile // 10 == self.last // 10 and tile % 10 for tile in tiles) and (kind != "chi" or middle < 40)
         if self.last not in tiles or not suited or wire.is_flower(self.last):
-            raise Mismatch("a claim does not take the discard")
+            raise Mismatch("a claim does not fit the discard")
         tiles.remove(self.last)
         self._take(seat, tuple(tiles))
         self.melds[seat].append(Meld(kind, middle, self.last))
         self.actor, self.phase = seat, "drawing" if kind == "gang" else "discard"
 
     def conceal(self, seat: int, tile: int) -> None:
-        """A concealed kong; ``tile`` is 0 for another seat's."""
+        """Fold a concealed kong. ``tile`` is 0 for another seat's."""
         self._take(seat, (tile,) * 4)
         self.melds[seat].append(Meld("angang", tile))
         self.actor, self.phase, self.drawn = seat, "drawing", 0
 
     def add(self, seat: int, tile: int) -> None:
-        """A pung becomes a kong."""
+        """Fold a tile that is added to a pung."""
         pung = next((meld for meld in self.melds[seat] if meld.kind == "peng" and meld.tile == tile), None)
         if pung is None:
-            raise Mismatch("there is no such pung")
+            raise Mismatch("a tile is added to a pung that does not exist")
         self._take(seat, (tile,))
         pung.kind = "gang"
         self.actor, self.phase, self.last, self.drawn = seat, "robbing", tile, 0
@@ -164,29 +164,29 @@ class Picture(msgspec.Struct, kw_only=True):
     def _take(self, seat: int, tiles: tuple[int, ...], *, last: bool = False) -> None:
         self.sizes[seat] -= len(tiles)
         if self.sizes[seat] < 0:
-            raise Mismatch("a seat lays down more than it holds")
+            raise Mismatch("a seat plays more tiles than it has")
         if seat != self.seat:
             return
         self.slot = False
         for tile in tiles:
             if tile not in self.own:
-                raise Mismatch("the lobby has us lay down a tile that we do not hold")
+                raise Mismatch("the lobby reports that we played a tile that is not in our hand")
             place = len(self.own) - 1 - self.own[::-1].index(tile) if last else self.own.index(tile)
             del self.own[place]
 
     # ----------------------------------------------------------------------------------------------------- snapshots
 
     def agrees(self, other: Picture) -> bool:
-        """Whether two pictures of one moment show the same."""
+        """Whether two pictures of the same moment show the same position."""
         return _facts(self) == _facts(other)
 
     def snapshot(self, seq: int) -> Json | None:
-        """The position as ``Game.view_from_snapshot`` takes it; None while our rules have no word for it."""
+        """The position for ``Game.view_from_snapshot``; None while our rules cannot express it."""
         if self.phase in ("opening", "over") or any(map(wire.is_flower, self.own)):
             return None
         asks = self.phase in ("claims", "robbing")
         if asks and wire.is_flower(self.last):
-            return None  # nobody can claim it: the next draw brings us back
+            return None  # nobody can claim it; after the next draw the rules fit again
         return {
             "seat": self.seat,
             "seq": seq,
@@ -217,7 +217,7 @@ def _melds(player: wire.PlayerInfo) -> list[Meld]:
     for place, name in enumerate(player.combination_tiles):
         kind, digits = _MELDS.get(name[:1]), name[1:]
         if kind is None or not digits.isdecimal():
-            raise Mismatch(f"{name!r} is no meld")
+            raise Mismatch(f"{name!r} is not a meld")
         tile = int(digits)
         if tile:
             wire.word(tile)

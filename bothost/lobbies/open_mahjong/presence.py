@@ -9,17 +9,17 @@ from bothost.lobbies.open_mahjong import protocol as wire
 
 
 class Attendance:
-    """The players of one game, by the lobby's index."""
+    """Who is online in one game. Players are named by the lobby's index."""
 
     def __init__(self) -> None:
         self.offline: frozenset[int] = frozenset()
-        """Indices."""
+        """Indices of the players who are offline."""
         self._users: tuple[int, ...] = ()
         self._left_room: set[int] = set()
-        """Users that were offline once: the lobby removed them from the room for good."""
+        """Users who were offline at some time. The lobby has removed them from the room for good."""
 
     def read(self, info: wire.GameInfo, returned: int | None) -> None:
-        """The lobby's snapshot. ``returned``: our user id where we have just come back."""
+        """Read the lobby's snapshot. ``returned``: our user id if we have just returned."""
         players = sorted(info.players_info, key=lambda player: player.player_index)
         self._users = tuple(player.user_id for player in players)
         self._update(frozenset(player.player_index for player in players if "offline" in player.tag_list))
@@ -27,7 +27,7 @@ class Attendance:
             self._left_room.add(returned)
 
     def tags(self, tags: Mapping[str, wire.Words]) -> list[int]:
-        """The lobby shows who is offline. Returns the indices that changed."""
+        """Read who is offline. Returns the indices that changed."""
         known = {str(index) for index in range(len(self._users))}
         before = self.offline
         self._update(frozenset(int(index) for index in known & tags.keys() if "offline" in tags[index]))
@@ -38,7 +38,7 @@ class Attendance:
         self._left_room.update(self._users[index] for index in offline if index < len(self._users))
 
     def events(self, table: str, indices: Iterable[int], seat_of: Callable[[int], int]) -> list[m.Output]:
-        """Who of these seats is online."""
+        """Report who of these players is online."""
         return [m.Presence(table, seat_of(index), index not in self.offline) for index in indices]
 
     def left_room(self, user: int) -> bool:
@@ -49,14 +49,14 @@ class Attendance:
         return self._users.index(user) if user in self._users else None
 
     def turn_of(self, user: int) -> int:
-        """The user's place among the people of the game: they reconnect one after the other."""
+        """The user's place in the order in which the people of the game reconnect, from 0."""
         people = [other for other in self._users if not wire.is_robot(other)]
         return people.index(user) if user in people else 0
 
     def may_disconnect(self, user: int) -> bool:
         """Whether the game survives when this user disconnects.
 
-        The lobby deletes it when all people are offline, and when the last one of the room disconnects.
+        The lobby deletes it when all people are offline, and when the last person in the room disconnects.
         """
         others = {other: index for index, other in enumerate(self._users) if other != user and not wire.is_robot(other)}
         online = any(index not in self.offline for index in others.values())

@@ -1,8 +1,8 @@
-"""The dialect of xelnagamiao/open_mahjong_unity: text frames that hold ``{"type": …}``, and numbered tiles.
+"""The protocol of xelnagamiao/open_mahjong_unity: text frames with ``{"type": …}``, and numbered tiles.
 
 Tiles are 11-19 characters, 21-29 dots, 31-39 bamboos, 41-44 winds, 45 the red, 46 the white and 47 the green dragon
-(the server's set of green tiles holds 47), 51-58 flowers. Frames out say ``gamestate/GB/…``, frames in say
-``gamestate/guobiao/…``. A room's id is a text in the lobby and a number in the game.
+(the server's set of green tiles contains 47), 51-58 flowers. Types of our frames start with ``gamestate/GB/``, those of
+the server's with ``gamestate/guobiao/``. A room's id is a string in the lobby and a number in the game.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Meta
 
 RELEASE_VERSION = 20
 ROBOTS_BELOW = 10
-"""User ids below this are the server's robots."""
+"""User ids below this number are the server's robots."""
 
 Tile = Annotated[int, Meta(ge=11, le=58)]
 Tiles = Annotated[tuple[Tile, ...], Meta(max_length=64)]
@@ -27,15 +27,15 @@ User = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
 class BadFrame(ValueError):
-    """Not a frame of this dialect, or one that we do not know."""
+    """An invalid frame, or one of an unknown type."""
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A frame. Members that we do not use are ignored."""
+    """Base class of frames. Unknown members are ignored."""
 
 
 class Ignored(Body, frozen=True):
-    """A frame that concerns people only."""
+    """A frame that only matters to people."""
 
 
 class LoginInfo(Body, frozen=True):
@@ -52,7 +52,7 @@ class Login(Body, frozen=True):
 
 
 class Tips(Body, frozen=True):
-    """``tips`` and ``error_message``: what a person would read, without saying what it answers."""
+    """``tips`` and ``error_message``: a text for people. It does not say what it answers."""
 
     success: bool = False
     message: Word = ""
@@ -132,13 +132,13 @@ class PlayerInfo(Body, frozen=True):
     """The index in the first hand of the match."""
     username: Word = ""
     hand_tiles: Tiles | None = None
-    """The own ones, in the order in which they came."""
+    """Our own tiles, in the order in which they came; None for other players."""
     discard_tiles: Tiles = ()
-    """Without the claimed ones. ``discard_origin_tiles`` has those, but of earlier hands of the match too."""
+    """Without the claimed ones. ``discard_origin_tiles`` has them, but also those of earlier hands of the match."""
     combination_tiles: Annotated[tuple[Annotated[str, Meta(max_length=4)], ...], Meta(max_length=4)] = ()
     """``s23`` a chow by its middle, ``k17`` a pung, ``g22`` a melded, ``G22`` a concealed, ``G0`` a hidden kong."""
     combination_mask: Annotated[tuple[Annotated[tuple[int, ...], Meta(max_length=16)], ...], Meta(max_length=8)] = ()
-    """Pairs (how it lies, tile); 1: the claimed tile, 2: face down, 3: the tile added to a pung."""
+    """Flat pairs of (how it lies, tile). 1: the claimed tile, 2: face down, 3: added to a pung."""
     huapai_list: Tiles = ()
     remaining_time: Seconds = 0
     score: int = 0
@@ -167,13 +167,13 @@ class GameStart(Body, frozen=True):
 
 
 class HandAsk(Body, frozen=True):
-    """To everybody; yours when the index is yours and the list is not empty."""
+    """Sent to everybody. We must act if the index is ours and the list is not empty."""
 
     player_index: Index
     action_tick: Tick
     action_list: Words = ()
     remaining_time: Seconds = 0
-    """The bank; the seconds of the step come on top."""
+    """The bank in seconds, without the time for the move."""
     remain_tiles: int = 0
     deal_tile_type: Word = ""
     opening_buhua_complete: bool = False
@@ -200,14 +200,14 @@ class Action(Body, frozen=True):
     action_player: Index
     action_tick: Tick
     deal_tile: Tile | None = None
-    """To the drawer alone."""
+    """Only sent to the player who draws."""
     cut_tile: Tile | None = None
     cut_class: bool | None = None
     buhua_tile: Tile | None = None
     combination_target: Annotated[str, Meta(max_length=4)] | None = None
     is_timeout_action: bool = False
     is_claim: bool = False
-    """An announcement that changes nothing yet."""
+    """Whether this only announces a claim. It changes nothing yet."""
 
 
 class Acted(Body, frozen=True):
@@ -300,18 +300,18 @@ _DECODERS: dict[str, msgspec.json.Decoder[Body]] = {kind: msgspec.json.Decoder(b
 
 
 def decode(data: str | bytes) -> Body:
-    """A frame of the server. Raises BadFrame, whose text quotes nothing of the frame."""
+    """Decode a frame of the server. Raises BadFrame, which does not quote the frame."""
     try:
         decoder = _DECODERS.get(_HEAD.decode(data).type)
         if decoder is None:
-            raise BadFrame("a frame of a type that we do not know")
+            raise BadFrame("unknown type")
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
         raise BadFrame(type(error).__name__) from None
 
 
 def encode(kind: str, **body: Any) -> str:
-    """A frame for the server. It ends its loop for us, without a word, at a frame that is not JSON or has no type."""
+    """Encode a frame for the server. After a frame without valid JSON or a type, the server ignores us silently."""
     return msgspec.json.encode({"type": kind, **body}).decode()
 
 
@@ -328,11 +328,11 @@ FIRST_FLOWER = 51
 
 
 def word(tile: int) -> str:
-    """The canonical word of a tile. Raises ValueError where it is none."""
+    """The canonical name of a tile. Raises ValueError if there is no such tile."""
     try:
         return _WORDS[tile]
     except KeyError:
-        raise ValueError(f"{tile} is no tile") from None
+        raise ValueError(f"{tile} is not a tile") from None
 
 
 def number(canonical: str) -> int:
@@ -340,7 +340,7 @@ def number(canonical: str) -> int:
     try:
         return _NUMBERS[canonical]
     except KeyError:
-        raise ValueError(f"{canonical!r} is no tile") from None
+        raise ValueError(f"{canonical!r} is not a tile") from None
 
 
 def is_flower(tile: int) -> bool:

@@ -10,23 +10,23 @@ from bothost.lobbies.open_mahjong.options import BEGIN, GAME, LOOK, WAIT, OpenMa
 from bothost.lobbies.open_mahjong.session import Session
 
 REPEAT_S = 15.0
-"""Ready and start are repeated after this time when nothing came of them."""
+"""Say ready or start again after this time if no game started."""
 
 
 class WaitingRoom:
-    """Does our part that a game begins: robots, ready, start."""
+    """Does what is needed to start a game: adds robots, says ready, starts."""
 
     def __init__(self, session: Session, options: OpenMahjongOptions, info: wire.Room, attributes: m.Json) -> None:
         self.name = f"room-{info.id}"
         self.info = info
         self.rules = rules_of(info.hepai_limit)
         self.attributes = attributes
-        """Of the wish that led here, without its password."""
+        """Attributes of the wish, without its password."""
         self.over = False
         self._session = session
         self._options = options
         self._robots_asked = -1
-        """With so many players in the room we asked for a robot."""
+        """The number of players in the room when we last asked for a robot."""
 
     def enter(self, seek: str) -> list[m.Output]:
         """We have taken a seat."""
@@ -39,11 +39,11 @@ class WaitingRoom:
         return out + self._prepare()
 
     def seated(self) -> m.Seated:
-        """We still sit here."""
+        """Report that we still sit here."""
         return m.Seated(self.name, GAME, self.rules, None, (), self.attributes)
 
     def shown(self, info: wire.Room) -> list[m.Output]:
-        """The lobby shows the room anew."""
+        """Handle a change of the room."""
         if self._session.user in info.player_list:
             self.info = info
             return self._prepare()
@@ -73,7 +73,7 @@ class WaitingRoom:
         return self.info.player_list == (self._session.user,)
 
     def begin(self) -> list[m.Output]:
-        """Say ready, or start the game of our own room."""
+        """Say ready, or start the game if the room is ours."""
         info = self.info
         if info.host_user_id != self._session.user:
             frame = self._session.send("room/set_ready", room_id=info.id, ready=True)
@@ -89,7 +89,7 @@ class WaitingRoom:
         return [self._session.send("room/get_room_list"), m.SetTimer(LOOK, self._options.look_s)]
 
     def compare(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
-        """Two players who each wait in a room of their own would wait for ever: the one in the later room moves."""
+        """Leave if another player waits alone in an older room. Otherwise both would wait for ever."""
         mine = self.info
         if not self._alone:
             return []
@@ -104,18 +104,18 @@ class WaitingRoom:
 
 
 def leave_room(session: Session, room: str, end: m.TableEnded) -> list[m.Output]:
-    """Give the seat up."""
+    """Give up the seat."""
     cancelled = [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK)]
     return [*cancelled, session.send("room/leave_room", room_id=room), end]
 
 
 def is_ours(room: wire.Room) -> bool:
-    """Whether we know the room's rules."""
+    """Whether we support the room's rules."""
     return (room.room_rule, room.sub_rule, room.max_player) == ("guobiao", "guobiao/standard", 4)
 
 
 def fits(room: wire.Room, wish: m.Json, minimum: int) -> bool:
-    """Whether a wish may enter a room."""
+    """Whether a room fits the attributes of a wish."""
     if not is_ours(room) or room.is_game_running or len(room.player_list) >= room.max_player:
         return False
     if room.has_password != bool(wish.get("password")) or wish.get("room_name", room.room_name) != room.room_name:
@@ -124,7 +124,7 @@ def fits(room: wire.Room, wish: m.Json, minimum: int) -> bool:
 
 
 def _order(room: wire.Room) -> int:
-    """Rooms in the order of their opening."""
+    """A sort key: rooms in the order in which they were opened."""
     return int(room.id) if room.id.isdecimal() else 0
 
 

@@ -1,4 +1,4 @@
-"""Looking for a seat at open_mahjong: find or open a room, or join the match queue."""
+"""Seeks a seat at open_mahjong: finds or opens a room, or joins the match queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Seek(msgspec.Struct):
 
 
 class Seeker:
-    """Looks for one seat at a time."""
+    """Seeks one seat at a time."""
 
     def __init__(self, session: Session, options: OpenMahjongOptions) -> None:
         self.seek: Seek | None = None
@@ -55,7 +55,7 @@ class Seeker:
         return [self._session.send("room/join_room", room_id=room, password=password)]
 
     def _open_room(self, seek: Seek) -> list[m.Output]:
-        """Send every member: the lobby ends its loop for us where one is missing."""
+        """Open a room. The frame needs every member: if one is missing, the lobby ignores us from then on."""
         options, wish = self._options, seek.wish.attributes
         seek.room, seek.created = "", True
         room = self._session.send(
@@ -74,7 +74,7 @@ class Seeker:
         return [room]
 
     def choose(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
-        """Enter one of the rooms that fit, or open one."""
+        """Enter a room that fits, or open one."""
         seek = self.seek
         if seek is None or seek.queued or seek.room or seek.created:
             return []
@@ -87,7 +87,7 @@ class Seeker:
         return self._next_choice(seek, "no room fits")
 
     def _next_choice(self, seek: Seek, reason: str) -> list[m.Output]:
-        """The room, or the queue, did not take us."""
+        """Try the next room, because the last one or the queue refused us."""
         if seek.choices:
             return self._enter(seek, seek.choices.pop(0))
         wish = seek.wish.attributes
@@ -97,7 +97,7 @@ class Seeker:
         return self.end(reason)
 
     def entered(self, info: wire.Room) -> tuple[WaitingRoom | None, list[m.Output]]:
-        """The lobby shows a room that we sit in: the one that we were looking for?"""
+        """The lobby shows a room in which we sit. Returns it if it answers the seek."""
         seek = self.seek
         if seek is None or seek.queued or not (seek.created or seek.room == info.id):
             return None, []
@@ -110,7 +110,7 @@ class Seeker:
         return room, room.enter(seek.id)
 
     def refused(self, reason: str) -> list[m.Output]:
-        """The lobby refuses something. Its messages do not say what they answer."""
+        """The lobby refuses something. Its message does not say what."""
         seek = self.seek
         if seek is None or not (seek.room or seek.created or seek.queued):
             return []
@@ -126,12 +126,12 @@ class Seeker:
         return [self._session.send("room/leave_room", room_id=seek.room)] if seek.room else []
 
     def end(self, reason: str) -> list[m.Output]:
-        """The seek found no seat."""
+        """End the seek without a seat."""
         seek, self.seek = self.seek, None
         return [] if seek is None else [m.SeekEnded(seek.id, reason)]
 
     def take(self) -> str | None:
-        """A game started: the name of the seek that it answers."""
+        """A game started. Returns the id of the seek that it answers."""
         seek, self.seek = self.seek, None
         return None if seek is None else seek.id
 
@@ -151,7 +151,7 @@ def table_info(room: wire.Room) -> m.TableInfo:
 
 
 def _problem(wish: m.Wish) -> str:
-    """Why this lobby cannot fulfil the wish; empty where it can."""
+    """Why this lobby cannot fulfil the wish; empty if it can."""
     rules = {key: value for key, value in wish.rules.items() if key != "minimum"}
     if wish.game != GAME or rules not in ({}, {"preset": "open-mahjong"}):
         return 'this lobby plays mahjong with rules = { preset = "open-mahjong" } only'
@@ -160,7 +160,7 @@ def _problem(wish: m.Wish) -> str:
         return f"a wish has no attribute {min(unknown)!r}; known: {', '.join(sorted(_KEYS))}"
     robots, rounds = wish.attributes.get("robots", 0), wish.attributes.get("game_round", 1)
     if type(robots) is not int or not 0 <= robots <= 3:
-        return f"robots: {robots!r} is not 0 to 3"
+        return f"robots must be 0 to 3, not {robots!r}"
     if type(rounds) is not int or not 1 <= rounds <= 4:
-        return f"game_round: {rounds!r} is not 1 to 4"
+        return f"game_round must be 1 to 4, not {rounds!r}"
     return ""

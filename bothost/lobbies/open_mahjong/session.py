@@ -1,4 +1,4 @@
-"""The session at open_mahjong: one socket, a release version, a login, and the way back into a game."""
+"""The session at open_mahjong: one socket, a release version, a login, and the return to a game."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import HELLO, SETTLE, TIMERS, OpenMahjongOptions
 
 
 class Session:
-    """Connects, logs in, accepts the way back, and notices a lost connection."""
+    """Connects, logs in, returns to a game, and detects a lost connection."""
 
     def __init__(self, account: Account, options: OpenMahjongOptions, on_end: Callable[[], list[m.Output]]) -> None:
         self.stage = "closed"
@@ -77,14 +78,16 @@ class Session:
         return [m.SetTimer(SETTLE, self._options.settle_s)]
 
     def refuse(self, reason: str) -> list[m.Output]:
-        """The lobby refuses the login, and leaves the socket open: close it."""
+        """Close the socket, because the lobby refuses the login but leaves the socket open."""
         return [m.CloseSocket(self._conn), *self.end(m.AuthFailed(reason))]
 
     def popup(self, frame: wire.Popup) -> list[m.Output]:
         text = frame.message_info.content or frame.message_info.title or frame.message
         if frame.message == "error_version":
             version = self._options.release_version
-            return self.refuse(f"the lobby wants another release_version than {version}: {text}")
+            return self.refuse(
+                f"the lobby does not accept release_version {version}: {text}; set lobby.options.release_version"
+            )
         if frame.message == "login_kickout":
             return [m.CloseSocket(self._conn), *self.end(m.Superseded(text))]
         if frame.message != "reconnect_ask":
@@ -99,12 +102,12 @@ class Session:
         return [answer]
 
     def welcome(self, *, back: bool) -> list[m.Output]:
-        """Logged in. ``back``: the lobby took us for the session that we had."""
+        """Report the login. ``back``: the lobby resumed our earlier session."""
         self.stage = "ready"
         return [m.CancelTimer(HELLO), m.CancelTimer(SETTLE), m.Connected(str(self.user), back, self._name)]
 
     def timed_out(self) -> list[m.Output]:
-        """The lobby did not answer in time."""
+        """Reconnect if the lobby did not answer in time."""
         if self.stage not in ("opening", "login", "returning"):
             return []
         return self.reconnect("the lobby does not answer")
@@ -114,18 +117,15 @@ class Session:
     def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
         if item.conn != self._conn or self.stage == "closed":
             return []
-        if isinstance(item, m.SocketFailed):
-            where = f"HTTP {item.status}" if item.status else "no connection"
-            return self.end(m.Disconnected(f"{where}: {item.reason}"))
-        return self.end(m.Disconnected(f"closed with {item.code}: {item.reason}"))
+        return self.end(m.Disconnected(loss_reason(item)))
 
     def end(self, *events: m.Output) -> list[m.Output]:
-        """The connection is over; a game may continue."""
+        """Record the end of the connection. A game may continue."""
         self.stage = "closed"
         return [*(m.CancelTimer(name) for name in TIMERS), *self._on_end(), *events]
 
     def reconnect(self, reason: str) -> list[m.Output]:
-        """The only way to a fresh snapshot."""
+        """Connect again. Only a new connection brings a fresh snapshot."""
         return [m.CloseSocket(self._conn), *self.end(m.Disconnected(reason))]
 
     def ping(self) -> list[m.Output]:
@@ -139,7 +139,7 @@ class Session:
 
 
 def _address(url: str) -> str:
-    """Every connection has a name of its own: ``ws://host/game/<uuid>``."""
+    """The address of a new connection. Each has a random name: ``ws://host/game/<uuid>``."""
     parts = urlsplit(url)
     scheme = "wss" if parts.scheme in ("wss", "https") else "ws"
     path = parts.path.rstrip("/") or "/game"

@@ -1,20 +1,19 @@
 """The adapter of othello_platform: Othello by matchmaking, in rooms, or against the lobby's own player.
 
-What is particular to this lobby, and where it is handled:
+What is special about this lobby, and where it is handled:
 
-- a pass has no message (``position``);
-- login tokens live a quarter of an hour (``rest``);
-- two players who each open a room would wait for ever (``rooms``);
-- an error names no request, so it counts for the move that was sent (``game``);
-- who loses a connection has 30 s to say ``reconnect`` with the game's id, which nothing else tells a fresh process.
+- A pass has no message (``position``).
+- Login tokens are valid for 15 minutes (``rest``).
+- Two players who each open a room would wait for ever (``rooms``).
+- An error names no request, so we assume that it is about the last move that we sent (``game``).
+- After a lost connection there are 30 s to send ``reconnect`` with the game's id. A new process only knows the id from
+  the memo (``sync``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
-
-import msgspec
+from typing import Any
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
@@ -31,26 +30,22 @@ from bothost.lobbies.othello_platform.session import Session
 class OthelloPlatform(LobbyAdapter):
     """One account: a session, a seek, and the room or the game where the player sits."""
 
-    name: ClassVar[str] = "othello_platform"
-    kit: ClassVar[str] = "bothost.testing.fake_othello_platform.kit:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "othello_platform"
+    kit = "bothost.testing.fake_othello_platform.kit:KIT"
+    capabilities = Capabilities(
         games=("othello",),
         tables_per_connection=1,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="error",
         sends_turn=True,
-        sends_legal_actions=False,
-        takes_composites=False,
         clock="per_move",
         resume="game_id",
         resume_delivers="snapshot",
         heartbeat="app",
         messages_per_second=20.0,
         on_rate_limit="close",
-        plays_for_us=False,
     )
-    Options: ClassVar[type[msgspec.Struct]] = OthelloPlatformOptions
+    Options = OthelloPlatformOptions
 
     options: OthelloPlatformOptions
 
@@ -73,7 +68,6 @@ class OthelloPlatform(LobbyAdapter):
         }
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
             case m.Frame():
                 out = self._frame(item)
@@ -141,7 +135,7 @@ class OthelloPlatform(LobbyAdapter):
         return out + (table.enter_again() if table is not None else [])
 
     def _trouble(self, reason: str) -> list[m.Output]:
-        """A seek ends; rooms and games survive a lost connection."""
+        """End the seek. Rooms and games survive a lost connection."""
         lost = self._table.lost() if isinstance(self._table, Game) and not self._session.ready else []
         return [*lost, *self._seeker.end(reason)]
 
@@ -188,7 +182,7 @@ class OthelloPlatform(LobbyAdapter):
             case m.Resync() | m.Resign() | m.Leave() | m.Ready() | m.Start():
                 return self._table_command(item)
             case _:
-                return []  # Accept, Decline: nobody is invited here
+                return []  # the lobby has no invitations
 
     def _table_command(self, item: m.Resync | m.Resign | m.Leave | m.Ready | m.Start) -> list[m.Output]:
         table = self._table
@@ -213,7 +207,7 @@ class OthelloPlatform(LobbyAdapter):
     def _act(self, act: m.Act) -> list[m.Output]:
         table = self._table
         if not (self._session.ready and isinstance(table, Game) and table.name == act.table):
-            return []  # the request comes again with the connection
+            return []  # the request is repeated after the reconnect
         return table.act(act)
 
     # ---------------------------------------------------------------------------------------------- rooms and games
@@ -224,7 +218,7 @@ class OthelloPlatform(LobbyAdapter):
         if not mine or isinstance(table, Game) or frame.room_id in self._session.rest.left:
             return []
         if frame.status != "waiting" or frame.game_id is not None:
-            return []  # a game begins and ends by messages of its own
+            return []  # a game begins and ends with messages of its own
         if table is not None:
             return table.shown(frame) if table.id == frame.room_id else []
         self._table, out = self._seeker.entered(frame)
@@ -251,7 +245,7 @@ class OthelloPlatform(LobbyAdapter):
         return out + game.begin(frame, raw, seated=room is not None, seek=seek_id)
 
     def _of_game(self, method: Callable[[Game, Any, str | bytes], list[m.Output]]) -> Callable[..., list[m.Output]]:
-        """A handler of frames that belong to the running game; others are of an old one."""
+        """A handler for frames of the running game. It ignores frames of earlier games."""
 
         def handle(frame: wire.Moved | wire.StateSync, raw: str | bytes) -> list[m.Output]:
             table = self._table
@@ -263,10 +257,10 @@ class OthelloPlatform(LobbyAdapter):
         table = self._table
         if isinstance(table, Game) and table.id == frame.game_id:
             return table.game_over(frame)
-        return [m.Notice(f"the end of an old game, {frame.game_id}: {frame.end_reason}")]
+        return [m.Notice(f"the lobby reports the end of an earlier game, {frame.game_id}: {frame.end_reason}")]
 
     def _error(self, frame: wire.Error, raw: str | bytes) -> list[m.Output]:
-        """Nothing says what an error is about: it is about what we asked for last."""
+        """Handle an error. It does not say what it is about, so we assume our last message."""
         text = f"{frame.code}: {frame.msg}"[:200]
         table = self._table
         if frame.code == "RATE_LIMITED":

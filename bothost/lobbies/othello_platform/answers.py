@@ -1,36 +1,36 @@
-"""Our answers at othello_platform: the move that was sent, and how often the lobby refused moves at one board."""
+"""Our answers at othello_platform: the move that we sent, and how many moves the lobby refused at one board."""
 
 from __future__ import annotations
 
 from bothost import messages as m
 
 RESENDS = 2
-"""How often a move without an echo is sent again."""
+"""How many times a move without an echo is sent again."""
 MAX_REJECTED = 4
-"""Moves that the lobby may refuse at one board before its clock decides."""
+"""After this many refused moves at one board, the lobby's clock decides."""
 
 
 class Answers:
-    """What was answered, and what became of it. A board never comes twice in a game of Othello."""
+    """Tracks our answers. They are counted by board, because no board occurs twice in a game of Othello."""
 
     def __init__(self) -> None:
         self.sent: m.Act | None = None
         """The move that waits for its echo."""
         self.held: m.Act | None = None
-        """An answer that came while the position was being asked for: the host answers a question only once."""
+        """An answer that came while we waited for the position. The host answers each request only once."""
         self._resent = 0
         self._board = ""
         self._refusals = 0
 
     def refusals(self, board: str) -> int:
-        """Moves that the lobby refused at this board."""
+        """The number of moves that the lobby refused at this board."""
         return self._refusals if board == self._board else 0
 
     def send(self, act: m.Act) -> None:
         self.sent, self._resent = act, 0
 
     def may_resend(self) -> bool:
-        """Count another attempt with the same move, if one is left."""
+        """Count another attempt with the same move. Returns whether it is allowed."""
         self._resent += 1
         return self._resent <= RESENDS
 
@@ -52,5 +52,5 @@ class Answers:
         return held
 
     def lost(self) -> None:
-        """The connection is gone: a move that was sent may have arrived or not."""
+        """Forget the answers, because the connection is lost. Our last move may or may not have arrived."""
         self.sent = self.held = None

@@ -1,4 +1,4 @@
-"""One game of ours at othello_platform: requests, moves, and what happens when the boards disagree."""
+"""One of our games at othello_platform: requests, moves, and what happens when the boards differ."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Game:
         self._answers = Answers()
         self._sync = PositionSync(session, game_id)
         self._shown = False
-        """Whether the host has seen a position: the beginning, or a snapshot."""
+        """Whether the host has received a position: the start, or a snapshot."""
         self._diverged = False
-        """Whether the lobby's position does not follow from the moves that we saw."""
+        """Whether the lobby's position does not follow from the moves that we received."""
 
     @classmethod
     def remembered(cls, session: Session, memo: m.Json) -> Game | None:
-        """The game of an earlier process."""
+        """The game of an earlier process; None if the memo has none."""
         game, table, seat = memo.get("game"), memo.get("table"), memo.get("seat")
         if isinstance(game, str) and game and isinstance(table, str) and table and seat in (0, 1):
             attributes = memo.get("attributes")
@@ -53,13 +53,13 @@ class Game:
         return None
 
     def begin(self, frame: wire.GameStart, raw: str | bytes, *, seated: bool, seek: str | None) -> list[m.Output]:
-        """The game's first message. ``seated``: the host knows the table already."""
+        """Handle the game's first message. ``seated``: the host already knows the table."""
         self._players = players(frame)
         memo = {"game": self.id, "table": self.name, "seat": self.seat, "attributes": self._attributes}
         out: list[m.Output] = [m.Remember(memo)]
         if not seated:
             out.append(self.seated(seek))
-        if frame.turn != "BLACK" or text(frame.board) != START.split()[2]:  # not its beginning
+        if frame.turn != "BLACK" or text(frame.board) != START.split()[2]:  # not the start of the game
             return out + self.resync()
         self._sync.done = True
         out.append(m.HandStarted(self.name, self.id, self.seat, self._players))
@@ -72,13 +72,13 @@ class Game:
     # ---------------------------------------------------------------------------------------------------------- moves
 
     def _ask(self, grant_ms: float | None, raw: str | bytes, *, stalled: bool = False) -> list[m.Output]:
-        """The request, if our seat must place a disc. At one position it keeps its id until a move is refused.
+        """Request a move, if our seat must place a disc. The id stays the same until the lobby refuses a move.
 
         ``stalled``: a restarted lobby restored the game without its forced pass, and refuses every move.
         """
         self._shown = True
         if stalled:
-            return [m.Notice(f"{self.id}: the lobby waits for a side that must pass; its clock decides", "error")]
+            return [m.Notice(f"{self.id}: the lobby waits for a side without a move; its clock decides", "error")]
         if not self._position.asked:
             return []
         refused = self._answers.refusals(self._position.board)
@@ -89,14 +89,14 @@ class Game:
         return [m.ActionRequest(self.name, self.id, request, grant_ms, 0.0, seq, None, raw)]
 
     def act(self, act: m.Act) -> list[m.Output]:
-        """Send a move, or keep it until the position is known."""
+        """Send a move. If the position is not known, keep the move until it is."""
         if not self._sync.done:
             self._answers.held = act
             return []
         if len(act.actions) != 1:
             raise ValueError(f"this lobby takes one move at a time, not {len(act.actions)}")
         if not self._position.asked or not act.request_id.startswith(f"{self.id}.{self._position.seq}."):
-            return []  # the request is past
+            return []  # the request is outdated
         self._answers.send(act)
         return [self._move(act)]
 
@@ -104,10 +104,10 @@ class Game:
         return self._session.send_text(wire.move(self.id, self._position.seq, self.seat, act.actions[0]))
 
     def moved(self, frame: wire.Moved, raw: str | bytes) -> list[m.Output]:
-        """A disc was placed."""
+        """Handle a placed disc."""
         position, seq, board = self._position, self._position.seq, text(frame.board)
         if not self._sync.done or position.board == board:
-            return []  # in the snapshot that we wait for, or sent twice
+            return []  # the snapshot that we wait for includes it, or it was sent twice
         square = notation(frame.pos)
         events = position.place(frame.color, square)
         same_board = events is not None and position.board == board
@@ -118,14 +118,14 @@ class Game:
             return out + self._ask(frame.remaining_ms, raw)
         out += self._adopt(f"after {frame.color} {square}", board, frame.next_turn, frame.remaining_ms, raw)
         if not self._sync.done or (frame.next_turn is not None and self._position.turn != frame.next_turn):
-            return out + self.resync()  # nobody can play on from this: ask once more
+            return out + self.resync()  # the game cannot continue from this position: ask for it again
         return out
 
     def _adopt(
         self, when: str, board: str, turn: wire.Color | None, grant_ms: float | None, raw: str | bytes
     ) -> list[m.Output]:
-        """The lobby's position is not ours: play on from the lobby's."""
-        detail = f"{self.id}: the lobby's position {when} is not ours; play on from it: {board} {turn}"
+        """Use the lobby's position, because it differs from ours."""
+        detail = f"{self.id}: the lobby's position {when} differs from ours: using the lobby's: {board} {turn}"
         out: list[m.Output] = [m.Notice(detail, "warning")]
         if turn is None:
             return out  # the game is over; its end follows
@@ -135,13 +135,13 @@ class Game:
             view = position.replace(board, turn, max(position.seq, 1) if same else position.seq + 1)
         except ValueError as error:
             self._sync.done = False
-            return [*out, m.Notice(f"{self.id}: a position that cannot be played: {error}", "error")]
+            return [*out, m.Notice(f"{self.id}: the lobby's position is invalid: {error}", "error")]
         self._diverged = True
         out.append(m.Snapshot(self.name, self.id, self.seat, view))
         return out + self._ask(grant_ms, raw, stalled=position.turn != turn)
 
     def rejected(self, reason: str) -> list[m.Output]:
-        """An error that names nothing: it is about the move that was sent, if there is one."""
+        """Handle an error: it is about the move that we sent, if there is one."""
         rejected = self._answers.refuse(self._position.board, reason, resync=True)
         if rejected is None:
             return []
@@ -151,12 +151,12 @@ class Game:
     # ----------------------------------------------------------------------------------------------------- coming back
 
     def lost(self) -> list[m.Output]:
-        """The connection is gone."""
+        """Handle a lost connection."""
         self._answers.lost()
         return self._sync.lost()
 
     def resync(self) -> list[m.Output]:
-        """Ask for the position; nothing is decided before it has come."""
+        """Ask for the position. Nothing is decided before it arrives."""
         return self._sync.ask(watch=not self._shown)
 
     def timer(self, name: str) -> list[m.Output]:
@@ -168,16 +168,16 @@ class Game:
         return out
 
     def state_sync(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
-        """The whole position."""
+        """Handle the whole position."""
         if self._session.me not in (frame.black_id, frame.white_id):
-            return self.end(m.TableEnded(self.name, "aborted", detail="it is the game of others"))
+            return self.end(m.TableEnded(self.name, "aborted", detail="other players play this game"))
         self.seat = 0 if frame.black_id == self._session.me else 1
         self._players = players(frame) or self._players
         if frame.status != "playing":
             hand, table = ended_unseen(self.name, self.id, self.seat, frame)
             return [*hand, *self.end(table)]
         if self._sync.done:
-            return []  # the answer to a repeated reconnect
+            return []  # the answer to a repeated ``reconnect``
         out = self._sync.received()
         before = self._position.seq
         shown = self._show(frame, raw)
@@ -191,7 +191,7 @@ class Game:
         return out + shown
 
     def _show(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
-        """Find the lobby's position among what we know, or take it as it is."""
+        """Report the lobby's position, with its history if we know that."""
         board = text(frame.board)
         candidates = []
         replayed = Position(self.seat)
@@ -210,10 +210,10 @@ class Game:
     def _unanswered(
         self, sent: m.Act, shown: list[m.Output], grant_ms: float | None, raw: str | bytes
     ) -> list[m.Output]:
-        """Our move did not arrive: send the same again, or give it up after some attempts."""
+        """Our move did not arrive: send it again, or give it up after ``RESENDS`` attempts."""
         if self._answers.may_resend():
             return [*shown, self._move(sent)]
-        rejected = self._answers.refuse(self._position.board, "no echo of our move", resync=False)
+        rejected = self._answers.refuse(self._position.board, "the lobby did not echo our move", resync=False)
         assert rejected is not None
         others = [output for output in shown if not isinstance(output, m.ActionRequest)]
         return [*others, rejected, *self._ask(grant_ms, raw)]
@@ -235,10 +235,10 @@ class Game:
 
 
 def ended_unseen(name: str, hand: str, seat: int, frame: wire.StateSync) -> tuple[tuple[m.Output, ...], m.TableEnded]:
-    """A game ended while we were away: how it ended, where its moves say it."""
+    """The end of a game that ended while we were offline. Its result is known if its moves are."""
     position = Position(seat)
     scores = position.scores() if position.replay(frame.moves) else None
     if scores is None:
-        return (), m.TableEnded(name, "aborted", detail="it ended while we were away")
+        return (), m.TableEnded(name, "aborted", detail="the game ended while we were offline")
     snapshot = m.Snapshot(name, hand, seat, position.view.to_json())
     return (snapshot, m.HandEnded(name, hand, scores)), m.TableEnded(name, "normal", scores)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 AUTH, TOKEN, QUEUE, ROOM, LOOK, SYNC, WINDOW = "auth", "token", "queue", "room", "look", "sync", "window"
-"""Timers: the login is late; the token is old; the queue is silent; the room waits too long; list the rooms again; the
-position is late; say ``reconnect`` once more."""
+"""Timers, in order: the login is late; the token expires soon; the queue is silent; the room waits too long; list the
+rooms again; the position is late; repeat ``reconnect``."""
 
 
 class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,6 +20,6 @@ class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     wait_s: float = 300.0
     """How long a room may wait for an opponent."""
     start_s: float = 30.0
-    """How long two players in a room may take to begin."""
+    """How long two players in a room may take to start."""
     look_s: float = 10.0
-    """How often a player who waits alone in a room looks for another room; 0: never."""
+    """How often we look for another room while we wait alone in one. 0: never."""

@@ -1,6 +1,6 @@
 """The position of one game at othello_platform, as a canonical view.
 
-The lobby announces no passes: the same colour simply moves again. A pass is forced, so it follows from the move before.
+The lobby does not announce passes: the same colour moves again. A pass is forced, so it follows from the move before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def notation(pos: Pos) -> str:
 
 
 class Position:
-    """What our seat knows of a game."""
+    """What our seat knows about a game."""
 
     def __init__(self, seat: int) -> None:
         self._game = rules.game("othello")
@@ -56,7 +56,7 @@ class Position:
         return None if seat is None or self.view.terminal else COLORS[seat]
 
     def observe(self, event: str) -> list[str]:
-        """Fold an event. Returns it with the passes and the end that follow. Raises ValueError if it is impossible."""
+        """Fold an event. Returns it with the passes and the end that follow. Raises ValueError if it is illegal."""
         self.view.observe(event)
         return [event, *_settle(self.view)]
 
@@ -76,16 +76,16 @@ class Position:
         )
 
     def replace(self, board: str, turn: Color, seq: int) -> Json:
-        """Take the lobby's position instead of ours; its history is unknown. Returns the snapshot that says so.
+        """Replace our position by the lobby's, without its history. Returns the snapshot.
 
-        Raises ValueError if no side can play on from it.
+        Raises ValueError if the position is invalid.
         """
         self.view = self._at(board, turn, seq)
         _settle(self.view)
         return self.view.to_json()
 
     def misses_pass(self, turn: Color | None) -> bool:
-        """Whether ``turn`` has no move on this board: the lobby forgot that this side must pass."""
+        """Whether ``turn`` must pass on this board, so that the lobby lost the forced pass."""
         if turn is None or self.over or turn == self.turn:
             return False
         view = self._at(self.board, turn, 1)

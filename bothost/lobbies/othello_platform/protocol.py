@@ -1,8 +1,7 @@
-"""The dialect of othello-platform: JSON text frames ``{type, payload, ts}`` and a few REST answers.
+"""The protocol of othello-platform: JSON text frames ``{type, payload, ts}`` and a few REST answers.
 
-Raw data stops here: what comes in is checked and typed, what goes out is built by functions. Ids are numbers in most
-messages and texts in some (the lobby's database makes them), so they are texts for us. Fields that we do not need are
-not named, and new ones do no harm.
+Everything that comes in is checked and typed here, and functions build everything that goes out. Ids are numbers in
+most messages and strings in some, so we convert them to strings. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ Coordinate = Annotated[int, Meta(ge=0, le=7)]
 
 
 class BadFrame(ValueError):
-    """What came is not in this dialect, or not in the part of it that we know."""
+    """An invalid message, or one of an unknown type."""
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Base of payloads."""
+    """Base class of payloads."""
 
 
 class Pos(_Part, frozen=True, gc=False):
@@ -44,7 +43,7 @@ class Pong(_Part, frozen=True, gc=False):
 
 
 class RoomState(_Part, frozen=True, gc=False):
-    """Who sits in a room; sent with every change, and after the game too."""
+    """Who sits in a room. Sent after every change, and also after the game."""
 
     room_id: Id
     game_id: str | None = None
@@ -71,7 +70,7 @@ class GameStart(_Part, frozen=True, gc=False):
 
 
 class Moved(_Part, frozen=True, gc=False):
-    """A disc was placed. ``next_turn`` is None at the end; it is the same colour where the other one must pass."""
+    """A disc was placed. ``next_turn`` is None at the end, and the same colour if the other side must pass."""
 
     game_id: str
     color: Color
@@ -94,7 +93,7 @@ class SyncMove(_Part, frozen=True, gc=False):
 
 
 class StateSync(_Part, frozen=True, gc=False):
-    """The answer to ``reconnect``: the position, and the moves since the number that we named."""
+    """The answer to ``reconnect``: the position, and the moves since the number in our message."""
 
     game_id: str
     board: Board
@@ -121,7 +120,7 @@ class MatchTimeout(_Part, frozen=True, gc=False):
 
 
 class Chatter(_Part, frozen=True, gc=False):
-    """Known, but of no use to a player: the next turn shows a pass, and the rest is for people."""
+    """A message that we do not need: a pass, which the next turn shows, or a text for people."""
 
 
 class ServerShutdown(_Part, frozen=True, gc=False):
@@ -129,7 +128,7 @@ class ServerShutdown(_Part, frozen=True, gc=False):
 
 
 class Error(_Part, frozen=True, gc=False):
-    """Names neither a game nor what was wrong with which message."""
+    """An error. It names neither the game nor the message that caused it."""
 
     code: str
     msg: str = ""
@@ -179,12 +178,12 @@ _raw = msgspec.json.Decoder()
 
 
 def decode(data: str | bytes) -> Payload:
-    """A frame of the lobby. Raises BadFrame."""
+    """Decode a frame of the lobby. Raises BadFrame."""
     try:
         envelope = _envelope.decode(data)
         kind = _TYPES.get(envelope.type)
         if kind is None:
-            raise BadFrame(f"no such message: {envelope.type[:40]!r}")
+            raise BadFrame(f"unknown type {envelope.type[:40]!r}")
         return _typed(bytes(envelope.payload), kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError) as error:
         raise BadFrame(str(error)) from None
@@ -194,10 +193,10 @@ _IDS = ("userId", "roomId", "blackId", "whiteId", "ownerId", "gameId", "id")
 
 
 def _typed(data: bytes, kind: type[Any]) -> Any:
-    """``data`` as ``kind``; ids that are numbers become texts. Raises DecodeError."""
+    """Decode ``data`` as ``kind``; numeric ids become strings. Raises DecodeError."""
     fields = _raw.decode(data)
     if not isinstance(fields, dict):
-        raise msgspec.ValidationError("a payload is an object")
+        raise msgspec.ValidationError("the payload is not an object")
     for name in _IDS:
         value = fields.get(name)
         if type(value) is int:
@@ -209,7 +208,7 @@ def _typed(data: bytes, kind: type[Any]) -> Any:
 
 
 class Login(_Part, frozen=True, gc=False):
-    """Answer to login, register and refresh."""
+    """The answer to login, register and refresh."""
 
     token: Annotated[str, Meta(min_length=1, max_length=4096)]
     refresh_token: str | None = None
@@ -228,15 +227,15 @@ class Room(_Part, frozen=True, gc=False):
 
 
 def login(body: bytes) -> Login:
-    """Raises BadFrame, which never quotes the body."""
+    """Decode the answer to a login. Raises BadFrame, which does not quote the body."""
     try:
         return _typed(body, Login)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise BadFrame("the answer holds no token") from None
+        raise BadFrame("the answer to the login has no valid token") from None
 
 
 def room(body: bytes) -> Room:
-    """A room that was created. Raises BadFrame."""
+    """Decode a created room. Raises BadFrame."""
     try:
         return _typed(body, Room)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -244,7 +243,7 @@ def room(body: bytes) -> Room:
 
 
 def room_list(body: bytes) -> list[Room]:
-    """The rooms of a list; those that we do not understand are left out. Raises BadFrame."""
+    """Decode a list of rooms. Invalid rooms are left out. Raises BadFrame."""
     try:
         items = _raw.decode(body)["items"]
         rooms = []
@@ -259,7 +258,7 @@ def room_list(body: bytes) -> list[Room]:
 
 
 def problem(body: bytes) -> str:
-    """What a refused REST call says, for people; empty where it says nothing."""
+    """The error message of a refused REST call; empty if there is none."""
     try:
         error = _raw.decode(body)["error"]
         return f"{error['code']}: {error['msg']}"[:200]
@@ -271,16 +270,16 @@ def problem(body: bytes) -> str:
 
 
 def encode(kind: str, **payload: Any) -> str:
-    """A frame for the lobby."""
+    """Encode a frame for the lobby."""
     return msgspec.json.encode({"type": kind, "payload": payload}).decode()
 
 
 def number(room_id: Id) -> int | str:
-    """A room id as the lobby takes it: a number."""
+    """A room id as the lobby expects it: a number, if it is one."""
     return int(room_id) if room_id.isascii() and room_id.isdigit() else room_id
 
 
 def move(game_id: str, seq: int, seat: int, notation: str) -> str:
-    """``notation``: a1 … h8. The lobby ignores ``seq``."""
+    """Encode a move. ``notation``: a1 … h8. The lobby ignores ``seq``."""
     pos = {"x": ord(notation[0]) - ord("a"), "y": int(notation[1]) - 1}
     return encode("move", gameId=game_id, seq=seq, color=COLORS[seat], pos=pos)

@@ -1,7 +1,7 @@
-"""The REST side of othello_platform: login tokens that live a quarter of an hour, and the rooms.
+"""The REST calls of othello_platform: login tokens, which are valid for 15 minutes, and rooms.
 
-A call that is answered with 401 is made once more after a fresh login. The lobby permits ten logins a minute and
-address: tokens are kept as long as they may be good, and refreshed before the password is used again.
+A call that fails with 401 is repeated once after a fresh login. The lobby allows an IP address ten logins a minute. So
+a token is used as long as it may be valid, and then refreshed before the password is used again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bothost.lobbies.othello_platform.options import TOKEN, OthelloPlatformOptio
 
 TOKEN_S = 12 * 60.0
 RETRY_S = 60.0
-"""After too many logins."""
+"""Wait this long after too many logins."""
 HTTP_S = 8.0
 MIN_PASSWORD = 8
 
@@ -35,12 +35,12 @@ class Call(msgspec.Struct, frozen=True):
     path: str
     body: m.Json | None = None
     about: str = ""
-    """The seek, or the room, that it is made for."""
+    """The id of the seek or room that the call is for."""
     again: bool = False
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Why there is no token. ``final``: the credentials are wrong."""
+    """A login failed. ``final``: the credentials are wrong, so that another attempt is useless."""
 
     reason: str
     final: bool
@@ -48,7 +48,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class RestClient:
-    """Makes the calls of one account."""
+    """The REST client of one account, sans-IO."""
 
     def __init__(self, account: Account, options: OthelloPlatformOptions) -> None:
         parts = urlsplit(account.url)
@@ -58,7 +58,7 @@ class RestClient:
         self.headers = (("User-Agent", account.user_agent),)
         self.token = ""
         self.left: deque[str] = deque(maxlen=64)
-        """Rooms that we left. What the lobby still says of them does not matter."""
+        """Rooms that we left. Later messages about them are ignored."""
         self._base = urlunsplit(("https" if secure else "http", parts.netloc, options.api_path.rstrip("/"), "", ""))
         self._username = options.username or account.name
         self._password = account.password or account.token
@@ -74,19 +74,19 @@ class RestClient:
 
     @property
     def good(self) -> bool:
-        """Whether the token may be used."""
+        """Whether the token can be used."""
         return bool(self.token) and not self._old
 
     def forget_token(self) -> None:
-        """The lobby refused it."""
+        """Drop the token, because the lobby refused it."""
         self.token = ""
 
     def age(self) -> None:
-        """Its time is nearly over."""
+        """Mark the token as old, because it expires soon."""
         self._old = True
 
     def reset(self) -> None:
-        """The session is lost: the calls in flight have no use."""
+        """Forget all calls, because the session is lost."""
         self._calls.clear()
         self._waiting.clear()
 
@@ -97,12 +97,12 @@ class RestClient:
             token, self._refresh_token = self._refresh_token, ""
             return self._call(Call("refresh", "POST", "/auth/refresh", {"refreshToken": token}))
         if not self._password:
-            return m.AuthFailed("this lobby logs in by password, and the account has none")
+            return m.AuthFailed("this lobby needs a password: set the account's password or token")
         body = {"username": self._username, "password": self._password, "remember": True}
         return self._call(Call("login", "POST", "/auth/login", body))
 
     def logged_in(self, call: Call, result: m.HttpResult) -> list[m.Output] | Refused:
-        """The answer to refresh, login or register."""
+        """Handle the answer to refresh, login or register."""
         if result.status in (200, 201):
             try:
                 answer = wire.login(result.body)
@@ -121,7 +121,7 @@ class RestClient:
             return [self.log_in()]
         if call.purpose == "login" and result.status in (401, 404) and self._register:
             if len(self._password) < MIN_PASSWORD:
-                return Refused(f"a new account's password has at least {MIN_PASSWORD} characters", True)
+                return Refused(f"the password of a new account needs at least {MIN_PASSWORD} characters", True)
             body: dict[str, Any] = {"username": self._username, "password": self._password}
             return [self._call(Call("register", "POST", "/auth/register", body))]
         return Refused(wire.problem(result.body) or f"HTTP {result.status}", True)
@@ -129,14 +129,14 @@ class RestClient:
     # ----------------------------------------------------------------------------------------------------------- rooms
 
     def list_rooms(self, purpose: Literal["rooms", "look", "tables"], about: str = "") -> m.Output:
-        """``about``: the seek or the room that the list is for."""
+        """List the waiting rooms. ``about``: the id of the seek or room that the list is for."""
         return self._call(Call(purpose, "GET", "/rooms?status=waiting&limit=100", about=about))
 
     def create_room(self, body: m.Json, seek: str) -> m.Output:
         return self._call(Call("create", "POST", "/rooms", body, seek))
 
     def enter_room(self, room: str, password: str, seek: str) -> m.Output:
-        """Enter a private room: REST checks the password."""
+        """Enter a room with a password. Only the REST call checks passwords."""
         return self._call(Call("enter", "POST", f"/rooms/{room}/join", {"password": password}, seek))
 
     def quit_room(self, room: str) -> m.Output:
@@ -146,11 +146,11 @@ class RestClient:
     # ----------------------------------------------------------------------------------------------------------- calls
 
     def take(self, result: m.HttpResult) -> Call | None:
-        """The call that this answers; None if it belongs to an earlier session."""
+        """Take the call that this result answers; None if it belongs to an earlier session."""
         return self._calls.pop(result.request, None)
 
     def with_fresh_token(self, call: Call) -> list[m.Output]:
-        """Make a call again that was refused for its token."""
+        """Repeat a call after a fresh login, because its token was refused."""
         first = not self._waiting
         self._waiting.append(msgspec.structs.replace(call, again=True))
         return [self.log_in()] if first else []

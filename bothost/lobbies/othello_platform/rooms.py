@@ -11,13 +11,13 @@ from bothost.lobbies.othello_platform.session import Session
 
 
 class WaitingRoom:
-    """Does our part to begin a game: ready, start, and another room if no one comes to this one."""
+    """Does what is needed to start a game: says ready, starts, and leaves for another room if nobody comes."""
 
     def __init__(self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json) -> None:
         self.id = room
         self.name = f"room-{room}"
         self.wish = wish
-        """Attributes of the wish that led here."""
+        """Attributes of the wish."""
         self.over = False
         self._session = session
         self._options = options
@@ -32,7 +32,7 @@ class WaitingRoom:
 
     @property
     def number(self) -> int | str:
-        """The room's id as the lobby takes it."""
+        """The room's id as the lobby expects it."""
         return wire.number(self.id)
 
     def enter(self, frame: wire.RoomState, seek: str | None) -> list[m.Output]:
@@ -44,7 +44,7 @@ class WaitingRoom:
         return out + self.shown(frame)
 
     def enter_again(self) -> list[m.Output]:
-        """After a reconnect. The answer says whether the lobby kept our seat."""
+        """Enter the room again after a reconnect. The answer shows whether the lobby kept our seat."""
         self._said_ready = self._said_start = False
         seated = m.Seated(self.name, "othello", {}, None, (), self.attributes)
         return [seated, self.ask(), m.SetTimer(ROOM, self._options.start_s)]
@@ -54,7 +54,7 @@ class WaitingRoom:
         return self._session.send("room_join", roomId=self.number)
 
     def shown(self, frame: wire.RoomState) -> list[m.Output]:
-        """The lobby shows the room."""
+        """Handle the room's state."""
         out: list[m.Output] = []
         opponent = frame.white_id if frame.black_id == self._session.me else frame.black_id
         if opponent != self._opponent:
@@ -80,15 +80,15 @@ class WaitingRoom:
         return self._session.send("room_start", roomId=self.number)
 
     def look(self) -> list[m.Output]:
-        """Still alone? See who waits elsewhere."""
+        """If we are still alone, list the other rooms."""
         if self._opponent is not None:
             return [m.SetTimer(LOOK, self._options.look_s)]
         return [self._session.rest.list_rooms("look", self.id), m.SetTimer(LOOK, self._options.look_s)]
 
     def compare(self, rooms: list[wire.Room]) -> list[m.Output]:
-        """Two players who each wait alone would wait for ever: the one in the older room leaves it.
+        """Leave if another player waits alone in a newer room. Otherwise both would wait for ever.
 
-        The newest room is the one whose owner is most likely present.
+        The owner of the newest room is most likely to be online.
         """
         if self._opponent is not None:
             return []
@@ -98,17 +98,17 @@ class WaitingRoom:
         return self.leave("aborted", "another player waits in a newer room")
 
     def leave(self, reason: Literal["left", "aborted"], detail: str = "") -> list[m.Output]:
-        """Give the seat up."""
+        """Give up the seat."""
         return [self._session.rest.quit_room(self.id), *self.end(reason, detail)]
 
     def end(self, reason: Literal["left", "aborted"], detail: str) -> list[m.Output]:
-        """The room is gone, or we are."""
+        """Report that we no longer sit in the room."""
         self.over = True
         return [m.CancelTimer(ROOM), m.CancelTimer(LOOK), m.TableEnded(self.name, reason, detail=detail)]
 
 
 def fits(room: wire.Room, wish: m.Json) -> bool:
-    """Whether a wish may enter a room."""
+    """Whether a room fits the attributes of a wish."""
     if room.status != "waiting" or room.mode != "human_vs_human":
         return False
     return room.has_password == bool(wish.get("password")) and wish.get("name") in (None, room.name)
@@ -120,7 +120,7 @@ def public(wish: m.Json) -> m.Json:
 
 
 def players(frame: wire.RoomState | wire.GameStart | wire.StateSync) -> tuple[m.PlayerInfo, ...]:
-    """Black, then white, where they are known. The lobby's own player has no id."""
+    """Black and white, if they are known. The lobby's own player has no id and is left out."""
     seats = ((frame.black_id, frame.black_name), (frame.white_id, frame.white_name))
     return tuple(m.PlayerInfo(who, seat, name or "") for seat, (who, name) in enumerate(seats) if who is not None)
 
@@ -132,5 +132,5 @@ def table_info(room: wire.Room) -> m.TableInfo:
 
 
 def _age(room: str) -> int:
-    """Rooms in the order of their opening."""
+    """A sort key: rooms in the order in which they were opened."""
     return int(room) if room.isascii() and room.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""Looking for a game at othello_platform: the matchmaking queue, a room, or the lobby's own player."""
+"""Seeks a game at othello_platform: in the matchmaking queue, in a room, or against the lobby's own player."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bothost.lobbies.othello_platform.rooms import WaitingRoom, fits
 from bothost.lobbies.othello_platform.session import Session
 
 QUEUE_S = 90.0
-"""The lobby gives up after 60 s. Should it forget to say so, we do."""
+"""The lobby gives up after 60 s. If it does not report that, we give up after this time."""
 MODES = ("match", "room", "create", "ai")
 CHOICES = 3
-"""Rooms to try before we open one: some of a list were left long ago."""
+"""Rooms to try before we open one. Some listed rooms were left long ago."""
 
 
 class Seek(msgspec.Struct):
@@ -25,7 +25,7 @@ class Seek(msgspec.Struct):
     id: str
     attributes: m.Json
     room: str = ""
-    """The room that we are entering; empty while none is chosen."""
+    """The room that we are entering; empty: none yet."""
     queued: bool = False
     created: bool = False
     """Whether the room is our own."""
@@ -34,7 +34,7 @@ class Seek(msgspec.Struct):
 
 
 class Seeker:
-    """Looks for one seat at a time."""
+    """Seeks one seat at a time."""
 
     def __init__(self, session: Session, account: Account, options: OthelloPlatformOptions) -> None:
         self.seek: Seek | None = None
@@ -44,7 +44,7 @@ class Seeker:
 
     @property
     def entering(self) -> bool:
-        """Whether the next error about a room is about the room that we are entering."""
+        """Whether an error about a room would be about the room that we are entering."""
         return self.seek is not None and bool(self.seek.room)
 
     def begin(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
@@ -57,7 +57,7 @@ class Seeker:
         asked = wish.attributes.get("mode", "match")
         mode = "create" if isinstance(item, m.Create) and asked != "ai" else asked
         if mode not in MODES:
-            return [m.SeekEnded(item.seek, f"mode is match, room, create or ai, not {mode!r}")]
+            return [m.SeekEnded(item.seek, f"mode must be match, room, create or ai, not {mode!r}")]
         seek = self.seek = Seek(item.seek, wish.attributes)
         if mode in ("create", "ai"):
             return [self._create(seek, ai=mode == "ai")]
@@ -67,11 +67,11 @@ class Seeker:
         return [self._session.send("match_join"), m.SetTimer(QUEUE, QUEUE_S)]
 
     def answered(self, call: Call, result: m.HttpResult) -> list[m.Output]:
-        """The answer to a call about rooms."""
+        """Handle the answer to a call about rooms."""
         seek = self.seek
         good = result.status in (200, 201)
         try:
-            if seek is None or seek.id != call.about:  # a room made for an old seek should not stay open
+            if seek is None or seek.id != call.about:  # close a room that was made for an earlier seek
                 unused = call.purpose == "create" and good
                 return [self._session.rest.quit_room(wire.room(result.body).id)] if unused else []
             if not good:
@@ -85,7 +85,7 @@ class Seeker:
         return []  # entered: the room's state follows
 
     def entered(self, frame: wire.RoomState) -> tuple[WaitingRoom | None, list[m.Output]]:
-        """The lobby shows a room where we sit and that we did not know."""
+        """The lobby shows a new room in which we sit. Returns it if it answers the seek."""
         seek = self.seek
         if frame.room_id in self._session.rest.left or (seek is not None and seek.room not in ("", frame.room_id)):
             return None, []
@@ -95,12 +95,12 @@ class Seeker:
         return room, [m.CancelTimer(QUEUE), *room.enter(frame, seek.id if seek is not None else None)]
 
     def take(self) -> Seek | None:
-        """A game started: the seek that it answers."""
+        """A game started. Returns the seek that it answers."""
         seek, self.seek = self.seek, None
         return seek
 
     def next_room(self, reason: str) -> list[m.Output]:
-        """A room did not take us. Try another, then our own."""
+        """A room refused us. Try another, then open our own."""
         seek = self.seek
         assert seek is not None
         if seek.choices:
@@ -119,17 +119,17 @@ class Seeker:
         return out + self.end("cancelled")
 
     def end(self, reason: str) -> list[m.Output]:
-        """The seek found no seat."""
+        """End the seek without a seat."""
         seek, self.seek = self.seek, None
         return [] if seek is None else [m.CancelTimer(QUEUE), m.SeekEnded(seek.id, reason)]
 
     def queue_ended(self, reason: str) -> list[m.Output]:
-        """The lobby's queue gave us up."""
+        """The lobby's queue ended without a game."""
         return self.end(reason) if self.seek is not None and self.seek.queued else []
 
     def queue_timed_out(self) -> list[m.Output]:
-        """The lobby's queue forgot us."""
-        ended = self.queue_ended("the lobby forgot us in its queue")
+        """Give up if the lobby's queue does not answer."""
+        ended = self.queue_ended(f"the lobby's queue did not answer within {QUEUE_S:g} s")
         return [self._session.send("match_leave"), *ended] if ended else []
 
     def _choose(self, seek: Seek, rooms: list[wire.Room]) -> list[m.Output]:

@@ -1,4 +1,4 @@
-"""The session at othello_platform: a token by REST, then one socket whose first frame carries it."""
+"""The session at othello_platform: a token by REST, then one socket. Its first frame contains the token."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Any
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import AUTH, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call, Refused, RestClient
 
 AUTH_S = 10.0
-"""The lobby must accept our token by then. It gives us 5 s to send it."""
+"""How long the lobby may take to accept our token. It allows us 5 s to send it."""
 BAD_TOKENS = 3
-"""Fresh tokens that the lobby may refuse before the credentials count as wrong."""
+"""If the lobby refuses more fresh tokens than this, the credentials count as wrong."""
 THROTTLE_S = 2.0
 
 
 class Session:
-    """Connects, logs in, and notices a lost connection."""
+    """Connects, logs in, and detects a lost connection."""
 
     def __init__(
         self, account: Account, options: OthelloPlatformOptions, on_trouble: Callable[[str], list[m.Output]]
     ) -> None:
-        """``on_trouble(reason)`` ends what cannot continue: the seek, and more if the connection is lost."""
+        """``on_trouble(reason)`` ends the seek, and also the game's requests if the connection is lost."""
         self.rest = RestClient(account, options)
         self.me = ""
         """Our user id."""
@@ -51,7 +52,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------------ logging in
 
     def log_in(self) -> list[m.Output]:
-        """Connect, with the token that we have while it may be good."""
+        """Connect. Get a new token first if the present one may have expired."""
         out: list[m.Output] = [m.CloseSocket(self._conn)] if self._open else []
         self._open = self.ready = False
         self.rest.reset()
@@ -59,7 +60,7 @@ class Session:
         return [*out, self._open_socket() if self.rest.good else self.rest.log_in()]
 
     def logged_in(self, call: Call, result: m.HttpResult) -> list[m.Output]:
-        """The answer to refresh, login or register."""
+        """Handle the answer to refresh, login or register."""
         answer = self.rest.logged_in(call, result)
         if isinstance(answer, Refused):
             return self._login_refused(answer)
@@ -68,7 +69,7 @@ class Session:
         return answer
 
     def _login_refused(self, refused: Refused) -> list[m.Output]:
-        if self.ready:  # a call could not be made; the connection stands
+        if self.ready:  # only a REST call failed; the websocket is still connected
             self.rest.reset()
             notice = m.Notice(f"the token could not be renewed: {refused.reason}", "warning")
             return [notice, *self._on_trouble("no token")]
@@ -87,23 +88,23 @@ class Session:
         return [self.send("auth", token=self.rest.token), m.SetTimer(AUTH, AUTH_S)]
 
     def welcome(self, frame: wire.AuthOk, *, back: bool) -> list[m.Output]:
-        """Logged in. ``back``: there is a game to return to."""
+        """Report the login. ``back``: there is a game to return to."""
         self.ready, self.me, self._bad_tokens = True, frame.user_id, 0
         return [m.CancelTimer(AUTH), m.Connected(frame.user_id, back, frame.username or self._account.name)]
 
     def timed_out(self) -> list[m.Output]:
-        """The lobby did not answer our token in time."""
+        """Reconnect if the lobby did not answer our token in time."""
         return self.cut("the lobby does not answer our login") if self._open and not self.ready else []
 
     # ----------------------------------------------------------------------------------------------------- its end
 
     def throttled(self) -> list[m.Output]:
-        """We sent too fast. The lobby closes the socket next."""
+        """We sent too fast, so the lobby will close the socket."""
         self._retry_after_s = THROTTLE_S
         return [m.Throttled(THROTTLE_S)]
 
     def token_refused(self, reason: str) -> list[m.Output]:
-        """Try again with a fresh token, a few times."""
+        """Try again with a fresh token, up to ``BAD_TOKENS`` times."""
         self.rest.forget_token()
         self._bad_tokens += 1
         if self._bad_tokens > BAD_TOKENS:
@@ -111,20 +112,17 @@ class Session:
         return self.cut(reason)
 
     def cut(self, reason: str) -> list[m.Output]:
-        """Close the socket and report the loss."""
+        """Close the socket and report the lost connection."""
         return [m.CloseSocket(self._conn, 1000, "bye"), *self._end(m.Disconnected(reason))]
 
     def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
         if not self.hears(item.conn):
             return []
-        if isinstance(item, m.SocketFailed):
-            where = f"HTTP {item.status}" if item.status else "no connection"
-            return self._end(m.Disconnected(f"{where}: {item.reason}"))
-        reason = f"closed with {item.code}" + (f": {item.reason}" if item.reason else "")
-        return self._end(m.Disconnected(reason, self._retry_after_s))
+        retry_after_s = None if isinstance(item, m.SocketFailed) else self._retry_after_s
+        return self._end(m.Disconnected(loss_reason(item), retry_after_s))
 
     def close(self) -> list[m.Output]:
-        """Log out."""
+        """Disconnect."""
         if not self._open:
             self.rest.reset()
             return []

@@ -1,4 +1,4 @@
-"""Asking othello_platform for the position of a game, and for our seat in it after a lost connection."""
+"""Asks othello_platform for a game's position, and for our seat in it after a lost connection."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from bothost.lobbies.othello_platform.options import SYNC, WINDOW
 from bothost.lobbies.othello_platform.session import Session
 
 SYNC_S = 10.0
-"""The lobby must answer ``reconnect`` by then."""
+"""How long the lobby may take to answer ``reconnect``."""
 SYNCS = 3
 WINDOW_S = 12.0
-"""The lobby gives 30 s from the end of any connection of ours, also of an old one that it notices late. So
-``reconnect`` is repeated for a while."""
+"""Interval between repetitions of ``reconnect``. The lobby ends our game 30 s after the end of any connection of ours,
+and it may notice the end of an old one late."""
 WINDOWS = 8
 
 
 class PositionSync:
-    """Whether our position is known to be the lobby's, and what is done to get there."""
+    """Gets the lobby's position. ``done``: whether our position is the lobby's."""
 
     def __init__(self, session: Session, game_id: str) -> None:
         self.done = False
@@ -28,7 +28,7 @@ class PositionSync:
         """Whether we closed a connection because the lobby did not send the position."""
 
     def ask(self, *, watch: bool = False) -> list[m.Output]:
-        """Nothing is decided before the position has come. ``watch``: an old connection may still be open."""
+        """Ask for the position. ``watch``: repeat the request, because an old connection may still be open."""
         self.done = False
         self._asked += 1
         if watch:
@@ -36,22 +36,22 @@ class PositionSync:
         return [self._reconnect(), m.SetTimer(SYNC, SYNC_S)]
 
     def received(self) -> list[m.Output]:
-        """The position has come."""
+        """The position has arrived."""
         self.done, self._asked, self._cut = True, 0, False
         return [m.CancelTimer(SYNC), *self._watch()]
 
     def lost(self) -> list[m.Output]:
-        """The connection is gone."""
+        """Stop asking, because the connection is lost."""
         self.done = False
         self._asked, self._windows = 0, WINDOWS
         return [m.CancelTimer(SYNC), m.CancelTimer(WINDOW)]
 
     def repeat(self) -> list[m.Output]:
-        """Say ``reconnect`` once more."""
+        """Send ``reconnect`` again."""
         return [self._reconnect(), *self._watch()]
 
     def timed_out(self) -> list[m.Output] | None:
-        """The position did not come: ask again, then on a new connection; None when that did not help either."""
+        """The position did not arrive: ask again, then on a new connection. Returns None if that failed too."""
         if self.done:
             return []
         if self._asked < SYNCS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -29,24 +29,17 @@ class Frame(msgspec.Struct):
 class SmallLobby(LobbyAdapter):
     """One account. It remembers nothing: each frame says everything, and the lobby knows us by name."""
 
-    name: ClassVar[str] = "small-lobby"
-    kit: ClassVar[str] = "bothost.testing.small_lobby.fake:KIT"
-    capabilities: ClassVar[Capabilities] = Capabilities(
+    name = "small-lobby"
+    kit = "bothost.testing.small_lobby.fake:KIT"
+    capabilities = Capabilities(
         games=("othello",),
         tables_per_connection=1,
-        connections_per_identity=1,
         acks_moves=True,
         rejects_illegal="error",
         sends_turn=True,
-        sends_legal_actions=False,
-        takes_composites=False,
         clock="none",
         resume="identity",
         resume_delivers="snapshot",
-        heartbeat="none",
-        messages_per_second=None,
-        on_rate_limit="none",
-        plays_for_us=False,
     )
 
     def __init__(self, account: Account, options: Any) -> None:
@@ -56,7 +49,6 @@ class SmallLobby(LobbyAdapter):
         self._sent: m.Act | None = None
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        """Take one input or command; return effects and events in the order in which they must happen."""
         match item:
             case m.Authenticate() | m.Resume():
                 self._conn, self._table, self._sent = self._conn + 1, "", None

@@ -445,7 +445,7 @@ def test_tables_of_which_nothing_is_remembered_are_aborted():
     line = Line()
     line.fire("hello")
     told = line.do(m.Resume((B,), {}))
-    assert told == [m.TableEnded(B, "aborted", detail="nothing is remembered of it")]
+    assert told == [m.TableEnded(B, "aborted", detail="the memo has no record of this match")]
 
 
 def test_a_snapshot_is_ours_to_tell():

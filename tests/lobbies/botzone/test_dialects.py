@@ -323,9 +323,9 @@ def test_a_program_plays_a_match(kind, simple, keep_running):
             said = ", ".join(responses)
             pipe.lines = [f'{{"requests": [{", ".join(requests)}], "responses": [{said}], "data": ""}}']
         program = program if keep_running else Program()
-        assert program.hear(pipe.readline)
+        assert program.read_turn(pipe.readline)
         view = program.dialect.view
-        output = program.say(decide(rng, view) if program.dialect.asked else None, "why")
+        output = program.output(decide(rng, view) if program.dialect.asked else None, "why")
         if simple:
             text = output
         else:
@@ -338,8 +338,8 @@ def test_a_program_plays_a_match(kind, simple, keep_running):
 
 
 def test_a_program_whose_input_ends_is_done():
-    assert not Program().hear(Pipe().readline)
+    assert not Program().read_turn(Pipe().readline)
     with pytest.raises(Mismatch):
         pipe = Pipe()
         pipe.lines = ["what?"]
-        Program().hear(pipe.readline)
+        Program().read_turn(pipe.readline)

@@ -42,7 +42,7 @@ def test_trap_another_release_version_is_told_and_closed_a_matching_one_is_not_a
     info = {"title": "-", "content": "update"}
     out = bench.hear("message", message="error_version", message_info=info)
     (end,) = told(out, m.AuthFailed)
-    assert "release_version than 19" in end.reason
+    assert "release_version 19" in end.reason
 
 
 @pytest.mark.parametrize("text", ["密码错误", "该 IP 今日注册次数已达上限"])

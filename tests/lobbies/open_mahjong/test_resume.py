@@ -50,7 +50,7 @@ def test_a_snapshot_that_is_not_our_picture_is_logged_and_wins():
     bench = Bench().turn()
     bench.lose()
     out = bench.come_back(back_info(own=(*HAND[:-1], 47, 14)))
-    assert any("taking the lobby's" in notice.text for notice in told(out, m.Notice))
+    assert any("using the lobby's" in notice.text for notice in told(out, m.Notice))
     assert "J2" in bench.view.to_json()["hand"]
 
 
