@@ -1,4 +1,4 @@
 """The asyncio shell: connections, accounts, workers, recorder, life cycle.
 
-It performs; what is to be done is decided in ``bothost.tables``.
+It performs the I/O; ``bothost.tables`` decides what to do.
 """

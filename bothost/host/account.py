@@ -44,38 +44,38 @@ _log = structlog.get_logger("bothost.host")
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """How long a lobby may take to report what is expected of it. Seconds."""
+    """How long to wait for a lobby, in seconds."""
 
     seek_s: float = 60.0
-    """A seek that found no table in this time is cancelled; the next wish has its turn."""
+    """A seek that finds no table in this time is cancelled, and the next wish is tried."""
     settle_s: float = 0.3
-    """After resuming, the lobby may name our tables for this long before we ask for others."""
+    """After a resume, wait this long for the lobby to name our tables before seeking others."""
     confirm_s: float = 10.0
     """Tables that the lobby has not named this long after connecting are aborted."""
     idle_s: float = 90.0
-    """A table that was silent for this long is asked for a snapshot: its end may have been lost. After three without an
-    answer it is aborted."""
+    """After this long without an event of a table, ask for a snapshot, because the end may have been lost. After three
+    snapshots without an answer the table is aborted."""
 
 
 class HostContext(Protocol):
-    """What accounts share: the host."""
+    """The part of the host that all accounts share."""
 
     runner: SessionRunner
     games: Games
     lost_hands: LostHands
     capacity: Capacity
     seated: dict[tuple[str, str], AccountTables]
-    """(lobby, table) → who of our accounts sits there."""
+    """(lobby, table) → which of our accounts sits there."""
 
     def remember(self, account: Account, memo: Json) -> None: ...
     def account_changed(self, account: Account) -> None: ...
     def busy(self) -> bool:
-        """Whether no further table should be taken: the log is far behind, or strategies are still starting."""
+        """Whether to take no further tables, because the log is far behind or strategies are still starting."""
         ...
 
 
 class Place:
-    """Which of the connections that the lobby allows an account is ours. Each has a lease and a memo of its own."""
+    """Which of an account's allowed connections is ours. Each connection has its own lease and memo."""
 
     def __init__(self, lobby: str, account: str, places: int, memo: Json) -> None:
         self._key = lobby, account
@@ -84,7 +84,7 @@ class Place:
         self.memo = memo
         """What the adapter asked to remember."""
         self.waiting = ""
-        """The host that holds the lease. Until it is released there is no connection."""
+        """The host that holds the lease. We do not connect until it releases it."""
 
     @property
     def first(self) -> bool:
@@ -92,12 +92,12 @@ class Place:
 
     @property
     def lease(self) -> tuple[str, str]:
-        """What the lease is on: lobby and account, with the place's number after a ``#`` (no name has one)."""
+        """The lease's key: lobby and account, with the place's number after a ``#``, which no name contains."""
         lobby, account = self._key
         return lobby, account if self.first else f"{account}#{self._number}"
 
     def next(self) -> bool:
-        """Another host holds our place: try the next. False when it is the first again."""
+        """Try the next place, because another host holds ours. Returns False if that is the first again."""
         self._number = self._number % self._places + 1
         return not self.first
 
@@ -123,7 +123,7 @@ class Account:
         self.superseded = False
         self.ever_connected = False
         self.last_problem = ""
-        """Why there is no connection, in the lobby's or the system's words."""
+        """Why there is no connection, as the lobby or the system reports it."""
         self._context = context
         self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
@@ -162,7 +162,7 @@ class Account:
         }
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
-        """Apply settings to the tables that open from now on."""
+        """Apply settings to tables that open from now on."""
         self.lobby = lobby
         self.seeking.settings = settings
         self.tables.reload(lobby, settings)
@@ -170,7 +170,7 @@ class Account:
     # ------------------------------------------------------------------------------------------------------- events
 
     def event(self, event: Event, now: float) -> None:
-        """An event from the adapter."""
+        """Handle an event from the adapter."""
         self._handlers.get(type(event), self.tables.event)(event, now)
 
     def _connected(self, event: Connected, now: float) -> None:
@@ -186,7 +186,7 @@ class Account:
         self._loop.call_later(wait, lambda: self.seeking.seek_more(time.monotonic()))
 
     def _confirmed(self) -> None:
-        """The lobby has had the time to name our tables: the others, and lost hands of earlier processes, end."""
+        """End the tables that the lobby has not named, and the lost hands of earlier processes."""
         self._confirm = None
         self.tables.abort_unconfirmed()
         only_place = self.connection.adapter.capabilities.connections_per_identity == 1
@@ -227,20 +227,20 @@ class Account:
     # --------------------------------------------------------------------------------------------------- life cycle
 
     def tick(self, now: float) -> None:
-        """Once a second or so: expire seeks, ask for more tables."""
+        """Expire seeks and ask for more tables. Called about once a second."""
         self.seeking.expire(now)
         if self.connection.connected:
             self.tables.ask_silent(now, self._timeouts.idle_s)
         self.seeking.seek_more(now)
 
     def drain(self) -> None:
-        """No new tables; leave each when its hand is over."""
+        """Take no new tables, and leave each table when its hand is over."""
         if not self.seeking.stopped:
             self.seeking.stop()
             self.tables.drain(at_once=False)
 
     def let_go(self, reason: str) -> None:
-        """Another host has the account: disconnect, and leave its tables and their hands as they are."""
+        """Disconnect because another host has the account. Its tables and hands stay open."""
         self.seeking.stopped = True
         self.last_problem = reason
         self.connection.close()
@@ -249,7 +249,7 @@ class Account:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen here."""
+        """Whether the account is done."""
         return self.connection.ended or (self.seeking.stopped and not self.tables.sessions)
 
     # --------------------------------------------------------------------------------------------- for the connection
@@ -266,11 +266,11 @@ class Account:
 
     @property
     def problem(self) -> str:
-        """Why there is no connection, "" where that is not known, or there is one."""
+        """Why there is no connection; empty if there is one, or the reason is unknown."""
         return f"{self.place.waiting} holds its lease" if self.place.waiting else self.last_problem
 
     def status(self) -> Json:
-        """For ``bothost status``."""
+        """The account's entry in ``bothost status``."""
         return {
             "lobby": self.lobby.name,
             "account": self.name,

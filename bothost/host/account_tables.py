@@ -1,4 +1,4 @@
-"""The tables at which one account sits, with their sessions and slots."""
+"""The tables of one account, with their sessions and slots."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from bothost.tables.session import Session
 _log = structlog.get_logger("bothost.host")
 
 MAX_ENDED = 1000
-"""Ends of unknown tables to remember until lost hands are closed."""
+"""Most ends of unknown tables that are kept until lost hands are closed."""
 MAX_SILENCES = 3
-"""Snapshots that a silent table is asked for before it is left."""
+"""After this many snapshots without an answer, leave a silent table."""
 
 COMPLETE = frozenset({"normal", "resigned", "timeout"})
 """Ends of tables that deserve a goodbye."""
@@ -49,7 +49,7 @@ class AccountTables:
         seated: dict[tuple[str, str], AccountTables],
         changed: Callable[[], None],
     ) -> None:
-        """``seated``: (lobby, table) → who of our accounts sits there. ``changed`` is called when a table closed."""
+        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes."""
         self.sessions: dict[str, Session] = {}
         self.dropped = 0
         """Events about tables that are not ours."""
@@ -68,11 +68,11 @@ class AccountTables:
         self._unconfirmed: set[str] = set()
         """Tables that the lobby has not named since we connected."""
         self._ended: dict[str, TableEnded] | None = {}
-        """Ends of unknown tables, where an earlier process may have sat. None: they are not needed any more."""
+        """Ends of unknown tables, which may be those of an earlier process. None: no longer needed."""
         self.reload(lobby, settings)
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
-        """Apply settings to the tables that open from now on."""
+        """Apply settings to tables that open from now on."""
         capabilities = self._capabilities
         self._lobby = lobby
         self._name = settings.name
@@ -87,7 +87,7 @@ class AccountTables:
     # ------------------------------------------------------------------------------------------------------- events
 
     def event(self, event: TableEvent, now: float) -> None:
-        """The lobby reports something about a table."""
+        """Handle an event of a table."""
         session = self.sessions.get(event.table)
         if session is None:
             self.dropped += 1
@@ -102,12 +102,12 @@ class AccountTables:
             self.talk.hand_started(session, now)
 
     def seated(self, event: Seated, now: float) -> None:
-        """The lobby gave us a seat: open a session, or leave the table."""
+        """Handle a seat that the lobby gave us: open a session, or leave the table."""
         table, slots = event.table, self._slots
         self._unconfirmed.discard(table)
         session = self.sessions.get(table)
         if session is not None:
-            slots.seat(table, event.seek)  # a seek that is answered with a table that we have is over
+            slots.seat(table, event.seek)  # the seek is over if the lobby answers it with a table that we have
             session.feed(event, now)
             return
         asked = event.seek is not None and event.seek in slots.reserved
@@ -115,7 +115,7 @@ class AccountTables:
             self._decline(event, "another account of ours sits there")
             return
         if not asked and slots.used >= slots.cap and slots.reserved:
-            self._seeking.cancel(next(iter(slots.reserved)))  # a table that we have goes before one that we want
+            self._seeking.cancel(next(iter(slots.reserved)))  # a table that we have takes precedence over a seek
         if not slots.seat(table, event.seek):
             self._decline(event, "no free slot")
             return
@@ -167,7 +167,7 @@ class AccountTables:
         self._connection.feed(Leave(event.table))
 
     def connected(self) -> None:
-        """From now on the lobby names the tables at which we still sit."""
+        """Wait for the lobby to name the tables at which we still sit."""
         self._unconfirmed = set(self.sessions)
         self._slots.reconcile(self.sessions)
 
@@ -179,35 +179,35 @@ class AccountTables:
         """Abort the tables that the lobby did not name."""
         for table in list(self._unconfirmed):
             if (session := self.sessions.get(table)) is not None:
-                reason = "the lobby does not know it any more"
+                reason = "the lobby did not name it after the connect"
                 _log.warning("table_aborted", account=self._name, table=table, reason=reason)
                 self._runner.perform(session, session.abort())
         self._unconfirmed.clear()
 
     def abort_all(self) -> None:
-        """The tables are not ours any more: they are neither won nor lost."""
+        """Abort all tables, because they are no longer ours. They count as neither won nor lost."""
         for session in list(self.sessions.values()):
             self._runner.perform(session, session.abort())
 
     def take_ended(self) -> dict[str, TableEnded] | None:
-        """How unknown tables ended so far, by name; None if that was asked for before."""
+        """Take the ends of unknown tables, by name; None if they were taken before."""
         ended, self._ended = self._ended, None
         return ended
 
     def is_played(self, table: str, hand: str) -> bool:
-        """Whether a hand of an earlier process continues, as far as we know."""
+        """Whether a hand of an earlier process may still be played."""
         session = self.sessions.get(table)
         return session is not None and (session.hand is None or session.hand.name == hand)
 
     def ask_silent(self, now: float, idle_s: float) -> None:
-        """Ask for snapshots of silent tables, whose ends may have been lost. Leave those that do not answer."""
+        """Ask for snapshots of silent tables, because their ends may have been lost. Leave those without an answer."""
         for table, session in list(self.sessions.items()):
             if now - session.heard_at < idle_s:
                 continue
             session.heard_at = now
             session.silences += 1
             if session.silences > MAX_SILENCES:
-                reason = "the lobby does not report on it"
+                reason = "the lobby sends nothing about it"
                 _log.warning("table_aborted", account=self._name, table=table, reason=reason)
                 self.leave_table(table, reason)
             else:
@@ -222,7 +222,7 @@ class AccountTables:
         self._connection.feed(Resync(table))
 
     def hand_over(self, session: Session) -> None:
-        """A hand ended at a table of ours."""
+        """Handle the end of a hand: leave the table if we drain or the manners require it."""
         self._seeking.succeeded()
         self._connection.progress()
         self._manners.played(session.players)
@@ -252,14 +252,14 @@ class AccountTables:
                 self.leave_table(table, "draining")
 
     def let_go(self) -> None:
-        """Another host continues at our tables."""
+        """Release our tables, because another host continues there."""
         for table, session in list(self.sessions.items()):
             if session.hand is not None and session.hand.game_id:
                 self._runner.let_go(session.hand)
             self.close_table(table, "let go")
 
     def close_table(self, table: str, reason: str) -> None:
-        """The table is over: forget it, free its slot."""
+        """Forget a table that is over, and free its slot."""
         if (session := self.sessions.pop(table, None)) is not None:
             self._runner.remove(session)
             if reason in COMPLETE:

@@ -1,4 +1,4 @@
-"""Hands rows to the decision log in batches, and sends each answer when its rows are durable."""
+"""Submits rows to the decision log in batches, and sends each answer when its rows are durable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bothost.store.records import Record
 from bothost.tables.hand import Answer
 
 LINGER_S = 0.025
-"""How long rows that no answer needs may wait for others. Outcomes and events are spread over their tables, one page
-each, so a commit of one costs as much as a commit of ten. On a busy host one commit of five holds them all. A kill
-loses the rows that wait here, and with ``async`` decisions too."""
+"""How long rows may wait for others if no answer needs them. Outcomes and events are spread over pages of their tables,
+so a commit with one row costs as much as a commit with ten. On a busy host, one commit in five contains them all. A
+kill loses the rows that wait here; with ``async`` also decisions."""
 
 
 class Log(Protocol):
-    """What batches need of ``bothost.store.DecisionLog``."""
+    """The part of ``bothost.store.DecisionLog`` that batches need."""
 
     @property
     def full(self) -> bool: ...
@@ -29,7 +29,7 @@ class Batches:
     """Collects rows, and submits those of decisions once per turn of the event loop.
 
     ``before_send``: answers wait until their rows are durable. Otherwise they are sent at once, unless the log's queue
-    is full: no table may run ahead of the log for ever.
+    is full, so that the tables cannot run ahead of the log without limit.
     """
 
     def __init__(self, log: Log, *, before_send: bool) -> None:
@@ -46,23 +46,23 @@ class Batches:
         self.send: Callable[[list[Answer]], None] = lambda answers: None
         """Called with answers that may be sent now."""
         self.durable = Latency()
-        """From submitting rows until they are durable. One batch at a time is timed."""
+        """Time from submitting rows until they are durable. Only one batch at a time is measured."""
         self._timed_since: float | None = None
-        """When the batch that is being timed was submitted."""
+        """When the measured batch was submitted."""
         self._closed = False
 
     def add(self, *records: Record) -> None:
-        """Rows that no answer needs. They may wait for others."""
+        """Add rows that no answer needs. They may wait for others."""
         self._deferred.extend(records)
         self._linger()
 
     def add_next(self, records: Iterable[Record]) -> None:
-        """Rows that the next decision's batch must contain."""
+        """Add rows that the next decision's batch must contain."""
         self._next.extend(records)
         self._linger()
 
     def add_answer(self, answer: Answer, records: Iterable[Record] = ()) -> None:
-        """An answer, and the rows that it needs."""
+        """Add an answer, and the rows that must be durable before it is sent."""
         self._next.extend(records)
         self._answers.append(answer)
         if not self._soon:
@@ -70,7 +70,7 @@ class Batches:
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Submit what was collected."""
+        """Submit the collected rows."""
         self._soon = False
         if self._closed:
             return
@@ -79,7 +79,7 @@ class Batches:
             self._send(answers)
             self._linger()
             return
-        if not self._before_send:  # all rows are deferred alike
+        if not self._before_send:  # then all rows are deferred
             self._take_deferred()
         records, self._next = self._next, []
         durable = self._log.submit(records) if records else None
@@ -94,7 +94,7 @@ class Batches:
             durable.add_done_callback(lambda done: self._send(answers) if done.exception() is None else None)
 
     def close(self) -> None:
-        """Submit all rows. Later ones are dropped, as the log is about to close."""
+        """Submit all rows. Later ones are dropped, because the log closes next."""
         self._take_deferred()
         records, self._next = self._next, []
         if records:

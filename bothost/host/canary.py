@@ -1,9 +1,10 @@
 """Tests whether a canary is significantly worse than the champion.
 
-Each hand of the canary is paired with a hand that the champion played at the same lobby and game at the same time. A
-pair scores 1 against the canary, ½ or 0: once by the results, once by failures (a fallback, or a refused move). If the
-canary is no worse, both scores have a mean of at most ½. A betting martingale (``bothost.sequential``) tests this after
-every hand. A canary that is no worse is rolled back with probability at most ``ALPHA`` over its whole life on one host.
+Each hand of the canary is paired with a hand that the champion played in the same game at the same lobby at about the
+same time. Each pair gives two scores against the canary, 0, ½ or 1: one by the results, one by failures (a fallback or
+a refused move). If the canary is no worse, the mean of both is at most ½. A betting martingale
+(``bothost.sequential``) tests this after every hand. The probability that one host ever rolls back a canary that is
+no worse is at most ``ALPHA``.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from bothost.sequential import BettingTest
 from bothost.tables.hand import Hand
 
 ALPHA = 0.01
-"""Divided evenly between the two tests."""
+"""Significance level, divided evenly between the two tests."""
 WAITING = 200
-"""Hands kept until the other has played one too."""
+"""Most hands that wait for a hand of the other model."""
 
 
 class _Played(NamedTuple):
@@ -61,12 +62,12 @@ class _Trial:
         if self.failures.rejected:
             return (
                 f"failures in {self.failed[1]} of {self.pairs} hands, in {self.failed[0]} of the champion's "
-                f"(p = {self.failures.p_value:.2g}, at most {ALPHA / 2:g} is taken for chance)"
+                f"(p = {self.failures.p_value:.2g}, significant at {ALPHA / 2:g})"
             )
         if self.results.rejected:
             return (
                 f"of {self.pairs} pairs of hands it scored less in {self.worse} and more in {self.better} "
-                f"(p = {self.results.p_value:.2g}, at most {ALPHA / 2:g} is taken for chance)"
+                f"(p = {self.results.p_value:.2g}, significant at {ALPHA / 2:g})"
             )
         return None
 
@@ -79,15 +80,15 @@ class Judge:
         self._failed: set[Hand] = set()
 
     def begin(self, strategy: str) -> None:
-        """A new canary."""
+        """Start to judge a new canary."""
         self._trials[strategy] = _Trial()
 
     def failed(self, hand: Hand) -> None:
-        """There was a fallback in the hand, or the lobby refused a move."""
+        """Record that the hand had a fallback or a refused move."""
         self._failed.add(hand)
 
     def closed(self, hand: Hand, scores: tuple[float, ...] | None, *, is_canary: bool) -> None:
-        """A hand of the canary or of its champion is over."""
+        """Record the end of a hand of the canary or its champion."""
         failed = hand in self._failed
         self._failed.discard(hand)
         actor = hand.actor
@@ -97,7 +98,7 @@ class Judge:
             trial.add((actor.table.lobby, actor.table.game.name), _Played(score, failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
-        """Strategies whose canaries are worse, and the statistics; each is reported once."""
+        """Yield the strategies whose canaries are worse, and the statistics. Each is reported once."""
         for name, trial in list(self._trials.items()):
             if (verdict := trial.verdict) is not None:
                 del self._trials[name]

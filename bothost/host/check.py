@@ -1,4 +1,4 @@
-"""Checks the settings against the plugins: names and options of strategies, adapters and games."""
+"""Checks the settings against the plugins: names and options of strategies, lobby adapters and games."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bothost.tables.router import Router, address, wished_level
 
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
-    """Warnings about settings that work. Raises ConfigError or ConfigErrors for settings that cannot work."""
+    """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
     found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
     if found:
         lines = _lines(file)
@@ -73,7 +73,7 @@ def _strategy(
 
 
 def _is_program(program: str, folder: str | None) -> bool:
-    """Whether there is this program: by name on the PATH, by path seen from ``folder``."""
+    """Whether a program exists: a name on the PATH, or a path relative to ``folder``."""
     return shutil.which(os.path.join(folder or "", program) if os.sep in program else program) is not None
 
 

@@ -1,4 +1,4 @@
-"""What operators ask of a running host through its control socket."""
+"""The commands of a running host's control socket."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _log = structlog.get_logger("bothost.host")
 
 
 def of(host: Callable[[], Host | None]) -> dict[str, Callable[..., Json]]:
-    """The commands by name. ``host`` gives None while it starts."""
+    """The commands by name. ``host`` returns None while the host starts."""
 
     def started() -> Host:
         found = host()
         if found is None:
-            raise UsageError("it is starting: ask again")
+            raise UsageError("the host is still starting", advice="Try again in a few seconds.")
         return found
 
     return {
@@ -37,7 +37,7 @@ def of(host: Callable[[], Host | None]) -> dict[str, Callable[..., Json]]:
 
 
 def tables(host: Host) -> Json:
-    """The tables at which a decision of ours is open, and the milliseconds that are left for it."""
+    """The tables with an open decision of ours, and the milliseconds that are left for it."""
     now = time.monotonic()
     open_jobs = (
         (account, table, session.hand.job)

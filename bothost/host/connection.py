@@ -1,6 +1,6 @@
-"""One account's connection: performs what its adapter asks for, and reconnects when the connection is lost.
+"""One account's connection: performs its adapter's effects, and reconnects when the connection is lost.
 
-The adapter decides what is sent. This module has no protocol knowledge: ``transport`` performs effects, ``reconnect``
+The adapter decides what is sent; this module knows no protocol. ``transport`` performs the effects, and ``reconnect``
 decides when to try again.
 """
 
@@ -52,14 +52,14 @@ class Owner(Protocol):
 
 
 class Connection:
-    """Runs one adapter. ``start`` connects; from then on it reconnects by itself until ``close``."""
+    """Runs one adapter. ``start`` connects; then it reconnects automatically until ``close``."""
 
     def __init__(self, adapter: LobbyAdapter, owner: Owner, settings: ConnectionSettings) -> None:
         self.adapter = adapter
         self.connected = False
         """Whether the lobby has logged us in."""
         self.ended = False
-        """Whether there will be no further attempt: closed, refused or superseded."""
+        """Whether there are no further attempts: the connection was closed, refused or superseded."""
         self.reconnects = 0
         self._settings = settings
         self._connected_at = 0.0
@@ -107,7 +107,7 @@ class Connection:
         self.feed(Authenticate(self._owner.memo()))
 
     def feed(self, item: Input) -> None:
-        """Give the adapter an input and do what it wants."""
+        """Give the adapter an input, and perform the outputs."""
         try:
             outputs = checked(self.adapter.feed(item))
         except ANY_FAILURE as error:
@@ -125,7 +125,7 @@ class Connection:
             event(output, now)  # type: ignore[arg-type]
 
     def _adapter_failed(self, item: Input, error: BaseException) -> None:
-        """A bug in the adapter costs this connection, not the host. Several in a row cause a longer pause."""
+        """Drop the connection because of a bug in the adapter. After several failures there is a longer pause."""
         name, cause = self.adapter.name, f"{type(error).__name__}: {error}"[:500]
         _log.exception("adapter_failed", adapter=name, input=type(item).__name__, cause=cause)
         self.sockets.drop()
@@ -138,11 +138,11 @@ class Connection:
     # ------------------------------------------------------------------------------------------------------ session
 
     def progress(self) -> None:
-        """The session works, as a hand ended. The next reconnect is quick again."""
+        """Record that the session works, because a hand ended. The next reconnect is quick again."""
         self._reconnect.succeeded()
 
     def hurry(self) -> None:
-        """Another account connected to our lobby: try soon."""
+        """Reconnect soon, because another account connected to the same lobby."""
         self._reconnect.hurry()
 
     def _on_connected(self, event: Connected) -> None:
@@ -162,7 +162,7 @@ class Connection:
         _log.warning("disconnected", account=self.adapter.account.name, reason=event.reason, retry_s=round(wait, 2))
 
     def _on_refused(self, event: AuthFailed | Superseded) -> None:
-        """The end, unless the lobby accepted our credentials before: then it may be at fault, and we try again."""
+        """Stop, or try again later if the lobby accepted our credentials before, because then it may be at fault."""
         self._lost()
         if isinstance(event, AuthFailed) and self._good and not self.ended:
             if not self._reconnect.pending:
@@ -171,7 +171,7 @@ class Connection:
             self.ended = True
 
     def _on_throttled(self, event: Throttled) -> None:
-        """Send nothing for a while. From now on the rate is limited even if the lobby declares no limit."""
+        """Send nothing for a while. From now on limit the rate, even if the lobby declares no limit."""
         self._sender.throttle(event.retry_after_s)
         self._effects[SendFrame] = self._sender.send
 
@@ -184,7 +184,7 @@ class Connection:
         self.sockets.drop()
 
     def _lose(self, event: Disconnected) -> None:
-        """Report a loss that the adapter did not."""
+        """Report a lost connection that the adapter did not report."""
         self._on_disconnected(event)
         self._owner.event(event, time.monotonic())
 
@@ -195,14 +195,14 @@ class Connection:
             self.feed(Resume(self._owner.known_tables(), self._owner.memo()))
 
     def _cut(self, reason: str) -> None:
-        """Drop a connection that does not work. If the adapter does not report the loss, report it here: otherwise
-        nothing would connect again."""
+        """Drop a connection that does not work. If the adapter does not report the loss, report it here, so that there
+        is a reconnect."""
         self.sockets.drop(report=reason)
         if not self.ended and not self._reconnect.pending and self.adapter.capabilities.transport == "websocket":
             self._lose(Disconnected(reason))
 
     def close(self) -> None:
-        """Log out; no further attempts."""
+        """Disconnect, without further attempts."""
         self._reconnect.cancel()
         if not self.ended:
             self.ended = True
@@ -210,7 +210,7 @@ class Connection:
         self._watchdog.stop()
 
     async def aclose(self) -> None:
-        """Close everything at once."""
+        """Close everything immediately."""
         self.ended = True
         self.connected = False
         self._watchdog.stop()

@@ -21,7 +21,7 @@ from bothost.listening import stop_accepting
 
 Json = dict[str, Any]
 PATH_BYTES = 100
-"""Unix socket paths are limited to about this."""
+"""Maximum length of a Unix socket's path, which the system limits to a little more."""
 LINE_BYTES = 64 * 1024
 
 
@@ -30,9 +30,9 @@ class HostRunning(BothostError):
 
 
 def socket_path(data_dir: Path) -> Path:
-    """The control socket of ``data_dir``. If its path would be too long: in a private folder of this user.
+    """The path of the control socket of ``data_dir``. If it is too long, use a private folder of this user instead.
 
-    Raises UsageError if another user may write that folder.
+    Raises UsageError if other users have access to that folder.
     """
     path = data_dir.resolve() / "control.sock"
     if len(os.fsencode(path)) <= PATH_BYTES:
@@ -47,13 +47,13 @@ def _private_folder() -> Path:
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        advice = "ask who made it and remove it, or give [host] data_dir a shorter path"
+        advice = "remove it, or give [host] data_dir a shorter path"
         raise UsageError(f"{folder} is not a private folder of this user", advice=advice)
     return folder
 
 
 class Control:
-    """Serves commands: name → function that takes the message's other keys and gives the answer."""
+    """Serves commands: name → function that takes the message's other keys and returns the answer."""
 
     def __init__(self, path: Path, commands: Mapping[str, Callable[..., Json]]) -> None:
         self.path = path
@@ -62,16 +62,16 @@ class Control:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen. Raises HostRunning when another host answers there already."""
+        """Listen. Raises HostRunning if another host already answers there."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             if await asyncio.to_thread(_answers, self.path):
                 raise HostRunning(
-                    f"a host is running already in {self.path.parent}",
-                    advice="Look at it with bothost status, or give this one another host.data_dir.",
+                    f"a host is already running in {self.path.parent}",
+                    advice="See it with bothost status, or give this host another host.data_dir.",
                 )
             self.path.unlink()
-        previous = os.umask(0o177)  # for our user alone
+        previous = os.umask(0o177)  # only our user may connect
         try:
             self._server = await asyncio.start_unix_server(self._serve, self.path, limit=LINE_BYTES)
         finally:
@@ -106,11 +106,11 @@ class Control:
         try:
             arguments = msgspec.json.decode(line, type=dict[str, str])
         except msgspec.DecodeError:
-            return {"error": "not a JSON object of texts"}
+            return {"error": "the message must be a JSON object with string values"}
         command = arguments.pop("command", "")
         function = self._commands.get(command)
         if function is None:
-            return {"error": f"no command {command!r}; there are {', '.join(sorted(self._commands))}"}
+            return {"error": f"unknown command {command!r}; known: {', '.join(sorted(self._commands))}"}
         try:
             inspect.signature(function).bind(**arguments)
         except TypeError as error:
@@ -122,7 +122,7 @@ class Control:
 
 
 def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) -> Json:
-    """Ask the host that runs in ``data_dir``. Raises UsageError when there is none, or it refuses."""
+    """Send a command to the host in ``data_dir``. Raises UsageError if there is none, or it refuses."""
     path = socket_path(data_dir)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -135,7 +135,7 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) 
         raise UsageError(f"no host runs in {data_dir} ({error})", advice="Start one with: bothost run") from error
     try:
         result = msgspec.json.decode(line, type=Json)
-    except msgspec.DecodeError as error:  # it ended meanwhile
+    except msgspec.DecodeError as error:  # the host ended before it answered
         raise UsageError(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
     if "error" in result:
         raise UsageError(str(result["error"]))
@@ -149,7 +149,7 @@ def _answers(path: Path) -> bool:
             client.connect(str(path))
         except OSError:
             return False
-        with contextlib.suppress(OSError):  # whoever takes connections runs, even if it is too busy to answer
+        with contextlib.suppress(OSError):  # a host that accepts connections is running, even if it does not answer
             client.shutdown(socket.SHUT_WR)
             while client.recv(LINE_BYTES):
                 pass

@@ -1,4 +1,4 @@
-"""One timer of the event loop for the deadlines of all hands."""
+"""One event loop timer for the deadlines of all hands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bothost.tables.hand import Hand
 
 
 class DeadlineTimer:
-    """Calls ``expire(hand, now)`` when ``hand.due_at`` has come."""
+    """Calls ``expire(hand, now)`` at ``hand.due_at``."""
 
     def __init__(self, expire: Callable[[Hand, float], None]) -> None:
         self._expire = expire
@@ -20,12 +20,12 @@ class DeadlineTimer:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, hand: Hand) -> None:
-        """Note the hand's ``due_at``."""
+        """Watch the hand's ``due_at``."""
         if hand.due_at < hand.wake_at and self._deadlines.watch(hand):
             self._set_timer()
 
     def forget(self, hand: Hand) -> None:
-        """The hand has no deadlines any more."""
+        """Stop watching the hand."""
         self._deadlines.forget(hand)
 
     def close(self) -> None:

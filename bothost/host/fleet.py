@@ -1,6 +1,6 @@
-"""``bothost run --workers N``: the accounts spread over N processes, each a host of its own.
+"""``bothost run --workers N``: distributes the accounts over N processes. Each is a host of its own.
 
-The parent plays nothing: it starts the workers, forwards signals, restarts what crashed, and answers on the control
+The parent does not play. It starts the workers, forwards signals, restarts crashed workers, and answers on the control
 socket for all of them. A worker that loses its parent drains.
 """
 
@@ -28,17 +28,18 @@ _log = structlog.get_logger("bothost.host")
 
 Json = dict[str, Any]
 FINAL = frozenset({0, 2, 77, 78})
-"""Exit codes after which starting again does not help: done, wrong usage, credentials refused, wrong configuration."""
+"""Exit codes after which a restart does not help: done, wrong usage, credentials refused, wrong configuration."""
 STEADY_S = 60.0
-"""A worker that ran so long is restarted without delay."""
+"""A worker that ran this long is restarted with the shortest delay."""
 ASK_S = 1.0
-"""How long a worker may take to tell its status."""
+"""How long a worker may take to answer a command."""
 
 
 def share(settings: Settings, number: int, workers: int) -> Settings:
-    """What worker ``number`` (from 1) of ``workers`` runs: every so many accounts, a name and a folder of its own.
+    """The settings of worker ``number`` (from 1) of ``workers``: its accounts, and its own name and folder.
 
-    ``limits.tables`` is divided, a metrics port is counted up from the configured one, which the first worker has.
+    ``limits.tables`` is divided by the number of workers. The first worker uses the configured metrics port, and the
+    others the ports after it.
     """
     change = msgspec.structs.replace
     index, lobbies = 0, []
@@ -62,12 +63,12 @@ def share(settings: Settings, number: int, workers: int) -> Settings:
 
 
 def folder(data_dir: Path, number: int) -> Path:
-    """Where a worker has its spool and its control socket."""
+    """The folder of a worker's spool and control socket."""
     return data_dir / f"worker-{number}"
 
 
 class WorkerProcess:
-    """One process, started again when it crashes."""
+    """One worker process, restarted when it crashes."""
 
     def __init__(self, number: int, command: Sequence[str]) -> None:
         self.number = number
@@ -83,13 +84,13 @@ class WorkerProcess:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def run_once(self) -> float:
-        """Start it, wait for its end; return the seconds to wait before the next start."""
+        """Start it and wait for its end. Returns the seconds to wait before the next start."""
         self.starts += 1
         began = time.monotonic()
-        # a process group of its own: Ctrl-C reaches the parent alone, which forwards it once
+        # It has its own process group, so that only the parent gets Ctrl-C, and forwards it once.
         try:
             self._process = await asyncio.create_subprocess_exec(*self._command, start_new_session=True)
-        except OSError as error:  # no memory, no process left: that passes
+        except OSError as error:  # out of memory or processes, which may be temporary
             _log.error("worker_not_started", worker=self.number, error=str(error))
             self.code = os.EX_OSERR
             return self._backoff.next(0.5)
@@ -113,9 +114,9 @@ class Fleet:
         self._quit = asyncio.Event()
 
     async def run(self) -> int:
-        """Run until every worker has ended for good; return the exit code: the first that is not 0.
+        """Run until all workers have ended for good. Returns the first exit code that is not 0.
 
-        Raises HostRunning where another host uses this ``data_dir``.
+        Raises HostRunning if another host uses this ``data_dir``.
         """
         loop = asyncio.get_running_loop()
         data_dir = self.settings.host.data_dir
@@ -139,7 +140,7 @@ class Fleet:
         while not self.draining:
             wait_s = await worker.run_once()
             if self.draining and worker.code == -signal.SIGTERM:
-                worker.code = 0  # it had not begun
+                worker.code = 0  # it had not installed its signal handler yet
             if worker.code in FINAL or self.draining:
                 if worker.code:
                     _log.error("worker_ended", worker=worker.number, code=worker.code)
@@ -152,14 +153,14 @@ class Fleet:
                 continue
 
     def interrupt(self) -> None:
-        """A signal: the workers drain on their first, and quit on their second."""
+        """Forward a signal. A worker drains on the first and quits on the second."""
         self.draining = True
         self._quit.set()
         for worker in self.workers:
             worker.signal(signal.SIGTERM)
 
     def reload(self) -> None:
-        """SIGHUP is for the workers."""
+        """Forward SIGHUP to the workers."""
         for worker in self.workers:
             worker.signal(signal.SIGHUP)
 
@@ -169,7 +170,7 @@ class Fleet:
         return {"draining": True}
 
     def forward(self, command: str, **arguments: str) -> Json:
-        """The answer of the worker that has the account or the strategy. Raises UsageError where none has."""
+        """The answer of the worker with the account or strategy. Raises UsageError if there is none."""
         answers, refusals = [], []
         for worker in self.workers:
             try:
@@ -189,7 +190,7 @@ class Fleet:
         return {"tables": found}
 
     def status(self) -> Json:
-        """What every worker says of itself."""
+        """The status of every worker."""
         return {
             "host": self.settings.host.name,
             "draining": self.draining,
@@ -205,14 +206,14 @@ class Fleet:
 
 
 def exit_code(code: int | None) -> int:
-    """A worker's code as a program's: 128 and the number of the signal that ended it."""
+    """A process's exit code as a shell reports it: 128 plus the number of the signal that ended it."""
     if code is None:
         return 0
     return 128 - code if code < 0 else code
 
 
 async def drain_without_parent(drain: Callable[[], None]) -> None:
-    """In a worker: drain when the parent is gone, because no process would forward signals any more."""
+    """In a worker: drain when the parent has ended, because nothing forwards signals any more."""
     parent = os.getppid()
     while os.getppid() == parent:  # noqa: ASYNC110 (no event reports it)
         await asyncio.sleep(1.0)

@@ -12,13 +12,13 @@ from bothost.plugins import Plugins
 from bothost.rules.game import Game
 
 KNOWN_GAMES = 256
-"""Games to keep. Lobbies choose the rules, so there may be many."""
+"""Most games that are kept. Lobbies choose the rules, so there may be many."""
 
 MakeGame = Callable[..., Game]
 
 
 class Games:
-    """Makes games, and keeps those that were made lately."""
+    """Makes games, and caches the recent ones."""
 
     def __init__(self, make: MakeGame, plugins: Plugins) -> None:
         """``make`` makes the games that no plugin provides."""
@@ -30,7 +30,7 @@ class Games:
         return iter(list(self._games.values()))
 
     def make(self, name: str, rules: Json) -> Game:
-        """The game with the lobby's rules, whatever they are. Raises ValueError and the like."""
+        """The game with the lobby's rules. Raises any exception of a plugin, and ValueError for invalid rules."""
         key = (name, msgspec.json.encode(rules, order="sorted"))
         game = self._games.get(key)
         if game is None:

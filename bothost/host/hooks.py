@@ -1,4 +1,4 @@
-"""Calls the notifying hooks of plugins in a thread of its own, from a bounded queue."""
+"""Calls the notification hooks of plugins in a separate thread, from a bounded queue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bothost.plugins import Failure, Plugins
 _log = structlog.get_logger("bothost.host")
 
 QUEUE = 10_000
-"""Notices that may wait for slow plugins. Further ones are dropped and counted."""
+"""Most notifications that wait for slow plugins. Further ones are dropped and counted."""
 
 
 class HookThread:
-    """Calls the notifying hooks in order. A hook without listeners costs nothing."""
+    """Calls the notification hooks in order. A hook without listeners costs nothing."""
 
     def __init__(self, plugins: Plugins) -> None:
         self._plugins = plugins
@@ -34,7 +34,7 @@ class HookThread:
         self._thread.start()
 
     def fire(self, name: str, **arguments: Any) -> None:
-        """Call the plugins that listen to ``name``, soon."""
+        """Queue a call of the hook ``name``."""
         if name not in self._listened:
             return
         if self._queue.qsize() >= QUEUE:
@@ -43,7 +43,7 @@ class HookThread:
         self._queue.put((name, arguments))
 
     def close(self, timeout_s: float = 1.0) -> None:
-        """Deliver what is queued, but wait for it no longer than this."""
+        """Deliver the queued calls, but wait at most this long."""
         self._queue.put(None)
         self._thread.join(timeout_s)
 

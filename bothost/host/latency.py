@@ -1,4 +1,4 @@
-"""How long things take, counted in buckets: cheap enough for the hot path, for one thread (the event loop)."""
+"""A latency histogram that is cheap enough for the hot path. Not thread-safe: used on the event loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the buckets, seconds; there is one more, without a bound."""
+"""Upper bounds of the buckets, in seconds. There is one more bucket without a bound."""
 
 
 class Latency:
@@ -25,7 +25,7 @@ class Latency:
 
     @property
     def total(self) -> int:
-        """How many were observed."""
+        """Number of observations."""
         return sum(self.counts)
 
     def cumulative(self) -> list[int]:
@@ -35,7 +35,7 @@ class Latency:
     def quantile(self, q: float) -> float | None:
         """The bound below which a share ``q`` of the observations lies; None without observations.
 
-        Beyond the last bound: infinity is not JSON, so the last bound stands for it.
+        If that share is only reached beyond the last bound, returns the last bound, because infinity is not JSON.
         """
         total = self.total
         if total == 0:
@@ -46,7 +46,7 @@ class Latency:
 
     @classmethod
     def merged(cls, parts: Iterable[Latency]) -> Latency:
-        """Several as one."""
+        """Several histograms as one."""
         made = cls()
         for part in parts:
             made.counts = [a + b for a, b in zip(made.counts, part.counts, strict=True)]

@@ -1,4 +1,4 @@
-"""From settings to a running host: opens the database and the control socket, handles signals, closes everything."""
+"""Starts a host from settings: opens the database and the control socket, handles signals, closes everything."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from bothost.store.registry import Registry
 T = TypeVar("T")
 
 GC_THRESHOLDS = (20_000, 20, 100)
-"""Tables and decisions are freed by reference count; the collector is only for cycles of plugins. With Python's default
-thresholds it took a quarter of the time of a busy host."""
+"""Reference counting frees tables and decisions. Only cycles in plugins need the collector. With Python's default
+thresholds it used a quarter of the time of a busy host."""
 ANSWER_S = 10.0
-"""A database server that takes longer to answer a running host counts as away."""
+"""If the database server takes longer than this to answer a running host, it counts as unreachable."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
 
@@ -46,16 +46,18 @@ async def opened(
     read: Callable[[], Settings] | None = None,
     spares: Spares | None = None,
 ) -> AsyncIterator[Host]:
-    """A host on its database and its control socket, ready to ``run``; the first signal drains it, the second quits.
+    """A host with its database and control socket, ready to ``run``. The first signal drains it, the second quits.
 
-    ``read`` gives the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that were
-    started already.
-    Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning where another host uses this ``data_dir``.
+    ``read`` reads the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that are
+    already started.
+    Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning if another host uses this ``data_dir``.
     """
     loop = asyncio.get_running_loop()
     settings.host.data_dir.mkdir(parents=True, exist_ok=True)
     host: Host | None = None
-    identity = Identity.of(settings.host.data_dir, settings.host.name)  # first: who has it owns the socket, too
+    identity = Identity.of(
+        settings.host.data_dir, settings.host.name
+    )  # first, because its lock also protects the socket
     control = Control(
         socket_path(settings.host.data_dir),
         commands.of(lambda: host),
@@ -77,7 +79,7 @@ async def opened(
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
                 spares=spares,
             )
-            gc.freeze()  # what was imported lives for ever
+            gc.freeze()  # imported objects are never freed
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
             host.models = models = ModelWatch(host, registry)
@@ -93,16 +95,16 @@ async def opened(
 def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
     if host.settings.metrics.port is None:
         return contextlib.nullcontext()
-    from bothost.host.metrics_server import serving  # a web server: only where it is wanted
+    from bothost.host.metrics_server import serving  # imports a web server, which most hosts do not need
 
     return serving(host, host.settings.metrics)
 
 
 @contextlib.contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, host: Host, hang_up: Callable[[], object]) -> Any:
+def _signals(loop: asyncio.AbstractEventLoop, host: Host, on_hangup: Callable[[], object]) -> Any:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in numbers:
-        loop.add_signal_handler(number, hang_up if number == signal.SIGHUP else host.interrupt)
+        loop.add_signal_handler(number, on_hangup if number == signal.SIGHUP else host.interrupt)
     try:
         yield
     finally:
@@ -111,7 +113,7 @@ def _signals(loop: asyncio.AbstractEventLoop, host: Host, hang_up: Callable[[], 
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the fastest event loop that is installed."""
+    """Run a coroutine on the fastest installed event loop."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     _native.take_short_turns()

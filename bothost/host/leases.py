@@ -1,17 +1,18 @@
-"""Which accounts this host may connect: leases in the database, kept alive in the background.
+"""The leases of accounts in the database, renewed in the background.
 
-A host connects an account only while it holds its lease. A lease passes on in three ways:
+A host connects an account only while it holds the account's lease. There are three ways to get a lease of another
+process:
 
-- the holder ends, or has drained the account: it disconnects, then releases the lease, which is free at once;
-- the holder restarts in its ``data_dir``: it is known by its :class:`Identity`, and takes its own leases at once;
-- the holder dies for good: its lease expires.
+- The holder ends or has drained the account. It disconnects, then releases the lease.
+- The holder restarts with the same ``data_dir``. Its :class:`Identity` is the same, so it takes its leases at once.
+- The holder does not return. Its lease expires.
 
-Where a lobby allows an account several connections (``Capabilities.connections_per_identity``), there are as many
-leases, and another host takes a free one at once.
+If a lobby allows an account several connections (``Capabilities.connections_per_identity``), there are as many leases,
+and another host can take a free one at once.
 
-While the database is away no host can take a lease, so the holder continues to play. When it is back,
-the holder renews within a second. Others take over expired leases only after they have reached the database for a
-whole lease without a gap.
+While the database is unreachable no host can take a lease, so the holder continues to play. When the database is back,
+the holder renews within a second. Other hosts take over expired leases only after they have reached the database
+without a gap for the duration of a lease.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from bothost.store.leases import AccountKey, LeaseRound
 _log = structlog.get_logger("bothost.host")
 
 ROUND_S = 1.0
-"""Seconds between two attempts to get a lease that another host holds."""
+"""Seconds between two attempts to get a lease from another host."""
 
 
 class Book(Protocol):
-    """What the keeper needs of ``bothost.store.leases.Leases``."""
+    """The part of ``bothost.store.leases.Leases`` that the keeper needs."""
 
     holder: str
     ttl_s: float
@@ -50,7 +51,7 @@ class Book(Protocol):
 
 
 class Identity:
-    """The identity of a host across restarts: a number in its ``data_dir``, locked while the process lives."""
+    """The identity of a host across restarts: a number in its ``data_dir``, locked while the process runs."""
 
     def __init__(self, holder: str, file: int) -> None:
         self.holder = holder
@@ -58,7 +59,7 @@ class Identity:
 
     @classmethod
     def of(cls, data_dir: Path, name: str) -> Self:
-        """Raises HostRunning where another process uses this ``data_dir``."""
+        """Read or make the identity. Raises HostRunning if another process uses this ``data_dir``."""
         path = data_dir / "host.id"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -66,7 +67,7 @@ class Identity:
         except OSError as error:
             os.close(file)
             raise HostRunning(
-                f"a host is running already in {data_dir}", advice="Give this one another host.data_dir."
+                f"a host is already running in {data_dir}", advice="Give this host another host.data_dir."
             ) from error
         number = os.read(file, 64).decode("ascii", "replace").strip()
         if not number:
@@ -79,7 +80,7 @@ class Identity:
 
 
 class Keeper:
-    """Keeps the leases of a host. Used from the event loop; the database is asked in a thread."""
+    """Keeps the leases of a host. Used on the event loop; database calls run in a thread."""
 
     def __init__(self, book: Book, *, round_s: float = ROUND_S) -> None:
         self._book = book
@@ -90,12 +91,12 @@ class Keeper:
         """Account → the other host that holds it."""
         self._renewed_at = 0.0
         self._reached_since: float | None = None
-        """Since when every round has reached the database."""
+        """Since when every round has reached the database; None: the last one did not."""
 
     async def round(self, wanted: Collection[AccountKey]) -> tuple[set[AccountKey], set[AccountKey]]:
-        """Renew what is held when it is time, and try to get what is ``wanted``; return what was lost and gained.
+        """Renew held leases if they are due, and try to take the ``wanted`` ones. Returns the lost and gained leases.
 
-        While the database is away nothing is lost and nothing gained.
+        While the database is unreachable no lease is lost or gained.
         """
         now = time.monotonic()
         wanted = set(wanted) - self.held
@@ -122,7 +123,7 @@ class Keeper:
         return lost, set(found.taken)
 
     async def release(self, keys: Collection[AccountKey]) -> None:
-        """Release those of these leases that are held; their accounts are disconnected."""
+        """Release those of these leases that are held. Their accounts must be disconnected."""
         mine = self.held & set(keys)
         if not mine:
             return

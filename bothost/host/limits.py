@@ -6,7 +6,7 @@ import random
 
 
 class TokenBucket:
-    """``rate`` tokens a second, at most ``burst`` saved up. Time is passed in, monotonic seconds."""
+    """A token bucket with ``rate`` tokens a second, at most ``burst``. Times are monotonic seconds."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self.rate = rate
@@ -15,7 +15,7 @@ class TokenBucket:
         self._at = now
 
     def take(self, now: float) -> bool:
-        """Take a token; False when there is none."""
+        """Take a token. Returns False if there is none."""
         self._tokens = min(self.burst, self._tokens + (now - self._at) * self.rate)
         self._at = now
         if self._tokens < 1.0 - 1e-9:
@@ -48,5 +48,5 @@ class Backoff:
         return self._rng.uniform(0.0, most_s)
 
     def reset(self) -> None:
-        """The connection works: the next wait is short again."""
+        """Start again with short waits, because the connection works."""
         self.attempts = 0

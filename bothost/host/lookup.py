@@ -1,4 +1,4 @@
-"""Finds in the log the hands that an earlier process started: they continue under their ids."""
+"""Looks up hands of an earlier process in the log, so that they continue with the same ids."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class HandKey(NamedTuple):
 
 
 Find = Callable[[Sequence[HandKey]], Sequence[RecoveredHand | None]]
-"""What the log knows of each of these hands; called in a thread."""
+"""Returns the log's entry for each of these hands. Called in a thread."""
 
 
 class Lookup:
-    """Looks hands up. A restarted host resumes all of its tables at once, so one query serves one turn of the loop.
+    """Looks up hands. A restarted host resumes all tables at once, so one query covers a turn of the event loop.
 
-    Without the log we cannot know what was answered, and a second answer would be worse than none. So these hands wait
-    while the database is away; other hands do not.
+    Without the log we do not know what the earlier process answered, and a second, different answer is worse than none.
+    So these hands wait while the database is unreachable. Other hands do not.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Lookup:
         found: Callable[[Session, Hand, RecoveredHand | None], None],
         fatal: Callable[[BaseException], None],
     ) -> None:
-        """``found`` is called with each hand that is still open, ``fatal`` with an unexpected error."""
+        """``found`` is called for each hand that is still open, ``fatal`` for an unexpected error."""
         self._find = find
         self._found = found
         self._fatal = fatal
@@ -62,7 +62,7 @@ class Lookup:
         self._tasks = BackgroundTasks()
 
     def add(self, session: Session, hand: Hand) -> None:
-        """Look this hand up soon."""
+        """Queue a hand for the next query."""
         self._waiting.append((session, hand))
         if len(self._waiting) == 1:
             self._tasks.spawn(self._look_up())

@@ -1,7 +1,7 @@
-"""Closes the hands of an earlier process that cannot continue, so that no hand in the log stays open for ever.
+"""Closes hands of an earlier process that cannot continue, so that no hand in the log stays open for ever.
 
-After a crash, hands continue at the tables that the lobby names again. Some time after connecting, the hands at other
-tables count as lost. If the lobby reported how the table ended, the hand ends like that, otherwise as aborted.
+After a crash, hands continue at the tables that the lobby names again. A while after the connect, hands at other tables
+count as lost. They end as the lobby reported for the table, otherwise as aborted.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class OpenHand(Protocol):
 
 
 FindOpen = Callable[[str, str, int], Sequence[OpenHand]]
-"""The open hands of (lobby, account) that started before a time, microseconds; called in a thread."""
+"""Returns the open hands of (lobby, account) that started before a time in microseconds. Called in a thread."""
 
 
 class LostHands:
-    """Closes lost hands. Used from the event loop."""
+    """Closes lost hands. Used on the event loop."""
 
     def __init__(self, find: FindOpen, recorder: Recorder) -> None:
         self._find = find
@@ -55,7 +55,7 @@ class LostHands:
     ) -> None:
         """Close the hands of (lobby, account) that started before ``began_us``, except those that are still played.
 
-        ``is_played`` takes table and hand; ``ended`` holds what the lobby said of tables, by name.
+        ``is_played`` takes table and hand. ``ended``: the ends of tables that the lobby reported, by name.
         """
         self._tasks.spawn(self._close(account, began_us, is_played, ended))
 
@@ -85,5 +85,5 @@ class LostHands:
             _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
 
     def stop(self) -> None:
-        """Look no further."""
+        """Cancel the search."""
         self._tasks.cancel()

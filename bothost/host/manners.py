@@ -1,7 +1,7 @@
-"""With whom an account plays, when, and how often: sans-IO.
+"""Rules for whom an account plays, when, and how often. Sans-IO.
 
-The account asks before it accepts a challenge, when it is seated, and after every hand. An answer is None (yes), or the
-reason why not, for the log.
+The account checks them before it accepts a challenge, when it is seated, and after every hand. A check returns None if
+the account may play, otherwise the reason for the log.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bothost.config import MannersSettings
 from bothost.messages import Json, PlayerInfo
 
 Ratings = Callable[[str, str], float | None]
-"""(the lobby's id of a player, game) → rating, None where there is none."""
+"""(the lobby's id of a player, game) → rating; None if there is none."""
 
 
 class Manners:
-    """The manners of one account. Times that it is given are monotonic, in seconds."""
+    """The manners of one account. ``now`` is in monotonic seconds."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Manners:
     # ------------------------------------------------------------------------------------------------- what happened
 
     def remember(self, met: Counter[str]) -> None:
-        """Hands of today with each player, those that we have seen among them."""
+        """Set today's hands with each player, including those that we have counted."""
         self._turn_day()
         self._met |= met
 
@@ -55,16 +55,16 @@ class Manners:
         return datetime.combine(self._clock().date(), time(), ZoneInfo(self.settings.timezone))
 
     def waits(self, now: float) -> None:
-        """The account asks for a table. The rating window widens from here on, until it plays."""
+        """Record that the account seeks a table. The rating window widens from now on, until it plays."""
         if self._waiting_since is None:
             self._waiting_since = now
 
     def sat_down(self) -> None:
-        """The account stays at a table: the rating window is narrow again."""
+        """Record that the account stays at a table. The rating window is narrow again."""
         self._waiting_since = None
 
     def played(self, players: Sequence[PlayerInfo]) -> None:
-        """A hand with these players has ended."""
+        """Record the end of a hand with these players."""
         self._turn_day()
         self._met.update({player.player for player in self.others(players)})
 
@@ -76,7 +76,7 @@ class Manners:
     # --------------------------------------------------------------------------------------------------------- answers
 
     def pauses(self) -> str | None:
-        """Whether this is a time of day without play."""
+        """Check the hours without play."""
         now = self._clock().time()
         for hours in self.settings.pause:
             start, end = (time.fromisoformat(part) for part in hours.split("-"))
@@ -85,7 +85,7 @@ class Manners:
         return None
 
     def challenge(self, game: str, attributes: Json, players: Sequence[PlayerInfo], now: float) -> str | None:
-        """Whether to accept a challenge. ``players``: those who are known to sit there."""
+        """Check a challenge. ``players``: the known players at the table."""
         if self.settings.games and game not in self.settings.games:
             return f"game {game}"
         return self.pauses() or self._table(attributes) or self.company(game, players, now)
@@ -93,15 +93,15 @@ class Manners:
     def table(
         self, game: str, attributes: Json, players: Sequence[PlayerInfo], now: float, *, without_people: int, slots: int
     ) -> str | None:
-        """Whether to stay at a table that the lobby gave us. ``without_people``: other tables of ours where no person
-        sits. ``slots``: tables that the account may have."""
+        """Check a table that the lobby gave us. ``without_people``: number of our other tables without people.
+        ``slots``: number of tables that the account may have."""
         reserved = self.settings.slots_for_people
         if reserved and players and not self.people(players) and without_people >= max(0, slots - reserved):
             return f"{reserved} of {slots} slots are for people"
         return self._table(attributes) or self.company(game, players, now)
 
     def people(self, players: Sequence[PlayerInfo]) -> bool:
-        """Whether a person sits there: nobody says that it is a bot, and it is no account of ours."""
+        """Whether a person sits there: a player who is not known as a bot and is not one of our accounts."""
         return any(not self._is_bot(player) for player in self.others(players))
 
     def _table(self, attributes: Json) -> str | None:
@@ -115,7 +115,7 @@ class Manners:
         return None
 
     def company(self, game: str, players: Sequence[PlayerInfo], now: float) -> str | None:
-        """Whether to play with these players, or to go on playing with them."""
+        """Check whether to play, or continue to play, with these players."""
         settings = self.settings
         self._turn_day()
         others = self.others(players)
@@ -140,7 +140,7 @@ class Manners:
         return None
 
     def window(self, now: float) -> tuple[float, float] | None:
-        """The ratings that are accepted now; None: all."""
+        """The lowest and highest rating that are accepted now; None: all."""
         settings = self.settings
         if settings.min_rating is None and settings.max_rating is None:
             return None

@@ -1,4 +1,4 @@
-"""What earlier processes left in the database: open hands, and what adapters asked to remember."""
+"""Reads what earlier processes left in the database: open hands, adapters' memos, ratings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class RecoveredHand(msgspec.Struct, frozen=True):
 
 
 class StoreMemory:
-    """The memory of a host in its database. Synchronous: called in threads."""
+    """The memory of a host in its database. Synchronous, so it is called in threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def find(self, keys: Sequence[HandKey]) -> list[RecoveredHand | None]:
-        """For each key the open hand of that name, with the moves that were decided in it."""
+        """For each key, the open hand of that name with its decided moves."""
         found: dict[HandKey, RecoveredHand] = {}
         by_account: dict[tuple[str, str], list[HandKey]] = {}
         for one in keys:
@@ -59,11 +59,11 @@ class StoreMemory:
                 found[one] = RecoveredHand(game.game_id, game.seed, logged)
 
     def unfinished(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
-        """The account's hands that started before this time, in microseconds, and have not ended."""
+        """The account's open hands that started before a time in microseconds."""
         return self._store.unfinished_hands(lobby, account, before_us)
 
     def ratings(self) -> dict[tuple[str, str, str], float]:
-        """(lobby, player, game) → rating, of all players whom the ladder knows."""
+        """(lobby, player, game) → rating of all players on the ladder."""
         return {
             (who.lobby, who.name, game): rating.mu
             for game, rated in all_ratings(self._store).items()
@@ -72,7 +72,7 @@ class StoreMemory:
         }
 
     def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
-        """Ended hands of the account that started since then, by the lobby's id of each other player."""
+        """Number of the account's ended hands since a time, by the lobby's id of each other player."""
         found: Counter[str] = Counter()
         for hand in iter_hands(self._store, HandQuery(since_us=since_us, lobbies=(lobby,), closed=True)):
             if hand.game.account == account:
@@ -87,7 +87,7 @@ class StoreMemory:
 
 
 def _logged(decisions: list[LoggedMove], refused: set[bytes]) -> tuple[Logged, ...]:
-    """A seat's decisions as moves."""
+    """Group a seat's decisions into moves."""
     moves = []
     for (seq, attempt), steps in groupby(
         sorted(decisions, key=lambda d: (d.seq, d.attempt, d.substep)), key=lambda d: (d.seq, d.attempt)

@@ -1,4 +1,4 @@
-"""Writes the memos of adapters in a thread. While the database is away, the newest memo of each account waits."""
+"""Writes adapters' memos in a thread. While the database is unreachable, the newest memo of each account waits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AccountKey = tuple[str, str]
 
 
 class MemoWriter:
-    """``write(lobby, account, memo)`` replaces an account's memo; synchronous, may raise anything."""
+    """``write(lobby, account, memo)`` replaces an account's memo. It is synchronous and may raise anything."""
 
     def __init__(self, write: Callable[[str, str, Json], None], *, retry_s: float = RETRY_S) -> None:
         self._write = write
@@ -29,13 +29,13 @@ class MemoWriter:
         self._thread.start()
 
     def remember(self, key: AccountKey, memo: Json) -> None:
-        """Write it soon, in place of an older one that still waits."""
+        """Queue a memo. It replaces an older one that still waits."""
         with self._changed:
             self._newest[key] = memo
             self._changed.notify()
 
     def close(self) -> None:
-        """Write what waits. What cannot be written now is lost, and the log reports it."""
+        """Write the waiting memos. Those that cannot be written are lost, and the log reports it."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -55,7 +55,7 @@ class MemoWriter:
                     self._changed.wait_for(lambda: self._closing, self._retry_s)
 
     def _written(self, key: AccountKey, memo: Json) -> bool:
-        """False: the database is away, and there is time to try again."""
+        """Try to write. Returns False if the database is unreachable and we can try again."""
         try:
             self._write(*key, memo)
         except StoreUnavailable as error:

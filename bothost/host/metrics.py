@@ -1,12 +1,12 @@
-"""What a host reports to Prometheus, ``/healthz`` and ``bothost status``.
+"""The numbers that a host reports to Prometheus, ``/healthz`` and ``bothost status``.
 
-A scrape reads the numbers that the host keeps anyway. Only the latencies of four stages are measured as they happen,
-sampled or once per batch:
+A scrape reads counters that the host keeps anyway. Only the latencies of four stages are measured, by sampling or once
+per batch:
 
-    fold     a frame's events applied to the views, requests found (one frame in 16)
-    decide   request's arrival to the workers' results on the event loop (one per batch)
-    durable  rows submitted until they are durable (one batch at a time)
-    send     a batch of durable answers handed to the sockets
+    fold     apply a frame's events to the views and find requests (one frame in 16)
+    decide   from a request's arrival to the worker's result on the event loop (one per batch)
+    durable  from submitting rows until they are durable (one batch at a time)
+    send     pass a batch of durable answers to the sockets
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bothost.host.supervisor import Host
 from bothost.messages import Json
 
 STUCK_S = 10.0
-"""Rows that wait longer to become durable than this mean that the log is not."""
+"""If rows wait longer than this to become durable, the log is unhealthy."""
 
 
 def stages(host: Host) -> dict[str, Latency]:
@@ -39,7 +39,7 @@ def stages(host: Host) -> dict[str, Latency]:
 
 
 def health(host: Host) -> Json:
-    """``status`` is ``ok`` while an account is connected, or the host drains, and rows become durable."""
+    """``status`` is ``ok`` while rows become durable, and an account is connected or the host drains."""
     problems = []
     connected = sum(account.connection.connected for account in host.accounts)
     if not connected and not host.draining:
@@ -63,7 +63,7 @@ def health(host: Host) -> Json:
 
 
 def rss_bytes() -> int | None:
-    """Resident memory of this process, None where the system does not tell it by /proc."""
+    """Resident memory of this process; None if the system has no /proc."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
@@ -75,7 +75,7 @@ def rss_bytes() -> int | None:
 
 
 def registry(host: Host) -> CollectorRegistry:
-    """A registry of the host's own: its numbers and those of its process (memory, CPU, open files)."""
+    """A registry with the host's numbers and those of its process (memory, CPU, open files)."""
     made = CollectorRegistry()
     ProcessCollector(registry=made)
     made.register(HostCollector(host))
@@ -83,13 +83,13 @@ def registry(host: Host) -> CollectorRegistry:
 
 
 class HostCollector(Collector):
-    """Reads a host's numbers when Prometheus asks for them; on the event loop, like everything that changes them."""
+    """Reads a host's numbers during a scrape. It runs on the event loop, like all code that changes them."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     def describe(self) -> list[Metric]:
-        """Nothing is known before the first scrape."""
+        """Return no metrics, because none are known before the first scrape."""
         return []
 
     def collect(self) -> Iterator[Metric]:

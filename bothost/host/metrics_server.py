@@ -1,4 +1,4 @@
-"""``/metrics`` and ``/healthz`` of a running host, over HTTP."""
+"""Serves ``/metrics`` and ``/healthz`` of a running host over HTTP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def application(host: Host, registry: CollectorRegistry) -> Starlette:
 
 @contextlib.asynccontextmanager
 async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
-    """Serve the host's pages in this event loop; gives the port. Raises ConfigError when it is taken."""
+    """Serve the host's pages in this event loop, and yield the port. Raises ConfigError if it cannot listen."""
     listening = _listen(settings.host, settings.port or 0)
     port: int = listening.getsockname()[1]
     config = uvicorn.Config(

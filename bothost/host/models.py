@@ -1,8 +1,8 @@
-"""Follows the registry: when an alias moves, tables that open from then on are played by the new model.
+"""Follows the registry: when an alias moves, the new model plays the tables that open from then on.
 
 Once a second a thread reads the aliases. If one was moved, the thread fetches and verifies the model's files, makes the
 strategy and lets it decide once. Only then does the event loop use it. Open hands keep their model. A model that is
-incomplete, or with which its strategy cannot play, is refused: the log says why, and the previous one continues.
+incomplete, or with which its strategy cannot play, is refused. The log says why, and the previous model continues.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 1.0
 AGAIN_S = 60.0
-"""How long a refused model is not tried again."""
+"""Seconds until a refused model is tried again."""
 
 Address = tuple[str, str]
 """(strategy, alias or version)"""
 
 
 class AliasCache:
-    """What aliases stood for at the last look: an ``AliasResolver`` that never waits for the database."""
+    """The models of aliases at the last look. An ``AliasResolver`` that never waits for the database."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -48,7 +48,7 @@ class AliasCache:
         self._refused: dict[Address, tuple[int, float]] = {}
         """Alias → (its number, when it was refused)."""
         self._wanted: set[Address] = set()
-        """Versions that were asked for by name and are not known yet."""
+        """Versions that were requested by name and are not known yet."""
 
     def resolve(self, strategy: str, name: str) -> Model | str | None:
         key = strategy, name
@@ -57,7 +57,7 @@ class AliasCache:
         return self._models.get(key)
 
     def look(self) -> bool:
-        """Read the aliases and fetch their models; called in a thread. Returns whether anything changed."""
+        """Read the aliases and fetch their models. Called in a thread. Returns whether anything changed."""
         before, self.pointers = self.pointers, self.registry.pointers()
         changed = False
         for key, pointer in self.pointers.items():
@@ -87,14 +87,14 @@ class AliasCache:
 
 
 class ModelWatch:
-    """Replaces a host's strategies when their addresses stand for another model. Used on the event loop."""
+    """Replaces a host's strategies when their addresses resolve to other models. Used on the event loop."""
 
     def __init__(self, host: Host, registry: Registry, *, look_s: float = LOOK_S) -> None:
         self.shelf = AliasCache(registry)
         self.shadow = Shadow(host.runner.recorder, host.runner.workers.make)
         self.judge = Judge()
         self.refused = 0
-        """Models that were refused since the start."""
+        """Number of models that were refused since the start."""
         self._host = host
         self._look_s = look_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
@@ -106,12 +106,12 @@ class ModelWatch:
         """Strategy → its canary, ready to play."""
         self._retired: list[Loaded] = []
         self._withdrawing: dict[str, tuple[Pointer, str]] = {}
-        """Canaries to withdraw in the database, and why."""
+        """Canaries that must be withdrawn in the database, and why."""
         host.plugins.aliases = self.shelf.resolve
 
     @contextlib.asynccontextmanager
     async def following(self) -> Any:
-        """Look once, then again and again for as long as the block lasts."""
+        """Look once, then repeatedly while the block runs."""
         loop = asyncio.get_running_loop()
         for route in self._host.settings.routes:
             name, _, version = route.strategy.partition(":")
@@ -133,7 +133,7 @@ class ModelWatch:
         while True:
             try:
                 changed = await loop.run_in_executor(self._thread, self.shelf.look)
-                # Resolving reads whole files to verify them: only where there is a reason, and now and then.
+                # Resolving reads whole files to verify them, so do it only after a change and every ``AGAIN_S``.
                 addresses = {address for address, _, _ in self._host.plans.known()}
                 if changed or addresses != self._seen or time.monotonic() - self._loaded_at > AGAIN_S:
                     await self._load_models()
@@ -145,7 +145,7 @@ class ModelWatch:
                 if not self._away:
                     _log.warning("models_not_followed", error=str(error))
                 self._away = True
-            except ANY_FAILURE:  # whatever it is, the host plays on with what it has
+            except ANY_FAILURE:  # the host continues with its present models
                 _log.exception("models_not_followed")
             await asyncio.sleep(self._look_s)
 
@@ -191,7 +191,7 @@ class ModelWatch:
     async def _fresh(
         self, address: str, options: Mapping[str, Any], now: Loaded | None, *, warm: bool = True
     ) -> Loaded | None:
-        """What an address stands for, ready to play; None if that plays already or is refused."""
+        """The strategy that an address resolves to, ready to play; None if it already plays or is refused."""
         loop = asyncio.get_running_loop()
         games = list(self._host.games)
         workers = self._host.runner.workers
@@ -235,7 +235,7 @@ class ModelWatch:
     # ---------------------------------------------------------------------------------------------- canary and shadow
 
     def canary_selector(self, loaded: Loaded, address: str) -> Loaded:
-        """Who plays at a new table for which ``loaded`` was chosen: the canary, by its share of the champion's."""
+        """Who plays a new table of ``loaded``: the canary plays its share of the champion's tables."""
         canary = self._canaries.get(loaded.name)
         pointer = self.shelf.pointers.get((loaded.name, CANARY))
         if canary is None or pointer is None or pointer.share is None or _split(address)[1] != CHAMPION:
@@ -243,19 +243,19 @@ class ModelWatch:
         return canary if random.random() < pointer.share else loaded
 
     def answered(self, hand: Hand, job: Job) -> None:
-        """A decision was made at a table."""
+        """Handle a decision at a table."""
         loaded = hand.actor.plan.strategy
         if loaded.name in self._canaries and job.reason is not None:
             self.judge.failed(hand)
         self.shadow.offer(hand, job)
 
     def outcome(self, event: Outcome) -> None:
-        """The lobby said something about a move."""
+        """Handle the outcome of a move."""
         if event.kind == "rejected" and event.answer.hand.actor.plan.strategy.name in self._canaries:
             self.judge.failed(event.answer.hand)
 
     def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None:
-        """A hand is over."""
+        """Handle the end of a hand."""
         loaded = hand.actor.plan.strategy
         canary = self._canaries.get(loaded.name)
         if canary is not None:
@@ -271,7 +271,7 @@ class ModelWatch:
                 self._retired.append(canary)
                 self._withdrawing[name] = pointer, why
         loop = asyncio.get_running_loop()
-        for name, (pointer, why) in list(self._withdrawing.items()):  # until the database knows
+        for name, (pointer, why) in list(self._withdrawing.items()):  # repeated until the database has it
             with contextlib.suppress(AliasMoved):  # another host was first
                 await loop.run_in_executor(self._thread, self._withdraw, name, pointer, why)
             await loop.run_in_executor(self._thread, self.shelf.look)
@@ -283,7 +283,7 @@ class ModelWatch:
         registry.point(strategy, CANARY, None, reason=why, kind="rollback", after=pointer.number)
 
     def status(self) -> dict[str, Any]:
-        """For ``bothost status``."""
+        """The registry's entry in ``bothost status``."""
         return {
             "refused": self.refused,
             "canaries": {name: loaded.version for name, loaded in sorted(self._canaries.items())},
@@ -297,7 +297,7 @@ def _split(address: str) -> tuple[str, str]:
 
 
 def _warmed(loaded: Loaded, games: list[Any]) -> Strategy:
-    """Make the strategy and let it decide once, so that everything lazy in it is loaded."""
+    """Make the strategy and let it decide once, so that it loads everything that it loads lazily."""
     instance = loaded.resolved.make()
     for game in games:
         if not instance.supports(game):
@@ -308,6 +308,8 @@ def _warmed(loaded: Loaded, games: list[Any]) -> Strategy:
         decision = player.decide(view, view.legal(), Budget(time.monotonic() + 1.0))
         player.close()
         if not view.is_legal(int(decision.action)):
-            raise ModelError(f"{loaded.address} ({loaded.version}) gave illegal action {decision.action} at the start")
+            raise ModelError(
+                f"{loaded.address} ({loaded.version}) chose the illegal action {decision.action} in a test"
+            )
         break
     return instance

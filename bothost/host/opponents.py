@@ -1,4 +1,4 @@
-"""What the log knows of opponents, for the accounts' manners: ratings of the ladder, and hands of today."""
+"""Reads data about opponents from the log for the accounts' manners: ladder ratings, and today's hands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Ratings = dict[tuple[str, str, str], float]
 
 
 class OpponentMemory(Protocol):
-    """The part of the database that this needs. Synchronous: called in threads."""
+    """The part of the database that this module needs. Synchronous, so it is called in threads."""
 
     def ratings(self) -> Ratings: ...
     def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
-        """Hands of the account that started since then, by player."""
+        """Number of the account's hands since a time in microseconds, by player."""
         ...
 
 
@@ -35,7 +35,7 @@ def _own(lobby: LobbySettings) -> frozenset[str]:
 
 
 class Opponents:
-    """Makes the manners of accounts, and keeps their ratings fresh."""
+    """Makes the manners of accounts, and updates their ratings."""
 
     def __init__(self, memory: OpponentMemory) -> None:
         self._memory = memory
@@ -44,7 +44,7 @@ class Opponents:
         self._following = False
 
     async def manners(self, lobby: LobbySettings, settings: AccountSettings) -> Manners:
-        """The manners of an account, with what earlier processes left."""
+        """The manners of an account, including today's hands of earlier processes."""
         manners = Manners(
             settings.manners,
             settings.name,

@@ -18,7 +18,7 @@ _log = structlog.get_logger("bothost.host")
 
 REPORT_EVERY_S = 60.0
 FRESH_S = 5.0
-"""How long an address stands for the same version, unless the registry is followed (``bothost.host.models``)."""
+"""How long a resolved address is cached, unless the registry is followed (``bothost.host.models``)."""
 
 
 class Plans:
@@ -39,33 +39,33 @@ class Plans:
         self._quarantine_s = quarantine_s
         self._clock = clock
         self._reported: dict[str, float] = {}
-        """Unavailable addresses, and when they were reported: each new table asks again."""
+        """Unavailable addresses, and when they were last reported. Each new table tries them again."""
         self._recent: dict[tuple[str, str], tuple[float, Loaded, Mapping[str, Any]]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
         self.fresh_s = FRESH_S
         self.canary_selector: Callable[[Loaded, str], Loaded] = lambda loaded, address: loaded
-        """Who plays at a new table for which a strategy (and its address) was chosen: itself, or its canary."""
+        """Returns who plays at a new table for which a strategy with this address was chosen: it, or its canary."""
 
     def reload(self, router: Router, *, quarantine_after: int, quarantine_s: float) -> None:
-        """Use other rules for the tables that open from now on."""
+        """Use other rules for tables that open from now on."""
         self.router = router
         self._after = quarantine_after
         self._quarantine_s = quarantine_s
 
     @property
     def loaded(self) -> list[Loaded]:
-        """Every strategy that was asked for."""
+        """Every strategy that was loaded."""
         return list(self._loaded.values())
 
     def plan(self, lobby: str, account: str, game: Game, attributes: Mapping[str, Any]) -> Plan | None:
-        """Who plays at a new hand; None where no route matches, or none of what it names can play."""
+        """Who plays a new hand; None if no route matches, or no strategy of the route can play."""
         choice = self.router.choose(lobby, account, game.name, attributes)
         if choice is None:
             return None
         fallback = self._try(choice.fallback, {}, game) if choice.fallback is not None else None
         strategy = self._try(choice.strategy, choice.options, game)
         if strategy is None and choice.level is not None:
-            strategy = self._try(choice.plain, choice.options, game)  # a table may wish for a level that is not there
+            strategy = self._try(choice.plain, choice.options, game)  # the table's level may not exist
         if strategy is None or strategy.quarantined_until > self._clock():
             reason = "unavailable" if strategy is None else "quarantined"
             return Plan(fallback, None, choice.level, reason) if fallback is not None else None
@@ -75,7 +75,7 @@ class Plans:
         return Plan(other, fallback, choice.level)
 
     def load(self, address: str, options: Mapping[str, Any]) -> Loaded:
-        """The strategy that an address stands for now. Raises as ``Plugins.resolve`` does."""
+        """The strategy that an address resolves to now. Raises as ``Plugins.resolve`` does."""
         now = self._clock()
         recent = self._recent.get(_asked(address, options))
         if recent is not None and now - recent[0] < self.fresh_s:
@@ -84,12 +84,12 @@ class Plans:
         return self.replace(address, options, Loaded(resolved))
 
     def known(self) -> list[tuple[str, Mapping[str, Any], Loaded]]:
-        """Every address with its options that was asked for lately, and what it stands for."""
+        """Every recent address with its options and its strategy."""
         return [(asked[0], options, loaded) for asked, (_, loaded, options) in self._recent.items()]
 
     def replace(self, address: str, options: Mapping[str, Any], loaded: Loaded) -> Loaded:
-        """Let an address stand for this from now on; open hands keep their strategy. Returns the object that has this
-        version already, if there is one."""
+        """Resolve an address to this strategy from now on. Open hands keep their strategy. If an equal strategy is
+        already loaded, returns and uses that object."""
         asked = _asked(address, options)
         loaded = self._loaded.setdefault((*asked, loaded.version, loaded.resolved.pinned), loaded)
         if len(self._recent) > 1000:
@@ -98,19 +98,19 @@ class Plans:
         return loaded
 
     def forget(self, loaded: Loaded) -> None:
-        """No hand uses this strategy any more, and no address stands for it."""
+        """Drop a strategy that no hand uses, unless an address still resolves to it."""
         if all(kept is not loaded for _, kept, _ in self._recent.values()):
             self._loaded = {key: kept for key, kept in self._loaded.items() if kept is not loaded}
 
     def failed(self, loaded: Loaded, cause: str) -> None:
-        """Count a failure; too many in a while keep the strategy from new tables."""
+        """Count a failure. After too many in ``quarantine_s``, the strategy is quarantined."""
         now = self._clock()
         loaded.failures = [at for at in loaded.failures if at > now - self._quarantine_s] + [now]
         if len(loaded.failures) >= self._after:
             self.quarantine(loaded, cause)
 
     def quarantine(self, loaded: Loaded, cause: str) -> None:
-        """Keep the strategy from new tables for a while."""
+        """Give the strategy no new tables for ``quarantine_s``."""
         now = self._clock()
         if loaded.quarantined_until <= now:
             _log.error("strategy_quarantined", strategy=loaded.address, cause=cause, for_s=self._quarantine_s)
@@ -118,7 +118,7 @@ class Plans:
         loaded.failures = []
 
     def release(self, address: str) -> int:
-        """End the quarantine of a strategy; returns of how many of its versions."""
+        """End the quarantine of a strategy. Returns the number of its versions that were quarantined."""
         found = [kept for kept in self.loaded if kept.address == address and kept.quarantined_until > self._clock()]
         for loaded in found:
             _log.warning("quarantine_released", strategy=address, version=loaded.version)

@@ -1,7 +1,7 @@
 """Strategies with ``execution = "process"``: each worker thread has a process that decides for it.
 
-If the plugin crashes, leaks or hangs with the GIL held, a fallback plays its move and other tables are unaffected. The
-process is killed at the decision's deadline or above its memory limit, and the next decision starts another.
+If the plugin crashes, leaks memory or hangs with the GIL, a fallback plays its move. Other tables are unaffected. The
+process is killed at the decision's deadline or above its memory limit, and a new one is started.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from bothost.strategy import Budget, Decision, Player, Strategy, Table
 _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 0.1
-"""How often memory is measured while a decision is awaited."""
+"""Interval between two memory checks while we wait for a decision."""
 START_S = 30.0
 """How long a process may take to import its plugin and load its model."""
 STARTS = 5
-"""Most starts within ``STARTS_S``. Above it the strategy fails at once."""
+"""Most starts within ``STARTS_S``. After that the strategy fails at once."""
 STARTS_S = 30.0
 
 
 class ProcessLimits(msgspec.Struct, frozen=True):
-    """How worker processes are run."""
+    """Limits of worker processes."""
 
     memory_bytes: int = 2048 << 20
-    """Resident memory above which a process is killed, with that of the processes that it started."""
+    """A process is killed if its resident memory, with that of its descendants, exceeds this."""
     plugins_dir: Path | None = None
 
 
@@ -59,7 +59,7 @@ class ProcessFailed(Exception):
 
 
 class HostFault(Exception):
-    """The host could not ask: not the strategy's fault, so it does not count towards quarantine."""
+    """The host could not send the request. The strategy is not at fault, so it does not count towards quarantine."""
 
 
 class ProcessLate(ProcessFailed):
@@ -67,7 +67,7 @@ class ProcessLate(ProcessFailed):
 
 
 def encoded(ask: Ask) -> bytes:
-    """The request as bytes. Raises HostFault for values that cannot be sent, such as an integer of 65 bits."""
+    """Encode a request. Raises HostFault for values that cannot be sent, such as an integer of 65 bits."""
     try:
         return frame(ask)
     except (OverflowError, ValueError, TypeError, msgspec.MsgspecError) as error:
@@ -96,9 +96,9 @@ class ProcessStrategy(Strategy):
         self._connection: socket.socket | None = None
         self._ready = False
         self._looked = 0.0
-        """When the memory of the process's descendants was last looked at."""
+        """When the memory of the process's descendants was last measured."""
         self._start()
-        if wait:  # no first move waits for the imports
+        if wait:  # so that the first move does not wait for imports
             try:
                 self._await_ready(time.monotonic() + START_S)
             except ProcessFailed as error:
@@ -112,7 +112,7 @@ class ProcessStrategy(Strategy):
         return _Player(self, next(self._numbers), table)
 
     def close(self) -> None:
-        """End the process and start no other. May be called from any thread, even while another waits for an answer."""
+        """End the process for good. May be called from any thread, even while another waits for an answer."""
         self._closed = True
         self.kill()
 
@@ -120,7 +120,7 @@ class ProcessStrategy(Strategy):
 
     def _start(self) -> None:
         if self._closed:
-            raise ProcessFailed("the process was ended for good")
+            raise ProcessFailed("the strategy was closed")
         now = time.monotonic()
         if len(self._began) == STARTS and now - self._began[0] < STARTS_S:
             raise ProcessFailed(f"the process ended {STARTS} times within {STARTS_S:g} s")
@@ -128,9 +128,9 @@ class ProcessStrategy(Strategy):
         self._ready = False
         self.starts += 1
         self._process, self._connection = self._spares.take()
-        if self._closed:  # while it was started
+        if self._closed:  # another thread closed it meanwhile
             self.kill()
-            raise ProcessFailed("the process was ended for good")
+            raise ProcessFailed("the strategy was closed")
         folder = self._limits.plugins_dir
         load = LoadStrategy(
             _strategy_spec(self._resolved),
@@ -141,12 +141,12 @@ class ProcessStrategy(Strategy):
         self._connection.sendall(frame(load))
 
     def revive(self) -> None:
-        """Start a process where there is none. Raises ProcessFailed where it does not stay up."""
+        """Start a process if there is none. Raises ProcessFailed if it ended too often."""
         if self._process is None:
             self._start()
 
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         process, self._process = self._process, None
         connection, self._connection = self._connection, None
         if process is not None:
@@ -156,16 +156,16 @@ class ProcessStrategy(Strategy):
             connection.close()
 
     def await_ready(self, deadline: float) -> None:
-        """Have a process that is ready for requests. Raises ProcessLate and ProcessFailed: then it received none."""
+        """Wait until a process is ready for requests. Raises ProcessLate and ProcessFailed."""
         self.revive()
         if time.monotonic() >= deadline:
-            raise ProcessLate("other tables took all the time")
+            raise ProcessLate("decisions of other tables took all the time")
         self._await_ready(deadline)
 
     def ask(self, message: bytes, deadline: float) -> Decision:
-        """Have the process, which is ready, decide; ``message`` is an encoded ``Ask``.
+        """Send an encoded ``Ask`` to the ready process, and return its decision.
 
-        Raises ProcessLate and ProcessFailed; then the process is gone, unless the plugin raised.
+        Raises ProcessLate and ProcessFailed. The process is then gone, unless the plugin only raised an exception.
         """
         try:
             self._send(message, deadline)
@@ -200,7 +200,7 @@ class ProcessStrategy(Strategy):
 
     def _died(self, error: Exception, deadline: float) -> ProcessFailed:
         process, code = self._process, None
-        if process is not None:  # its connection closes a little before its exit code is there
+        if process is not None:  # its connection closes a little before its exit code is available
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(min(1.0, max(0.1, deadline - time.monotonic())))
         self._replace()
@@ -209,17 +209,17 @@ class ProcessStrategy(Strategy):
         return ProcessFailed("the process closed its connection" if isinstance(error, EOFError) else repr(error))
 
     def _replace(self) -> None:
-        """Kill it, and have another get ready while others play for it."""
+        """Kill the process and start another, which gets ready while fallbacks play."""
         self.kill()
         with contextlib.suppress(ProcessFailed):
             self._start()
 
     def forget(self, player: int) -> None:
-        """The hand of this player is over."""
+        """Close the player of a hand that is over."""
         if self._connection is not None:
             try:
                 self._send(frame(ClosePlayer(player)), time.monotonic() + LOOK_S)
-            except OSError:  # TimeoutError too: it does not read
+            except OSError:  # includes TimeoutError: the process does not read
                 self.kill()
 
     def _send(self, data: bytes, deadline: float) -> None:
@@ -271,13 +271,13 @@ def _strategy_spec(resolved: Resolved) -> StrategySpec:
 
 
 class _Player(Player):
-    """A player whose other half is in the process."""
+    """The host's side of a player that runs in the process."""
 
     def __init__(self, strategy: ProcessStrategy, number: int, table: Table) -> None:
         self._strategy = strategy
         self._number = number
         self._known_since = 0
-        """The start of the process that knows this player."""
+        """Number of the process start that knows this player; 0: none."""
         self._events: list[str] = []
         self._table = {
             "game": table.game.name,
@@ -300,7 +300,7 @@ class _Player(Player):
         message = encoded(
             Ask(self._number, view.to_bytes(), legal.tobytes(), budget.deadline, budget.bank_ms, self._events, table)
         )
-        # Only from here on does the process know the table and its events.
+        # From here on the process knows the table and its events.
         self._events = []
         self._known_since = strategy.starts
         return strategy.ask(message, budget.deadline)

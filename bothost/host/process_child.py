@@ -33,7 +33,7 @@ from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
 
 
 class Child:
-    """Serves one strategy until the host hangs up."""
+    """Serves one strategy until the host closes the connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class Child:
         return bytes(data)
 
     def _load(self, message: LoadStrategy) -> str | None:
-        """Make the strategy; return why that failed."""
+        """Make the strategy. Returns the error message if that failed."""
         try:
             self._make(message)
         except ANY_FAILURE as error:
@@ -126,7 +126,7 @@ def _instance(making: StrategySpec) -> Strategy:
 
 
 def plain(decision: Decision) -> dict[str, Any]:
-    """A decision as data: arrays of whatever kind become lists of floats."""
+    """A decision as plain data. Arrays become lists of floats."""
     return {
         "action": int(decision.action),
         "policy": None if decision.policy is None else np.asarray(decision.policy, dtype=float).tolist(),
@@ -141,10 +141,11 @@ def plain(decision: Decision) -> dict[str, Any]:
 
 def main() -> None:
     children.contain(int(sys.argv[2]))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the host ends us, by hanging up or by SIGKILL
+    # Only the host ends this process: it closes the connection or sends SIGKILL.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     Child(socket.socket(fileno=int(sys.argv[1]))).run()
-    os._exit(0)  # threads of the plugin do not keep us
+    os._exit(0)  # do not wait for threads of the plugin
 
 
 if __name__ == "__main__":

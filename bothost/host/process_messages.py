@@ -1,4 +1,4 @@
-"""What a host and the worker process of a strategy say to each other: MessagePack, each message after its length."""
+"""The messages between a host and a strategy's worker process: MessagePack, each with its length in front."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 LENGTH = struct.Struct("<I")
 MOST_BYTES = 64 * 1024 * 1024
-"""A longer message is not believed."""
+"""Longer messages are refused."""
 
 
 class StrategySpec(msgspec.Struct, frozen=True):
-    """What a strategy is made from."""
+    """How to make a strategy."""
 
     module: str
     name: str
@@ -23,7 +23,7 @@ class StrategySpec(msgspec.Struct, frozen=True):
 
 
 class LoadStrategy(msgspec.Struct, frozen=True, tag=True):
-    """The first message: which strategy this process is for."""
+    """The first message: the strategy of this process."""
 
     strategy: StrategySpec
     evaluators: dict[str, StrategySpec]
@@ -34,7 +34,7 @@ class LoadStrategy(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
-    """A decision is wanted. ``table`` comes with a player's first request to this process."""
+    """A request for a decision. ``table`` is set in a player's first request to this process."""
 
     player: int
     view: bytes
@@ -53,7 +53,7 @@ class ClosePlayer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Reply(msgspec.Struct, frozen=True, tag=True):
-    """A decision as plain data, or why there is none."""
+    """A decision as plain data, or the error."""
 
     decision: dict[str, Any] | None
     error: str | None = None
@@ -65,6 +65,6 @@ decode_answer = msgspec.msgpack.Decoder(Reply).decode
 
 
 def frame(message: msgspec.Struct) -> bytes:
-    """A message as it goes over the socket."""
+    """Encode a message with its length."""
     data = encode(message)
     return LENGTH.pack(len(data)) + data

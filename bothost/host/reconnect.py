@@ -1,4 +1,4 @@
-"""When a connection is given up, and when it is tried again."""
+"""Decides when a connection is dropped, and when to reconnect."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import msgspec
 from bothost.host.limits import Backoff
 
 HURRY_S = 1.0
-"""When one account has connected again, the others of its lobby try within this time."""
+"""When one account has reconnected, the others of its lobby try within this time."""
 
 
 class ConnectionSettings(msgspec.Struct, frozen=True):
-    """What an operator may choose about connections."""
+    """Settings of connections."""
 
     frame_bytes: int = 1 << 20
     heartbeat_s: float = 20.0
-    """How often the lobby is asked for a sign of life. After two intervals without one the connection is dropped."""
+    """Interval between two heartbeats. After two intervals without a sign of life the connection is dropped."""
     connect_s: float = 30.0
-    """How long connecting and logging in may take together."""
+    """How long connecting and logging in may take in total."""
     queue_frames: int = 10_000
-    """Frames that may wait for the rate limit."""
+    """Most frames that wait for the rate limit."""
     backoff_first_s: float = 0.5
     backoff_most_s: float = 60.0
     steady_s: float = 30.0
@@ -32,11 +32,11 @@ class ConnectionSettings(msgspec.Struct, frozen=True):
     """An adapter that fails this often within ``quarantine_s`` pauses for that time."""
     quarantine_s: float = 300.0
     refused_s: float = 60.0
-    """The least pause before credentials that once worked are tried again."""
+    """Minimum pause before a retry if the lobby refuses credentials that worked before."""
 
 
 class Reconnect:
-    """The next attempt to connect."""
+    """Schedules the next attempt to connect."""
 
     def __init__(self, settings: ConnectionSettings, attempt: Callable[[], None]) -> None:
         self._settings = settings
@@ -46,9 +46,9 @@ class Reconnect:
         self._timer: asyncio.TimerHandle | None = None
         self._may_hurry = False
         self._hurried = False
-        """Whether this outage was cut short already."""
+        """Whether ``hurry`` already shortened the pause of this outage."""
         self._failures: list[float] = []
-        """When the adapter failed lately, monotonic seconds."""
+        """When the adapter failed recently, monotonic seconds."""
 
     @property
     def pending(self) -> bool:
@@ -56,13 +56,13 @@ class Reconnect:
         return self._timer is not None
 
     def schedule(self, at_least_s: float) -> float:
-        """Try again later. Returns in how many seconds."""
+        """Schedule an attempt. Returns the seconds until then."""
         wait = self._backoff.next(at_least_s)
         self._timer = self._loop.call_later(wait, self._try)
         return wait
 
     def hurry(self) -> None:
-        """Another account of the lobby connected: try soon. Once per outage, and not if the lobby named a time."""
+        """Try soon, because another account of the lobby connected. Once per outage; not if the lobby set a time."""
         if self._timer is None or not self._may_hurry:
             return
         soon = self._loop.time() + self._backoff.spread(HURRY_S)
@@ -72,16 +72,16 @@ class Reconnect:
             self._timer = self._loop.call_at(soon, self._try)
 
     def allow_hurry(self, allowed: bool) -> None:
-        """Whether ``hurry`` may shorten the pause of this outage."""
+        """Set whether ``hurry`` may shorten the pause of this outage."""
         self._may_hurry = allowed and not self._hurried
 
     def succeeded(self) -> None:
-        """The connection works: the next pause is short again."""
+        """Record that the connection works. The next pause is short again."""
         self._backoff.reset()
         self._hurried = False
 
     def quarantine_s(self) -> float:
-        """The adapter has just failed: seconds that it must pause, 0 if it has not failed often."""
+        """Record a failure of the adapter. Returns the seconds that it must pause; 0 if it has not failed often."""
         now, settings = time.monotonic(), self._settings
         self._failures = [at for at in self._failures if at > now - settings.quarantine_s] + [now]
         if len(self._failures) < settings.quarantine_after:
@@ -100,7 +100,7 @@ class Reconnect:
 
 
 class Watchdog:
-    """Cuts a connection that does not log in in time, or shows no sign of life: an open socket is not a session."""
+    """Drops a connection that does not log in in time, or shows no sign of life. An open socket is not a session."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Watchdog:
         ask: Callable[[], None],
         cut: Callable[[str], None],
     ) -> None:
-        """``signs`` changes with every sign of life, ``ask`` asks for one, ``cut`` drops the connection."""
+        """``signs()`` changes with every sign of life, ``ask`` asks for one, ``cut`` drops the connection."""
         self._settings = settings
         self._signs = signs
         self._ask = ask
@@ -125,7 +125,7 @@ class Watchdog:
         self._timer = self._loop.call_later(seconds, self._cut, f"not logged in within {seconds:g} s")
 
     def expect_life(self) -> None:
-        """We are logged in: from now on the lobby must show signs of life."""
+        """Watch for signs of life, now that we are logged in."""
         self.stop()
         self._seen, self._silent = None, 0
         self._timer = self._loop.call_later(self._settings.heartbeat_s, self._beat)

@@ -1,4 +1,4 @@
-"""Turns what happens at the tables into rows of the decision log."""
+"""Turns events at the tables into rows of the decision log."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from bothost.tables.actor import Loaded
 from bothost.tables.hand import Answer, Hand, HandClosed, Job, Outcome, SnapshotTaken
 
 FIRST_LEGAL = "first-legal"
-"""Name of the strategy that answers when all others failed."""
+"""Name in the log for a decision of the last link of the fallback chain."""
 RAW_BYTES = 65_536
-"""A longer frame is cut off."""
+"""Longer frames are truncated."""
 EVENTS = 16
-"""Events of a hand that make a row. Fewer wait for more, or for the end of the hand. A kill loses at most these; after
-the restart the lobby's snapshot replaces them."""
+"""Minimum events in a row, except at the end of a hand. A kill loses fewer than these; after the restart the lobby's
+snapshot replaces them."""
 
 _json = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def new_id() -> bytes:
-    """A uuid7, which grows with time."""
+    """A uuid7, which is ordered by time."""
     return uuid_utils.uuid7().bytes
 
 
@@ -47,16 +47,16 @@ def now_us() -> int:
 
 
 class Recorder:
-    """Makes the rows of one host. ``batches`` submits them, and says when answers may be sent."""
+    """Makes the rows of one host. ``batches`` submits them, and decides when answers may be sent."""
 
     def __init__(self, log: Log, *, host: str, config_hash: str, before_send: bool) -> None:
         self.batches = Batches(log, before_send=before_send)
         self.config_hash = config_hash
-        """The configuration under which decisions are made from now on."""
+        """The hash of the present configuration."""
         self._host = host
 
     def hand_opened(self, hand: Hand, attributes: Any) -> None:
-        """A hand started; its ``game_id`` and ``actor`` are set."""
+        """Log the start of a hand. Its ``game_id`` and ``actor`` are set."""
         table, by, level = hand.actor.table, hand.actor.plan.strategy, hand.actor.plan.level
         lobby, account, name = hand.key
         row = GameRecord(
@@ -82,7 +82,7 @@ class Recorder:
         self.batches.add_next((row,))
 
     def hand_closed(self, event: HandClosed) -> None:
-        """A hand ended: the rest of its events, and its result."""
+        """Log the end of a hand: the rest of its events, and its result."""
         hand = event.hand
         self.flush_events(hand)
         self.hand_lost(hand.game_id, hand.seat, event.reason, event.scores, _text(sorted(hand.away)))
@@ -90,14 +90,14 @@ class Recorder:
     def hand_lost(
         self, game_id: bytes, seat: int, reason: str, scores: tuple[float, ...] | None, away: str | None = None
     ) -> None:
-        """A hand ended whose events we do not have: an earlier process played it."""
+        """Log the end of a hand without further events, for example of an earlier process."""
         logged = None if scores is None else _text(scores)
         self.batches.add(
             GameEndRecord(game_id=game_id, seat=seat, reason=reason, scores=logged, ended_us=now_us(), away=away)
         )
 
     def snapshot(self, event: SnapshotTaken) -> None:
-        """A snapshot replaced the view: the events before it, then the snapshot."""
+        """Log a snapshot that replaced the view, and the events before it."""
         hand = event.hand
         seq, events = event.before
         if events:
@@ -115,10 +115,10 @@ class Recorder:
         self.batches.add(ChatRecord(new_id(), game_id, seat, player, text, now_us()))
 
     def outcome(self, event: Outcome) -> None:
-        """What became of a move."""
+        """Log what happened to a move."""
         at = now_us()
         rows = [OutcomeRecord(decision_id, event.kind, event.detail, at) for decision_id in event.answer.ids]
-        if event.kind == "rejected":  # a restarted host reads it: it must be there before the next decision
+        if event.kind == "rejected":  # a restarted host reads it, so it must be durable before the next decision
             self.batches.add_next(rows)
         else:
             self.batches.add(*rows)
@@ -127,7 +127,7 @@ class Recorder:
         self.batches.add(*[OutcomeRecord(decision_id, "sent", None, at_us) for decision_id in answer.ids])
 
     def answer(self, answer: Answer) -> None:
-        """Log the decisions of a move, then send it. A move that is in the log already is sent at once."""
+        """Log the decisions of a move, then send it. A move that is already in the log is sent at once."""
         if answer.state == "logging":
             return  # it is sent when its rows are durable
         if answer.state == "logged":
@@ -146,7 +146,7 @@ class Recorder:
         self.batches.add_answer(answer, rows)
 
     def shadow(self, job: Job, view: View, decision: Decision, by: Loaded, elapsed_s: float) -> None:
-        """What a shadow would have done where ``job`` was decided; ``view`` is as it was then."""
+        """Log a shadow's decision at the position of ``job``. ``view`` is a copy from that time."""
         self.batches.add(self._row(new_id(), "shadow", job, view, decision, by, None, elapsed_s, None, now_us()))
 
     def _decision(self, hand: Hand, job: Job, at: int) -> DecisionRecord:
@@ -179,7 +179,7 @@ class Recorder:
         hand, window = job.hand, job.window
         table = hand.actor.table
         action = int(decision.action)
-        # By position, in the order of DecisionRecord.
+        # Positional arguments in the order of DecisionRecord, because keywords are slower.
         return DecisionRecord(
             row_id,
             hand.game_id,
@@ -222,7 +222,7 @@ def _text(value: Any) -> str:
 
 
 def _floats(values: Any, length: int) -> bytes | None:
-    """Little-endian float32; None where the plugin's array does not fit the legal actions."""
+    """Little-endian float32; None if the plugin's array does not fit the legal actions."""
     try:
         array = np.asarray(values, dtype="<f4")
     except (TypeError, ValueError):

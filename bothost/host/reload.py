@@ -1,7 +1,7 @@
-"""SIGHUP reloads the configuration of a running host, for new tables. Open tables keep their settings.
+"""Reloads the configuration of a running host for new tables, on SIGHUP. Open tables keep their settings.
 
-Routes, wishes, numbers of tables, quarantine and the lobbies' margins are reloaded. Everything else needs a restart,
-and the log names it. An invalid configuration changes nothing.
+Routes, wishes, numbers of tables, quarantine and the lobbies' margins are reloaded. Other changes need a restart, and
+the log names them. An invalid configuration changes nothing.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ FREE: dict[str, frozenset[str]] = {
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table", "own_accounts"}),
     "account": frozenset({"tables", "consents", "wish", "manners"}),
 }
-"""Table → its keys that are reloaded. Routes are reloaded as a whole."""
+"""Configuration table → keys that are reloaded. Routes are reloaded as a whole."""
 
 
 def apply(host: Host, read: Callable[[], Settings]) -> bool:
-    """Read the configuration and apply it. Returns whether it is valid; if not, the log says why."""
+    """Read and apply the configuration. Returns whether it is valid; if not, the log says why."""
     try:
         new = read()
         router = Router(new.routes, host.plugins.strategies.__contains__)
         loaded = []
-        for route in new.routes:  # what a route names must be there before it is trusted
+        for route in new.routes:  # load all strategies first, so that a missing one changes nothing
             loaded.append(host.plans.load(route.strategy, route.options))
             if route.fallback is not None:
                 host.plans.load(route.fallback, {})
@@ -67,7 +67,7 @@ def _renew(host: Host, account: Account, new: Settings) -> None:
 
 
 def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | None, AccountSettings | None]:
-    """The settings of an account, None where it is not configured any more."""
+    """The settings of an account; None if it is no longer configured."""
     for found in settings.lobbies:
         if found.name == lobby:
             return found, next((one for one in found.accounts if one.name == account), None)
@@ -75,7 +75,7 @@ def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | 
 
 
 def needs_restart(old: Settings, new: Settings) -> Iterator[str]:
-    """Dotted keys of changed settings that need a restart. Values are left out: some are secret."""
+    """Dotted keys of changed settings that need a restart. Values are left out because some are secret."""
     yield from _changed(_plain(old), _plain(new), "", "")
 
 

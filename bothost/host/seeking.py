@@ -1,4 +1,4 @@
-"""Asks one account's lobby for tables: by the wishes in turn, and never for more than there are free slots."""
+"""Asks one account's lobby for tables: each wish in turn, and never for more tables than there are free slots."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Seeking:
         seek_s: float,
         manners: Manners,
     ) -> None:
-        """``busy``: whether the host wants no further tables now. ``seek_s``: how long one seek may last."""
+        """``busy()``: whether the host wants no further tables now. ``seek_s``: how long one seek may last."""
         self.settings = settings
         self.slots = slots
         self.manners = manners
         self.stopped = False
         """Whether the account drains: no more tables."""
         self.paused = False
-        """Whether an operator wants no further tables for now."""
+        """Whether an operator paused the account."""
         self._connection = connection
         self._busy = busy
         self._seek_s = seek_s
@@ -45,7 +45,7 @@ class Seeking:
         self._backoff = Backoff(0.2, 30.0)
 
     def seek_more(self, now: float) -> None:
-        """Ask for tables, up to the slots."""
+        """Ask for tables until all slots are used."""
         wishes, slots = self.settings.wishes, self.slots
         if not wishes or self.stopped or self.paused or self._busy():
             return
@@ -65,7 +65,7 @@ class Seeking:
                 return
 
     def expire(self, now: float) -> None:
-        """Cancel the seeks that found no table in time; the next wish has its turn."""
+        """Cancel seeks that found no table in time, so that the next wish is tried."""
         for seek in self.slots.expire(now):
             self._connection.feed(CancelSeek(seek))
 
@@ -74,12 +74,12 @@ class Seeking:
         self._connection.feed(CancelSeek(seek))
 
     def stop(self) -> None:
-        """Ask for no more tables."""
+        """Ask for no more tables, and cancel open seeks."""
         self.stopped = True
         self._cancel_all()
 
     def pause(self) -> None:
-        """Ask for no tables until ``resume``. Those that we have are played to their end."""
+        """Ask for no tables until ``resume``. Open tables are played to the end."""
         self.paused = True
         self._cancel_all()
 
@@ -93,19 +93,19 @@ class Seeking:
             self.cancel(seek)
 
     def forget(self) -> None:
-        """The connection is lost, and all seeks with it."""
+        """Forget all seeks, because the connection is lost."""
         for seek in self.slots.reserved:
             self.slots.cancel(seek)
 
     def ended(self, event: SeekEnded, now: float) -> None:
-        """The lobby found no table."""
+        """Handle a seek that found no table."""
         if self.slots.cancel(event.seek):
             if self._connection.connected:
                 _log.info("seek_ended", account=self.settings.name, reason=event.reason)
             self.hold_off(now)
 
     def invited(self, event: Invitation, now: float) -> None:
-        """Reserve a slot before accepting: an acceptance cannot be taken back."""
+        """Accept or decline a challenge. The slot is reserved first, because an acceptance cannot be withdrawn."""
         seek = self._name()
         game = event.info.game
         wanted = game in self.manners.settings.games or any(wish.game == game for wish in self.settings.wishes)
@@ -120,7 +120,7 @@ class Seeking:
             self._connection.feed(Accept(seek, event.invitation))
 
     def hold_off(self, now: float) -> None:
-        """A table came to nothing: wait before the next seek. Several at once count as one failure."""
+        """Wait before the next seek, because a seek or a table failed. Failures during the wait do not extend it."""
         if now >= self._not_before:
             self._not_before = now + self._backoff.next(0.1)
 
@@ -129,7 +129,7 @@ class Seeking:
         self._not_before = max(self._not_before, moment)
 
     def succeeded(self) -> None:
-        """A hand ended normally: the next pause is short again."""
+        """Record that a hand ended normally. The next pause is short again."""
         self._backoff.reset()
 
     def _name(self) -> str:

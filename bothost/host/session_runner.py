@@ -1,7 +1,7 @@
-"""What all tables of a host share: asking for decisions, logging them, sending them, and the deadlines.
+"""Performs the outputs of all sessions of a host: requests decisions, logs and sends them, and watches deadlines.
 
-The life of a decision, in turns of the event loop: frames are folded and their requests collected → one hand-over to
-the workers → their results are checked and their rows collected → one submission to the log → durable → sent.
+The steps of a decision, each for all tables in one turn of the event loop: fold frames and collect requests → hand them
+to the workers → check the results and collect their rows → submit the rows to the log → durable → send.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Observer(Protocol):
 
 
 class Counters:
-    """What a host did, for people to read."""
+    """Counts of what a host did."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
@@ -76,7 +76,7 @@ class Counters:
         self.fallbacks: Counter[str] = Counter()
         """By reason."""
         self.results: dict[str, tuple[int, float]] = {}
-        """Strategy → hands with a result, sum of its scores."""
+        """Strategy → (hands with a result, sum of its scores)."""
 
     def result(self, strategy: str, score: float) -> None:
         hands, total = self.results.get(strategy, (0, 0.0))
@@ -84,7 +84,7 @@ class Counters:
 
 
 class SessionRunner:
-    """Performs what sessions want. One per host; all of it runs on the event loop."""
+    """Performs the outputs of sessions. There is one per host; it runs on the event loop."""
 
     def __init__(self, plans: Plans, recorder: Recorder, hooks: HookThread, find: Find) -> None:
         self.plans = plans
@@ -94,19 +94,19 @@ class SessionRunner:
         self.observer: Observer | None = None
         self.counters = Counters()
         self.decide = Latency()
-        """From a request's arrival to the worker's result, one of every batch of results."""
+        """Time from a request's arrival to the worker's result, for one of every batch of results."""
         self.sending = Latency()
-        """Handing a batch of durable answers to the sockets."""
+        """Time to pass a batch of durable answers to the sockets."""
         self.fatal: Callable[[BaseException], None] = lambda error: None
         self._loop = asyncio.get_running_loop()
-        self._random = random.Random()  # seeded by the system once: asking it for every hand costs a system call
+        self._random = random.Random()  # seeded once, because asking the system costs a system call per hand
         self._deadlines = DeadlineTimer(self._expire)
         self._lookup = Lookup(find, self._opened, lambda error: self.fatal(error))
         self._owners: dict[Session, TableOwner] = {}
         self._sessions: dict[Hand, Session] = {}
         """The session of each open hand."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
-        """Snapshots of hands whose ``game_id`` is still being looked up."""
+        """Snapshots of hands that wait for their ``game_id``."""
         recorder.batches.send = self.send
         self._outputs: dict[type, Callable[[Session, Any], None]] = {
             HandOpening: self._open_hand,
@@ -122,15 +122,15 @@ class SessionRunner:
     # ----------------------------------------------------------------------------------------------------- sessions
 
     def add(self, session: Session, owner: TableOwner) -> None:
-        """A new session: ``owner`` sits at its table."""
+        """Add a session. ``owner`` is the account at its table."""
         self._owners[session] = owner
 
     def remove(self, session: Session) -> None:
-        """The session is over."""
+        """Remove a session that is over."""
         del self._owners[session]
 
     def perform(self, session: Session, outputs: list[Output]) -> None:
-        """Do what a session wants, in order."""
+        """Perform a session's outputs in order."""
         for output in outputs:
             kind = type(output)
             if kind is Job:
@@ -157,7 +157,7 @@ class SessionRunner:
         self.recorder.answer(answer)
 
     def on_results(self, results: list[Result]) -> None:
-        """The workers decided."""
+        """Handle a batch of workers' results."""
         now = time.monotonic()
         self.decide.observe(now - results[0].job.window.arrival)
         for job, ticket, decision, error, by, cause in results:
@@ -192,7 +192,7 @@ class SessionRunner:
         self.recorder.outcome(event)
 
     def send(self, answers: list[Answer]) -> None:
-        """Send these answers: their rows are durable."""
+        """Send answers whose rows are durable."""
         now = time.monotonic()
         at_us = now_us()
         for answer in answers:
@@ -217,7 +217,7 @@ class SessionRunner:
         lobby, account, table = session.key
         plan = self.plans.plan(lobby, account, session.game, session.attributes)
         if plan is None:
-            _log.error("no_strategy", table=table, game=session.game.name, advice="add a route for it, or a wish less")
+            _log.error("no_strategy", table=table, game=session.game.name, advice="add a route, or remove the wish")
             self._owners[session].leave_table(table, "no strategy")
             return
         hand.actor = Actor(plan)
@@ -277,7 +277,7 @@ class SessionRunner:
             self._owners[session].hand_over(session)
 
     def let_go(self, hand: Hand) -> None:
-        """Another host continues the hand."""
+        """Release a hand that another host continues."""
         del self._sessions[hand]
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)
@@ -313,6 +313,6 @@ class SessionRunner:
             self.perform(session, session.requests.expire(hand, now))
 
     def close(self) -> None:
-        """No more deadlines, no more look-ups."""
+        """Stop the deadlines and the look-ups."""
         self._deadlines.close()
         self._lookup.close()

@@ -1,7 +1,7 @@
 """Shadows: models that decide the same positions as a strategy. Their decisions are logged and never played.
 
-A shadow gets a position after the strategy has answered, so no move waits for it. Positions go into a bounded queue,
-and one thread takes them. If it cannot keep up, positions are dropped and counted.
+A shadow gets a position after the strategy has answered, so no move waits for it. One thread takes the positions from
+a bounded queue. If it cannot keep up, positions are dropped and counted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _log = structlog.get_logger("bothost.host")
 
 QUEUE = 512
 PLAYERS = 2000
-"""Hands whose players are kept."""
+"""Most hands whose players are kept."""
 
 
 class Position(NamedTuple):
-    """What a live decision was about."""
+    """The position of a live decision."""
 
     loaded: Loaded
     game_id: bytes
@@ -59,7 +59,7 @@ class Shadow:
         return self._by_name.get(strategy)
 
     def use(self, strategy: str, loaded: Loaded | None) -> None:
-        """Let this be the shadow of a strategy; None: there is none any more."""
+        """Set the shadow of a strategy; None removes it."""
         if loaded is None:
             self._by_name.pop(strategy, None)
             return
@@ -69,7 +69,7 @@ class Shadow:
             self._thread.start()
 
     def offer(self, hand: Hand, job: Job) -> None:
-        """A live decision was made: let the shadow decide the same position, if it has the time."""
+        """Queue the position of a live decision for its shadow, if the queue is not full."""
         if not self._by_name:
             return
         actor = hand.actor
@@ -87,10 +87,10 @@ class Shadow:
         return {"models": versions, "decided": self.decided, "dropped": self.dropped, "failed": self.failed}
 
     def close(self) -> None:
-        """End the thread; a position that is being decided is finished, if it takes no longer than a second."""
+        """Stop the thread. It may take a second to finish its present decision."""
         self._by_name.clear()
         if self._thread is not None:
-            with contextlib.suppress(queue.Empty):  # the thread takes some, too
+            with contextlib.suppress(queue.Empty):  # the thread also takes items
                 while True:
                     self._queue.get_nowait()
             self._queue.put(None)
@@ -138,7 +138,7 @@ class Shadow:
         decision = players[key].decide(view, legal, Budget(started + position.grant_s, 0.0))
         elapsed_s = time.monotonic() - started
         if type(decision) is not Decision or not view.is_legal(int(decision.action)):
-            raise ValueError(f"{decision!r} is no legal decision")
+            raise ValueError(f"{decision!r} is not a legal decision")
         try:
             self._loop.call_soon_threadsafe(self._record, position, decision, elapsed_s)
         except RuntimeError:  # the host has ended

@@ -1,7 +1,7 @@
-"""Worker processes that are started before their strategy is loaded.
+"""Starts worker processes before their strategies are loaded.
 
-A worker process takes as long to import as the host. So the processes that the routes need start as soon as the plugins
-are known, and both import at the same time. That makes a restart after a kill faster.
+A worker process takes as long to import its modules as the host. So the processes for the routes start as soon as the
+plugins are known, and both import at the same time. This makes a restart after a kill faster.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Started(NamedTuple):
 
 
 def start(variables: Iterable[str] = ()) -> Started:
-    """Start a worker process (:mod:`bothost.host.process_child`). It ends with the thread that calls this.
+    """Start a worker process (:mod:`bothost.host.process_child`). It ends when the calling thread ends.
 
-    ``variables``: names of environment variables that it gets in addition to the usual ones.
+    ``variables``: names of environment variables to pass to it in addition to the usual ones.
     """
     ours, theirs = socket.socketpair()
-    # Output goes nowhere: it could be endless, and would pass by the filter that keeps secrets out of logs.
+    # Discard the output: it could be endless, and no filter would remove secrets from it.
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
         pass_fds=[theirs.fileno()],
@@ -47,7 +47,7 @@ def start(variables: Iterable[str] = ()) -> Started:
 
 
 def number_for(settings: Settings, plugins: Plugins) -> int:
-    """How many processes the strategies of the routes will need."""
+    """The number of processes for the strategies of the routes."""
     names = {(route.strategy.partition(":")[0], repr(sorted(route.options.items()))) for route in settings.routes}
     strategies = (plugins.strategies.get(name) for name, _ in names)
     in_processes = sum(found is not None and found.execution == "process" for found in strategies)
@@ -55,7 +55,7 @@ def number_for(settings: Settings, plugins: Plugins) -> int:
 
 
 class Spares:
-    """Processes that are not in use yet. Any thread may take one; the thread that makes this object starts them."""
+    """Processes that are not in use yet. The thread that makes this object starts them; any thread may take one."""
 
     def __init__(self, number: int = 0, variables: Iterable[str] = ()) -> None:
         """``variables``: as for ``start``."""
@@ -63,7 +63,7 @@ class Spares:
         self.waiting = deque(start(self._variables) for _ in range(number))
 
     def take(self) -> Started:
-        """One of them, or a fresh one."""
+        """Take a spare process, or start one."""
         while self.waiting:
             try:
                 spare = self.waiting.popleft()

@@ -11,7 +11,7 @@ from bothost.messages import Json
 
 
 def status_of(host: Host) -> Json:
-    """Plain JSON: accounts, counters, strategies, latency, health."""
+    """The status as plain JSON: accounts, counters, strategies, latency, health."""
     counters = host.runner.counters
     stats = host.log.stats
     return {
@@ -42,7 +42,7 @@ def status_of(host: Host) -> Json:
 
 
 def results_of(results: Mapping[str, tuple[int, float]]) -> Json:
-    """Strategy → hands and mean score."""
+    """Strategy → number of hands and mean score."""
     return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in sorted(results.items())}
 
 

@@ -43,7 +43,7 @@ TICK_S = 1.0
 
 
 class DecisionLog(Log, Protocol):
-    """What the host needs of ``bothost.store.DecisionLog``."""
+    """The part of ``bothost.store.DecisionLog`` that the host needs."""
 
     @property
     def full(self) -> bool: ...
@@ -59,7 +59,7 @@ class Reporter(Protocol):
 
 
 class Memory(Protocol):
-    """What earlier processes left; synchronous, called in a thread (``bothost.host.memory``)."""
+    """Data of earlier processes (``bothost.host.memory``). Synchronous, so it is called in threads."""
 
     def find(self, keys: Sequence[HandKey]) -> Sequence[RecoveredHand | None]: ...
     def unfinished(self, lobby: str, account: str, before_us: int) -> Sequence[OpenHand]: ...
@@ -95,9 +95,9 @@ class Host:
         self.draining = False
         self.plugins = plugins
         self.models: Reporter | None = None
-        """Follows the registry; None: it is not followed."""
+        """The watch on the registry; None: the registry is not followed."""
         self._takeover = Takeover(leases, self) if leases is not None else None
-        """None: no other host connects these accounts."""
+        """None: there are no leases, because no other host connects these accounts."""
         self.memory = memory
         self.games = Games(make_game, plugins)
         self._connection = connection or ConnectionSettings(
@@ -110,7 +110,7 @@ class Host:
         self.opponents = Opponents(memory)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
-        """Done when the strategies' processes are up; until then no new tables are asked for."""
+        """Done when the strategies' processes have started. Until then the host seeks no tables."""
         self._quit = False
         self._error: BaseException | None = None
         limits = settings.limits
@@ -136,8 +136,8 @@ class Host:
     async def run(self, *, fail_fast: bool = False) -> None:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
-        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError when every account was refused,
-        and with ``fail_fast`` LobbyUnreachable when a lobby cannot be reached at the start.
+        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError if every account was refused, and
+        with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
         """
         try:
             self._warm()
@@ -159,7 +159,7 @@ class Host:
         self._judge()
 
     async def _play(self, fail_fast: bool) -> None:
-        """Look after the accounts until all are finished."""
+        """Tick the accounts until all are finished."""
         drained_at = 0.0
         while not self._quit and not all(account.finished for account in self.accounts):
             now = time.monotonic()
@@ -182,7 +182,7 @@ class Host:
                 continue
 
     def drain(self) -> None:
-        """No new tables, finish those that are open, then end."""
+        """Take no new tables, finish the open ones, then end."""
         if not self.draining:
             self.draining = True
             _log.info("draining", tables=len(self.seated), at_most_s=self.settings.host.drain_timeout_s)
@@ -191,20 +191,20 @@ class Host:
             self._changed.set()
 
     def quit(self) -> None:
-        """End at once. Live tables stay as they are in the lobby: the next start resumes them."""
+        """End at once. Tables stay open at the lobby, and the next start resumes them."""
         self._quit = True
         self._changed.set()
 
     def interrupt(self) -> None:
-        """A signal: the first drains, the second quits."""
+        """Handle a signal: the first drains, the second quits."""
         if self.draining:
             self.quit()
         else:
             self.drain()
 
     async def aclose(self) -> None:
-        """Send what is decided, write what happened, close everything. Whatever fails, the rows are written."""
-        async with contextlib.AsyncExitStack() as last:  # in reverse order
+        """Send decided moves, write all rows, and close everything. A failure in one step does not stop the others."""
+        async with contextlib.AsyncExitStack() as last:  # runs in reverse order
             last.push_async_callback(asyncio.to_thread, self.runner.hooks.close)
             last.push_async_callback(self.log.aclose)
             last.callback(self.runner.recorder.batches.close)
@@ -227,10 +227,10 @@ class Host:
                     if session.hand is not None:
                         self.runner.recorder.flush_events(session.hand)
             self.runner.recorder.batches.flush()
-            await asyncio.sleep(0.05)  # goodbyes leave
+            await asyncio.sleep(0.05)  # time for the close frames
 
     async def _settle(self, most_s: float = 2.0) -> None:
-        """Moves that are decided already are still sent."""
+        """Wait until decided moves are sent."""
         end = time.monotonic() + most_s
         while time.monotonic() < end and self._error is None:
             answers = [
@@ -245,7 +245,7 @@ class Host:
             await asyncio.sleep(0.01)
 
     def _judge(self) -> None:
-        """The exit status."""
+        """Raise the error that explains why the host ended, if there is one."""
         if self._error is not None:
             raise self._error
         refused = [account for account in self.accounts if account.refused is not None]
@@ -282,7 +282,7 @@ class Host:
         self.quit()
 
     def _warm(self) -> None:
-        """Make the strategies that routes name: no first move waits for a model, and missing ones are reported now."""
+        """Make the strategies of the routes, so that no first move waits for a model and missing ones are reported."""
         for route in self.settings.routes:
             if route.fallback is not None:
                 self.plans.load(route.fallback, {})
@@ -291,7 +291,7 @@ class Host:
     # --------------------------------------------------------------------------------------------- for the accounts
 
     async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account:
-        """An account that is not connected yet. Raises ConfigError and PluginError."""
+        """Make an account without connecting it. Raises ConfigError and PluginError."""
         adapter_class = require(self.plugins, self.plugins.lobbies, "lobby adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
@@ -299,7 +299,7 @@ class Host:
         manners = await self.opponents.manners(lobby, settings)
         adapter = adapter_class(login, options)
         account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts, manners)
-        account.seeking.stopped = self.draining  # a signal may come before there are any accounts
+        account.seeking.stopped = self.draining  # a signal may arrive before the accounts are made
         return account
 
     def remember(self, account: Account, memo: Json) -> None:
@@ -307,7 +307,7 @@ class Host:
 
     def account_changed(self, account: Account) -> None:
         self._changed.set()
-        if account.connection.connected:  # the lobby is back for the others as well
+        if account.connection.connected:  # the lobby is reachable for the others as well
             for other in self.accounts:
                 if other.lobby.name == account.lobby.name:
                     other.connection.hurry()

@@ -1,4 +1,4 @@
-"""Connects each account when, and only while, this host holds its lease."""
+"""Connects each account only while this host holds its lease."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = structlog.get_logger("bothost.host")
 
 
 class Memos(Protocol):
-    """Where adapters' memos are kept; called in a thread."""
+    """The store of adapters' memos. Called in a thread."""
 
     def memo(self, lobby: str, account: str) -> Json: ...
 
@@ -35,7 +35,7 @@ class Owner(Protocol):
 
 
 class Takeover:
-    """Starts accounts whose leases we get, and stops those whose leases another host takes."""
+    """Starts accounts when we get their leases, and stops them when another host takes these."""
 
     def __init__(self, leases: Keeper, owner: Owner) -> None:
         self.leases = leases
@@ -43,7 +43,7 @@ class Takeover:
 
     @contextlib.asynccontextmanager
     async def following(self, failed: Callable[[BaseException], None]) -> AsyncIterator[None]:
-        """Follow the leases for as long as the block lasts. ``failed`` is called if that ends with an error."""
+        """Follow the leases while the block runs. ``failed`` is called if that ends with an error."""
 
         def ended(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and (error := task.exception()) is not None:
@@ -80,7 +80,7 @@ class Takeover:
             account.connection.start()
 
     def _wait_for_others(self) -> bool:
-        """Log which hosts accounts wait for. True: some can try another place at once."""
+        """Log which hosts hold the leases of our accounts. Returns whether an account can try another place at once."""
         at_once = False
         for account in self._owner.accounts:
             place = account.place
@@ -94,7 +94,7 @@ class Takeover:
         return at_once
 
     async def _lost(self, account: Account) -> None:
-        """Another host took the account: disconnect at once, then wait for our turn."""
+        """Disconnect at once, because another host took the account. Then wait for the lease."""
         _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
         account.let_go("another host took the account over")
         await account.connection.aclose()
@@ -102,13 +102,13 @@ class Takeover:
         accounts[accounts.index(account)] = await self._owner.make_account(account.lobby, account.seeking.settings)
 
     async def _release_finished(self) -> None:
-        """While we drain: an account without tables is free for the next process."""
+        """While we drain, release accounts without tables for the next process."""
         held = self.leases.held
         done = [account for account in self._owner.accounts if account.finished and account.place.lease in held]
         for account in done:
             account.connection.close()
         if done:
-            await asyncio.sleep(0.05)  # goodbyes leave
+            await asyncio.sleep(0.05)  # time for the close frames
         for account in done:
             await account.connection.aclose()
         await self.leases.release([account.place.lease for account in done])

@@ -1,4 +1,4 @@
-"""Tasks that run in the background until they end or their owner does."""
+"""Background tasks with an owner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class BackgroundTasks:
-    """Keeps tasks alive: the event loop itself holds them only weakly."""
+    """Keeps references to tasks, because the event loop only has weak ones."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()

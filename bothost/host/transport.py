@@ -1,4 +1,4 @@
-"""What an adapter's effects use: websockets, a rate limit for what is sent, HTTP calls and timers."""
+"""Performs an adapter's effects: websockets, a send rate limit, HTTP calls and timers."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from bothost.messages import (
 )
 
 if TYPE_CHECKING:
-    import httpx  # only some lobbies need it, and a host that was killed must be back soon
+    import httpx  # imported on first use, because few lobbies need it and it slows down the start
 
 _log = structlog.get_logger("bothost.host")
 
 SAMPLE = 16
-"""One frame in so many is timed."""
+"""One frame in this many is timed."""
 HTTP_BYTES = 4 * 1024 * 1024
-"""A longer HTTP answer counts as a failure."""
+"""Maximum size of an HTTP answer. A longer one counts as a failure."""
 THROTTLED_RATE = 50.0
-"""Frames per second after a lobby without a declared limit has throttled us."""
+"""Frames per second after a throttle by a lobby without a declared limit."""
 
 Feed = Callable[[Input], None]
 
@@ -57,7 +57,7 @@ class Sockets:
         self.frames = 0
         """Frames received."""
         self.fold = Latency()
-        """How long the adapter and the sessions take for a frame; one in ``SAMPLE`` is timed."""
+        """Time that the adapter and the sessions take for a frame. One frame in ``SAMPLE`` is timed."""
 
     @property
     def pongs(self) -> int:
@@ -70,7 +70,7 @@ class Sockets:
     async def _connect(self, effect: OpenSocket) -> None:
         conn, feed = effect.conn, self._feed
         early: list[str | bytes] | None = []
-        """Frames that arrived before the adapter received the open socket."""
+        """Frames that arrived before the adapter received ``SocketOpened``."""
 
         def message(data: str | bytes) -> None:
             self.frames += 1
@@ -118,7 +118,7 @@ class Sockets:
             socket.close(effect.code, effect.reason)
 
     def drop(self, report: str | None = None) -> None:
-        """Cut all sockets, also those that are being opened. The adapter gets ``report`` as the reason, if given."""
+        """Drop all sockets, open and opening. With ``report``, the adapter receives it as the reason."""
         sockets, self._open = self._open, {}
         opening, self._opening = self._opening, {}
         for socket in sockets.values():
@@ -137,7 +137,7 @@ class Sockets:
 
 
 class Sender:
-    """Sends frames no faster than the lobby allows; those that must wait are queued."""
+    """Sends frames no faster than the lobby allows, and queues the rest."""
 
     def __init__(self, send: Callable[[SendFrame], None], rate: float | None, queue_frames: int, account: str) -> None:
         """``rate`` is in frames per second; None: the lobby declares no limit."""
@@ -159,7 +159,7 @@ class Sender:
             self._send_queued()
 
     def throttle(self, retry_after_s: float) -> None:
-        """The lobby throttled us: send nothing for a while."""
+        """Send nothing for a while, because the lobby throttled us."""
         now = time.monotonic()
         self._quiet_until = now + min(max(retry_after_s, 0.0), 60.0)
         if self._bucket is None:
@@ -200,7 +200,7 @@ class HttpCalls:
         self._tasks.spawn(self._request(effect))
 
     async def _request(self, effect: HttpRequest) -> None:
-        """Errors never quote the URL: at some lobbies it is the secret."""
+        """Errors never quote the URL, because at some lobbies it contains the secret."""
         import httpx
 
         if self._client is None:
@@ -212,7 +212,7 @@ class HttpCalls:
                 effect.method, effect.url, headers=headers, content=effect.body, timeout=effect.timeout_s
             ) as response:
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise httpx.DecodingError("the answer is compressed: a few bytes could become gigabytes")
+                    raise httpx.DecodingError("the answer is compressed, although we did not accept that")
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > HTTP_BYTES:

@@ -1,7 +1,7 @@
-"""One client websocket: websockets' sans-IO protocol on an asyncio transport.
+"""A client websocket: the sans-IO protocol of ``websockets`` on an asyncio transport.
 
-Frames are read as soon as the kernel has them, in the transport's callback, whatever the rest of the host does: pings
-are answered and the receive buffer never fills. Writes of one turn of the event loop leave in one system call.
+Frames are processed in the transport's callback as soon as they arrive. So pings are always answered, and the receive
+buffer never fills. All writes of one turn of the event loop are sent with one system call.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from websockets.uri import parse_uri
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 WRITE_LIMIT = 4 * 1024 * 1024
-"""Bytes that may wait for a peer that does not read, before the connection is given up."""
+"""Maximum size of the write buffer in bytes. If the peer does not read and it fills up, the connection is dropped."""
 TRUST_S = 3600.0
-"""How long the system's list of certificates is kept."""
+"""Interval at which the system's CA certificates are loaded again."""
 
 
 class OpenFailed(Exception):
-    """The socket did not open. ``status``: of the HTTP answer that refused, 0 where there was none."""
+    """The socket did not open. ``status``: the HTTP status of the refusal; 0 if there was no answer."""
 
     def __init__(self, reason: str, status: int = 0) -> None:
         super().__init__(reason)
@@ -57,18 +57,18 @@ class WebSocket(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self.fragments: list[bytes] = []
-        """Parts of a message whose end has not come yet."""
+        """The received fragments of an incomplete message."""
         self._text = True
         self._flushing = False
         self._is_open = False
-        """Whether the protocol's state is OPEN, as of the last time that it was given something."""
+        """Whether the protocol's state was OPEN after the last input."""
         self._failed = False
-        """Whether the peer broke the protocol. What it sent after that does not count."""
+        """Whether the peer violated the protocol. Later messages are ignored."""
         self._closed = False
         self.closed: tuple[int, str] | None = None
         """Code and reason, once it is closed."""
         self.pongs = 0
-        """Answers to protocol pings."""
+        """Number of answers to our protocol pings."""
 
     @classmethod
     async def open(
@@ -79,7 +79,7 @@ class WebSocket(asyncio.Protocol):
         on_message: Callable[[str | bytes], None],
         on_close: Callable[[int, str], None],
     ) -> WebSocket:
-        """Connect and shake hands. Raises OpenFailed."""
+        """Connect and perform the handshake. Raises OpenFailed."""
         try:
             uri = parse_uri(url)
         except Exception as error:
@@ -132,7 +132,7 @@ class WebSocket(asyncio.Protocol):
         self._gone()
 
     def pause_writing(self) -> None:
-        """The peer does not read: it is not playing either."""
+        """Drop the connection, because the peer does not read."""
         self.abort()
 
     # ------------------------------------------------------------------------------------------------------ reading
@@ -156,14 +156,14 @@ class WebSocket(asyncio.Protocol):
             else:
                 self.fragments, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
         elif opcode is Opcode.CONT:
-            if frame.data:  # the protocol limits their bytes, not their number
+            if frame.data:  # the protocol limits the size of all fragments, but not their number
                 self.fragments.append(bytes(frame.data))
             if frame.fin:
                 parts, self.fragments = self.fragments, []
                 self._message(b"".join(parts), self._text)
         elif opcode is Opcode.PONG:
             self.pongs += 1
-        # The protocol answers pings and closes by itself.
+        # The protocol itself answers pings and close frames.
 
     def _message(self, data: Any, text: bool) -> None:
         if self._closed or self._failed:
@@ -188,7 +188,7 @@ class WebSocket(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------------ writing
 
     def send(self, data: str | bytes) -> None:
-        """Queue a message; it leaves at the end of this turn of the event loop. Nothing happens once it is closed."""
+        """Send a message at the end of this turn of the event loop. Does nothing if the socket is closed."""
         if self._closed or not self._is_open:
             return
         if isinstance(data, str):
@@ -200,7 +200,7 @@ class WebSocket(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def ping(self) -> None:
-        """Send a protocol ping; its answer counts in ``pongs``."""
+        """Send a protocol ping. ``pongs`` counts the answer."""
         if not self._closed and self._is_open:
             self._protocol.send_ping(b"")
             self._flush()
@@ -211,7 +211,7 @@ class WebSocket(asyncio.Protocol):
         transport = self._transport
         if not chunks or transport is None or transport.is_closing():
             return
-        end = chunks[-1] == b""  # the protocol's way to ask for a half-close
+        end = chunks[-1] == b""  # an empty chunk asks for a half-close
         if data := b"".join(chunks):
             transport.write(data)
         if end and transport.can_write_eof():
@@ -221,7 +221,7 @@ class WebSocket(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------------ closing
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Close; the peer has a moment to answer."""
+        """Start the closing handshake. The connection is dropped after ``CLOSE_TIMEOUT_S``."""
         if self._closed:
             return
         if self._is_open:
@@ -241,7 +241,7 @@ class WebSocket(asyncio.Protocol):
         if not self._opened.done():
             error = self._protocol.handshake_exc
             self._opened.set_exception(OpenFailed(str(error or "the connection was closed during the handshake")))
-            self._opened.exception()  # seen, should nobody wait
+            self._opened.exception()  # mark it as retrieved, because nobody may await the future
             self._closed = True
             return
         self._notify()
@@ -250,13 +250,12 @@ class WebSocket(asyncio.Protocol):
         if self._closed:
             return
         self._closed = True
-        said = self._protocol.close_rcvd or self._protocol.close_sent  # theirs, or why we failed the connection
+        said = self._protocol.close_rcvd or self._protocol.close_sent  # the peer's close frame, or ours
         self.closed = (said.code, said.reason) if said is not None else (1006, "")
         self._on_close(*self.closed)
 
 
 @functools.lru_cache(maxsize=1)
 def _trusted(_hour: int) -> tls.SSLContext:
-    """The system's certificates. Reading them blocks the event loop for 20 ms, so it happens once and not for every
-    connection."""
+    """A context with the system's CA certificates. It is cached, because loading them blocks the loop for 20 ms."""
     return tls.create_default_context()

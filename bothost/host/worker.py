@@ -1,4 +1,4 @@
-"""A worker: one thread that decides, all waiting tables of a strategy at a time."""
+"""A worker: one thread that makes decisions, for all waiting tables of a strategy at a time."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bothost.tables.hand import DecidedBy, Job
 _log = structlog.get_logger("bothost.host")
 
 POST_EVERY_S = 0.002
-"""Results leave a long batch at least this often."""
+"""A long batch posts its results at this interval."""
 
 
 class QueuedJob(NamedTuple):
-    """A job on its way through a worker."""
+    """A job in a worker's queue."""
 
     job: Job
     ticket: int
 
 
 class Result(NamedTuple):
-    """What came of it: a decision, or why there is none."""
+    """The result of a job: a decision, or why there is none."""
 
     job: Job
     ticket: int
@@ -42,7 +42,7 @@ class Result(NamedTuple):
 
 
 class Call(NamedTuple):
-    """The plugin call that a worker is in."""
+    """A running plugin call."""
 
     loaded: Loaded
     since: float
@@ -55,8 +55,8 @@ Post = Callable[["Worker", list[Result]], None]
 class Worker:
     """One daemon thread with its own strategy instances. ``post`` is called from the thread.
 
-    A thread cannot be stopped. One that hangs is *abandoned*: its results are ignored, and ``returned`` is called if
-    the hanging call ever returns.
+    A thread cannot be stopped. A thread that hangs is *abandoned*: its results are ignored, and ``returned`` is called
+    if the hanging call ever returns.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class Worker:
     ) -> None:
         self.name = name
         self.plays_fallbacks = plays_fallbacks
-        """Whether it plays for strategies that failed: their quick policies and fallbacks."""
+        """Whether it runs the quick policies and fallbacks of strategies that failed."""
         self._hangs_in: Loaded | None = None
         """The strategy in which it was abandoned."""
         self.busy_since = math.inf
         """When it started the tasks of the present strategy."""
         self.call: Call | None = None
-        """The plugin call that is running; written by the thread."""
+        """The running plugin call. Only the thread writes it."""
         self.instances: dict[Loaded, Strategy] = {}
         self._post = post
         self._returned = returned
@@ -98,7 +98,7 @@ class Worker:
             self._wake.notify()
 
     def close_player(self, player: Player | Strategy) -> None:
-        """Let the player, or a strategy that is no longer needed, tidy up."""
+        """Close a player, or a strategy that is no longer needed, in the thread."""
         with self._wake:
             self._closing.append(player)
             self._wake.notify()
@@ -112,7 +112,7 @@ class Worker:
             return taken
 
     def hand_instances(self, other: Worker, *, but: Loaded) -> None:
-        """Give the instances of all strategies except ``but`` to another worker."""
+        """Move the instances of all strategies except ``but`` to another worker."""
         for loaded in [loaded for loaded in self.instances if loaded is not but]:
             other.instances[loaded] = self.instances.pop(loaded)
 
@@ -127,7 +127,7 @@ class Worker:
         return self._hangs_in is not None
 
     def abandon(self, loaded: Loaded) -> None:
-        """The thread hangs in this plugin. Ignore its results from now on."""
+        """Ignore results from now on, because the thread hangs in this plugin."""
         self._hangs_in = loaded
 
     def stop(self) -> None:
@@ -157,7 +157,7 @@ class Worker:
             if group is not None:
                 self._play(*group)
             if self._hangs_in is not None:
-                # The replacement owns the other instances. This one may have been made only now: close it here.
+                # The replacement owns the other instances, but this one may have been made after the hang: close it.
                 if (instance := self.instances.get(self._hangs_in)) is not None:
                     self._close([instance])
                 self._returned(self)
@@ -230,7 +230,7 @@ class Worker:
         return Result(job, ticket, decision, None, "strategy")
 
     def _many(self, loaded: Loaded, instance: Strategy, tasks: list[QueuedJob]) -> None:
-        """One ``decide_many`` for all; if it fails, one by one, so that only the culprit pays."""
+        """Call ``decide_many`` for all. If it fails, decide one by one, so that only the failing table is affected."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
         self.call = Call(loaded, time.monotonic(), live)
         try:
@@ -240,7 +240,7 @@ class Worker:
             ]
             decisions = instance.decide_many(requests)
             if len(decisions) != len(live):
-                raise ValueError(f"decide_many gave {len(decisions)} decisions for {len(live)} requests")
+                raise ValueError(f"decide_many returned {len(decisions)} decisions for {len(live)} requests")
         except ANY_FAILURE as error:
             _log.warning("decide_many_failed", strategy=loaded.address, error=repr(error))
             self._one_by_one(loaded, instance, live)
@@ -255,7 +255,7 @@ class Worker:
         )
 
     def _fall_back(self, task: QueuedJob) -> Result:
-        """The strategy failed: try the links after it."""
+        """Try the links after the strategy, because it failed."""
         job, ticket = task
         for link, loaded in fallback.middle_links(job):
             self.call = Call(loaded, time.monotonic(), (task,))

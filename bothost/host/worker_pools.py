@@ -1,4 +1,4 @@
-"""The worker threads of a host, and which of them plays a hand."""
+"""The worker threads of a host, and the choice of a worker for each hand."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bothost.tables.actor import Actor, Loaded
 
 
 class WorkerPools:
-    """A shared worker for inline strategies, a pool for each other kind, and a worker for fallbacks."""
+    """One shared worker for inline strategies, a pool for each other kind, and one worker for fallbacks."""
 
     def __init__(self, start: Callable[[str], Worker], *, threads: int, search_threads: int, processes: int) -> None:
-        """``start`` starts a worker of a name. ``processes`` is the number of processes of one strategy."""
+        """``start`` starts a worker with a name. ``processes`` is the number of processes for each strategy."""
         self._start = start
         self._processes_each = processes
         self.inline = start("inline")
         self.fallbacks = start("fallback")
         self.own: dict[Loaded, Worker] = {}
-        """Slow inline strategies, each with a worker of its own."""
+        """Slow inline strategies, each with its own worker."""
         self._pool = [start(f"pool-{n}") for n in range(threads)]
         self._search = [start(f"search-{n}") for n in range(search_threads)]
         self._processes: dict[Loaded, list[Worker]] = {}
-        """Strategies that run in processes, each with the threads that wait for these."""
+        """Strategies that run in processes, each with the threads that wait for its processes."""
         self._turn = 0
 
     def __iter__(self) -> Iterator[Worker]:
@@ -32,7 +32,7 @@ class WorkerPools:
             yield from pool
 
     def home(self, loaded: Loaded, actor: Actor) -> Worker:
-        """The worker that plays this hand. It is always the same, so only one thread calls a player."""
+        """The worker of this hand. It is always the same, so that only one thread calls a player."""
         if loaded.execution == "inline":
             return self.own.get(loaded, self.inline) if self.own else self.inline
         if actor.slot < 0:
@@ -59,16 +59,16 @@ class WorkerPools:
             worker.submit({loaded: []})
 
     def processes_started(self) -> bool:
-        """Whether each process of the strategies that were warmed has started, or failed to."""
+        """Whether all processes of warmed strategies have started or failed to start."""
         return all(loaded in worker.instances for loaded, pool in self._processes.items() for worker in pool)
 
     def adopt(self, loaded: Loaded, instances: Sequence[Strategy]) -> None:
-        """Use instances that were made elsewhere, one for each worker ``of`` the strategy."""
+        """Use existing instances, one for each worker ``of`` the strategy."""
         for worker, instance in zip(self.of(loaded), instances, strict=True):
             worker.instances[loaded] = instance
 
     def forget(self, loaded: Loaded) -> None:
-        """No hand uses this strategy any more: close its instances in their threads, and end its processes."""
+        """Close the instances of a strategy that no hand uses in their threads, and end its processes."""
         for worker in self:
             instance = worker.instances.pop(loaded, None)
             if instance is not None:
@@ -80,7 +80,7 @@ class WorkerPools:
             own.stop()
 
     def separate(self, loaded: Loaded) -> None:
-        """Leave the shared worker to this slow inline strategy, and move the others to a new one."""
+        """Move all other inline strategies to a new shared worker, and leave the present one to this slow strategy."""
         slow, self.inline = self.inline, self._start("inline")
         slow.name = f"own-{loaded.name}"
         self.own[loaded] = slow
@@ -88,7 +88,7 @@ class WorkerPools:
         self.inline.submit(slow.take_waiting(but=loaded))
 
     def replace(self, old: Worker, loaded: Loaded) -> Worker:
-        """Put a new worker in the place of one that hangs in ``loaded``; it gets the other strategies' instances."""
+        """Replace a worker that hangs in ``loaded``. The new one gets the instances of the other strategies."""
         new = self._start(old.name)
         old.hand_instances(new, but=loaded)
         self.inline = new if self.inline is old else self.inline

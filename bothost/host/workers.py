@@ -1,10 +1,10 @@
-"""Where decisions are made: hands jobs to the worker threads, takes their results, and watches for threads that hang.
+"""Passes jobs to the worker threads, takes their results, and detects threads that hang.
 
-The event loop looks at the workers every ``LOOK_S`` while they are busy:
+While workers are busy, the event loop checks them every ``LOOK_S``:
 
-- an inline strategy that holds the shared worker while others wait gets a worker of its own;
-- a call that lasts past its table's deadline counts as hanging. Its thread is abandoned, and fallbacks play its tables.
-  The strategy gets no new tables for a while, and its open tables do not run it until the thread returns.
+- If an inline strategy holds the shared worker while others wait, it gets its own worker.
+- A call that runs past its table's deadline counts as hanging. Its thread is abandoned, and fallbacks play its tables.
+  The strategy is quarantined, and its open tables do not run it until the thread returns.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _log = structlog.get_logger("bothost.host")
 
 LOOK_S = 0.05
 PACE_S = 0.002
-"""Least time between two batches of jobs. Handing a batch to the workers costs two thread switches and wake-ups, as
-much as a decision. On a busy host jobs wait this long and share them; an idle host does not wait."""
+"""Minimum time between two batches of jobs. A batch costs two thread switches, as much as a decision. On a busy host
+jobs wait this long and share the switches; on an idle host they do not wait."""
 HOLD_S = 0.1
 """How long an inline strategy may hold the shared worker while others wait."""
 
 
 class Workers:
-    """All workers of a host. Used from the event loop; ``on_results`` is called there too."""
+    """All workers of a host. Used on the event loop; ``on_results`` is called there, too."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Workers:
     # ------------------------------------------------------------------------------------------------------- asking
 
     def submit(self, job: Job) -> None:
-        """Have a decision made. The jobs of one turn of the event loop, or of ``PACE_S``, go out together."""
+        """Queue a job. Jobs of one turn of the event loop, or of ``PACE_S``, form a batch."""
         if not self._batch:
             wait = self._handed_over + PACE_S - time.monotonic()
             if wait <= 0.0:
@@ -102,7 +102,7 @@ class Workers:
             self._loop.call_later(LOOK_S, self._look)
 
     async def processes_ready(self) -> None:
-        """Wait until the processes of the strategies that were warmed have started, or failed to."""
+        """Wait until all processes of warmed strategies have started or failed to start."""
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             if self.pools.processes_started():
@@ -111,7 +111,7 @@ class Workers:
         self._spares.close()
 
     def close_hand(self, hand: Hand) -> None:
-        """The hand is over: close its players, in their workers."""
+        """Close the players of a hand that is over, in their workers."""
         actor = hand.actor
         player, fallback_player = actor.player, actor.fallback_player
         actor.player = actor.fallback_player = actor.instance = None
@@ -124,7 +124,7 @@ class Workers:
     # ------------------------------------------------------------------------------------------------- misbehaviour
 
     def late(self, job: Job) -> None:
-        """The strategy did not answer in time. If a worker is still in its call, the worker hangs."""
+        """Handle a late strategy. If a worker is still in its call, abandon the worker."""
         self._plans.failed(job.hand.actor.plan.strategy, "late")
         for worker in list(self.pools):
             call = worker.call
@@ -132,7 +132,7 @@ class Workers:
                 self._abandon(worker, call.loaded)
 
     def fallback_late(self) -> None:
-        """The fallback strategy did not answer in time either."""
+        """Handle a fallback strategy that did not answer in time either."""
         worker = self.pools.fallbacks
         call = worker.call
         if call is not None and any(time.monotonic() >= task.job.window.fallback for task in call.tasks):
@@ -144,14 +144,16 @@ class Workers:
         inline = self.pools.inline
         call = inline.call
         if call is not None and now - inline.busy_since > HOLD_S and inline.others_wait(call.loaded):
-            _log.warning("strategy_slow", strategy=call.loaded.address, advice='let it run in "thread" or "process"')
+            _log.warning(
+                "strategy_slow", strategy=call.loaded.address, advice='set its execution to "thread" or "process"'
+            )
             self.pools.separate(call.loaded)
         if any(worker.call is not None for worker in self.pools) and not self._stopped:
             self._looking = True
             self._loop.call_later(LOOK_S, self._look)
 
     def _abandon(self, worker: Worker, loaded: Loaded) -> None:
-        """The worker hangs in a strategy."""
+        """Replace a worker that hangs in a strategy."""
         if worker.abandoned:
             return
         worker.abandon(loaded)
@@ -171,7 +173,7 @@ class Workers:
     # ------------------------------------------------------------------------------------------------------ threads
 
     def make(self, loaded: Loaded, *, wait: bool = True) -> Strategy:
-        """An instance of the strategy, in a process of its own if the strategy wants that."""
+        """Make an instance of the strategy, in its own process if its execution says so."""
         if loaded.execution != "process":
             return loaded.resolved.make()
         return ProcessStrategy(loaded.resolved, self._process_limits, self._spares, wait=wait)
@@ -187,7 +189,7 @@ class Workers:
         )
 
     def _from_thread(self, callback: Callable[..., None], *arguments: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(callback, *arguments)
 
     def _deliver(self, worker: Worker, results: list[Result]) -> None:
@@ -195,14 +197,14 @@ class Workers:
             self._on_results(results)
 
     def _returned(self, worker: Worker) -> None:
-        """The call of an abandoned worker returned."""
+        """Handle an abandoned worker whose call returned."""
         loaded = self.abandoned.pop(worker, None)
         if loaded is not None:
             loaded.hung -= 1
             _log.warning("worker_returned", strategy=loaded.address)
 
     async def aclose(self, timeout_s: float = 2.0) -> None:
-        """Stop the threads. Those that hang are left behind; they are daemons."""
+        """Stop the threads. Threads that hang are left running; they are daemons."""
         self._stopped = True
         self._spares.close()
         workers = set(self.pools)

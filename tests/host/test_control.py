@@ -20,7 +20,7 @@ async def test_commands_are_answered_and_unknown_ones_told(tmp_path):
     await control.start()
     try:
         assert await asyncio.to_thread(ask, tmp_path, "status") == {"tables": 3}
-        with pytest.raises(UsageError, match="no command 'fly'"):
+        with pytest.raises(UsageError, match="unknown command 'fly'"):
             await asyncio.to_thread(ask, tmp_path, "fly")
         assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
     finally:

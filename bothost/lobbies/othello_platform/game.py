@@ -78,7 +78,7 @@ class Game:
         """
         self._shown = True
         if stalled:
-            return [m.Notice(f"{self.id}: the lobby waits for a side without a move; its clock decides", "error")]
+            return [m.Notice(f"{self.id}: the lobby waits for a side that must pass; its clock decides", "error")]
         if not self._position.asked:
             return []
         refused = self._answers.refusals(self._position.board)

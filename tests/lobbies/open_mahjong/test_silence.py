@@ -14,7 +14,7 @@ def test_trap_an_illegal_move_is_met_by_silence():
     bench.act("play:W4")
     out = bench.fire("echo")
     (rejected,) = told(out, m.Rejected)
-    assert rejected.request_id == first.request_id and rejected.reason.startswith("silence")
+    assert rejected.request_id == first.request_id and rejected.reason.startswith("the lobby did not echo")
     again = bench.request()
     assert again.request_id != first.request_id
     assert (again.grant_ms, again.bank_ms) == (2_000.0, 20_000.0)
