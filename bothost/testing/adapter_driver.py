@@ -1,4 +1,4 @@
-"""Drive one lobby adapter over real sockets: for adapter authors, ``bothost lobby check``, and tests.
+"""Drives one lobby adapter over real sockets, for adapter authors, ``bothost lobby check`` and tests.
 
 ::
 
@@ -8,7 +8,7 @@
         driver.do(Seek("s", Wish("othello")))
         seated = await driver.expect(Seated)
 
-The host's own shell does much more (it reconnects, keeps rates, records); this one does what the adapter says.
+It only performs the adapter's effects. The host's shell does much more: it reconnects, limits rates and records.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class AdapterDriver:
         open_timeout_s: float = 10.0,
         listener: Callable[[m.Event], None] = lambda event: None,
     ) -> None:
-        """``listener`` gets every event, at once."""
+        """``listener`` is called with every event."""
         self.adapter = adapter
         self.open_timeout_s = open_timeout_s
         self.listener = listener
         self.failure: Exception | None = None
-        """The first exception that the adapter raised, or that its output deserved."""
+        """The first exception that the adapter raised, or the error in its outputs."""
         self.inputs: list[m.Input] = []
-        """Everything that the adapter was fed, oldest first."""
+        """All inputs of the adapter, oldest first."""
         self.outputs: list[m.Output] = []
-        """Everything that it returned."""
+        """All outputs of the adapter, oldest first."""
         self.memo: dict[str, Any] = {}
         """What the adapter asked to remember."""
         self.told: list[m.Event] = []
@@ -72,7 +72,7 @@ class AdapterDriver:
         await self.aclose()
 
     def do(self, item: m.Input) -> None:
-        """Feed one input or command, and perform what comes of it."""
+        """Feed one input or command, and perform the outputs."""
         self.inputs.append(item)
         try:
             outputs = checked(self.adapter.feed(item))
@@ -84,10 +84,10 @@ class AdapterDriver:
             self._perform(output)
 
     async def expect(self, kind: type[Wanted], timeout_s: float = 10.0) -> Wanted:
-        """The next event of this kind; others are passed over.
+        """Wait for the next event of this kind, and skip others.
 
-        Raises AuthError and LobbyUnreachable where the adapter tells such an end instead, and LobbyUnreachable when
-        nothing comes in time.
+        Raises AuthError or LobbyUnreachable if the adapter reports such an end instead, and LobbyUnreachable if no
+        event comes in time.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -101,7 +101,7 @@ class AdapterDriver:
             raise LobbyUnreachable(f"the lobby sent no {name} within {timeout_s:g} s") from None
 
     async def aclose(self) -> None:
-        """Close every socket; nothing further is performed."""
+        """Close every socket, and stop."""
         for timer in self._timers.values():
             timer.cancel()
         for task in self._tasks:
@@ -204,7 +204,7 @@ def _raise_for_end(event: m.Event) -> None:
             advice = "check the URL, and that the lobby is running"
             raise LobbyUnreachable(f"the lobby cannot be reached: {event.reason}", advice=advice)
         case m.Superseded():
-            advice = "one account has one connection: use an account of its own"
+            advice = "use another account, because an account has only one connection"
             raise LobbyUnreachable(f"another connection of this account took over: {event.reason}", advice=advice)
         case _:
             return

@@ -7,7 +7,7 @@
     def test_my_game():
         assert check_game(my_game, n=50) == []
 
-Every breach names the law in words, where it was seen, and what was seen there.
+Every breach says which law is broken, where, and how.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Breach:
 
     law: str
     where: str
-    """Seed and number of actions: ``check_game(game, n=1, seed=…)`` shows it again."""
+    """Seed and number of actions. ``check_game(game, n=1, seed=…)`` reproduces it."""
     detail: str
 
     def __str__(self) -> str:
@@ -39,9 +39,9 @@ class Breach:
 
 
 def check_game(game: Game, n: int = 20, *, seed: int = 0) -> list[Breach]:
-    """Play ``n`` random hands and ask every law; the first breach of each law, empty when all hold.
+    """Play ``n`` random hands and check every law. Returns the first breach of each law.
 
-    Hand ``i`` is dealt and played by ``seed + i``. Checks that cost much are made at a few positions of each hand.
+    Hand ``i`` uses the seed ``seed + i``. Expensive laws are checked at a few positions of each hand.
     """
     breaches: dict[str, Breach] = {}
 
@@ -61,7 +61,7 @@ def check_game(game: Game, n: int = 20, *, seed: int = 0) -> list[Breach]:
 
 
 def _play(game: Game, seed: int) -> list[tuple[Broken, int]]:
-    """One random hand under all laws: the first breach of each, with the number of actions before it."""
+    """Play one random hand. Returns the first breach of each law, with the number of actions before it."""
     rng = random.Random(seed)
     broken: dict[Law, tuple[Broken, int]] = {}
     played = 0
@@ -80,7 +80,7 @@ def _play(game: Game, seed: int) -> list[tuple[Broken, int]]:
             _act(at)
             played += 1
             _ends(played)
-    except Broken as e:  # from here on the hand cannot go
+    except Broken as e:  # the hand cannot continue
         return [*broken.values(), (e, played)]
 
 
@@ -113,7 +113,7 @@ def _fold(at: Position) -> None:
 
 
 def _now_and_then(at: Position, played: int) -> tuple[Law, ...]:
-    """The costly laws: at the beginning, at the end, and at about five positions between."""
+    """The expensive laws: due at the beginning, at the end, and at about five positions between."""
     due = played == 0 or at.state.terminal or at.rng.random() < 5 / (played + 10)
     return NOW_AND_THEN if due else ()
 
@@ -128,7 +128,7 @@ def _deterministic(game: Game, seed: int) -> None:
 
 
 def _batches_equal_hands(game: Game, seed: int) -> None:
-    """Games without a batch environment are excused."""
+    """Compare the batch environment with single states, if the game has one."""
     with law("A VecEnv plays exactly as single states do, asking the lowest of the seats that may act.") as hold:
         try:
             env = vec_env(game, 3, seed)

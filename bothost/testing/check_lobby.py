@@ -1,4 +1,4 @@
-"""The conformance kit for lobby adapters: says in words what is wrong with one.
+"""The conformance kit for lobby adapters.
 
 ::
 
@@ -9,9 +9,9 @@
     async def test_conformance() -> None:
         (await check_lobby(KIT)).require()
 
-It plays whole hands at a fake of the lobby, over real sockets, and asks: are requests about known positions, do event
-numbers increase, does a killed process come back to the same request, do hostile frames neither raise nor leak, does
-the lobby do what the capabilities declare?
+It plays whole hands at a fake of the lobby, over real sockets, and checks that requests are about known positions, that
+event numbers increase, that a killed process gets the same request again, that hostile frames neither raise nor leak
+memory, and that the lobby behaves as the capabilities declare.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OBSERVED = frozenset(
         "chat",
     )
 )
-"""Capabilities that the kit proves by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
+"""Capabilities that the kit checks by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
 UNOBSERVED = tuple(name for name in Capabilities.__struct_fields__ if name not in OBSERVED)
 Told = TypeVar("Told")
 PREFIXES = 40
@@ -62,46 +62,46 @@ LEAK_BYTES = 256 * 1024
 
 @dataclass(frozen=True)
 class LobbyKit:
-    """What the kit must know of a lobby: a fake of it, and who plays there."""
+    """What the kit needs for a lobby: the adapter, a fake of the lobby, and accounts."""
 
     adapter: type[LobbyAdapter]
     lobby: Callable[[], AbstractAsyncContextManager[Any]]
-    """A fresh fake of the lobby, listening on loopback inside the ``async with``."""
+    """Makes a fake of the lobby, which listens on loopback inside the ``async with``."""
     accounts: Callable[[Any], Sequence[Account]]
-    """The accounts that fill a table, made at a running fake. Its other seats are the lobby's own players."""
+    """Makes accounts at a running fake. They fill a table; the lobby's own players take the other seats."""
     wish: m.Wish
     options: Mapping[str, Any] = field(default_factory=dict)
     proven_by: Mapping[str, str] = field(default_factory=dict)
     """Capability → the author's test that proves it, for those that are not in ``OBSERVED``."""
     timeout_s: float = 60.0
-    """For each step of the kit, such as a whole hand."""
+    """Limit for each step of the kit, such as a whole hand."""
 
 
 class LobbyReport(msgspec.Struct, frozen=True):
-    """What the kit found."""
+    """The result of a check."""
 
     adapter: str
     findings: tuple[Finding, ...]
     requests: int
     hostile: int
-    """Hostile inputs that were fed."""
+    """Number of hostile inputs."""
 
     @property
     def ok(self) -> bool:
         return all(finding.ok for finding in self.findings)
 
     def require(self) -> None:
-        """Raise AssertionError with what failed, unless all is well. For tests."""
+        """Raise AssertionError with the failed findings, if there are any. For tests."""
         if not self.ok:
             raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
 
 
 def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:
-    """The kit of an adapter, or the one that ``name`` (``module:name``) says. Raises UsageError."""
+    """The kit of an adapter, or the kit ``name`` (``module:name``). Raises UsageError."""
     module, _, attribute = (name or adapter.kit).partition(":")
     if not attribute:
         advice = 'write kit = "my_package.fake:KIT" in the class, or name it with --kit'
-        raise UsageError(f"the adapter {adapter.name} names no LobbyKit to check it with", advice=advice)
+        raise UsageError(f"the adapter {adapter.name} has no LobbyKit", advice=advice)
     try:
         kit = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
@@ -112,7 +112,7 @@ def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:
 
 
 async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
-    """Check an adapter against a fake of its lobby. What the adapter does wrong is in the report."""
+    """Check an adapter against a fake of its lobby. The report contains the adapter's errors."""
     run = _Run(kit, seed)
     for check, ask in (
         ("plays a hand", run.plays),
@@ -132,17 +132,17 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
 
 
 class _Run:
-    """One run of the kit, and what it saw."""
+    """One run of the kit, and what it recorded."""
 
     def __init__(self, kit: LobbyKit, seed: int) -> None:
         self.kit = kit
         self.seed = seed
         self.findings: list[Finding] = []
         self.inputs: list[m.Input] = []
-        """What the first player's adapter was fed while it played a hand."""
+        """Inputs of the first player's adapter during a hand."""
         self.outputs: list[m.Output] = []
         self.resumed: list[m.Output] = []
-        """What it returned after it came back."""
+        """Outputs of the adapter after a resume."""
         self.memo: m.Json = {}
         self.account: Account | None = None
         self.fed = 0
@@ -153,7 +153,7 @@ class _Run:
         return [output for output in self.outputs if isinstance(output, m.ActionRequest)]
 
     def conclude(self, check: str, detail: str | None) -> None:
-        """Note what a check said, and the laws that broke meanwhile."""
+        """Add the finding of a check, with the laws that were broken meanwhile."""
         broken, self._breaches = self._breaches, []
         problems = ([detail] if detail else []) + list(dict.fromkeys(broken))[:5]
         self.findings.append(Finding(check, self.kit.wish.game, not problems, "; ".join(problems)))
@@ -168,7 +168,7 @@ class _Run:
 
     @asynccontextmanager
     async def table(self) -> AsyncIterator[tuple[Sequence[Account], list[LobbyPlayer]]]:
-        """A fresh lobby and its players, who have logged in."""
+        """A new lobby with players who log in."""
         async with self.kit.lobby() as lobby:
             accounts = self.kit.accounts(lobby)
             players = [self.player(account, number) for number, account in enumerate(accounts)]
@@ -183,7 +183,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------------------- checks
 
     async def plays(self) -> str | None:
-        """A whole hand, from login to score."""
+        """Play a whole hand, from login to score."""
         async with self.table() as (accounts, players):
             first = players[0]
             self.account = accounts[0]
@@ -194,11 +194,11 @@ class _Run:
             self.inputs, self.outputs = list(first.driver.inputs), list(first.driver.outputs)
             self.memo = first.driver.memo
         if not self.requests:
-            return "no ActionRequest came in a whole hand"
+            return "a whole hand had no ActionRequest"
         return None
 
     async def comes_back(self) -> str | None:
-        """To the same request: after a lost connection, and as a fresh process."""
+        """The same request comes again after a lost connection, and in a new process."""
         if self.kit.adapter.capabilities.resume == "none":
             return None
         async with self.table() as (accounts, players):
@@ -216,13 +216,13 @@ class _Run:
             fresh = players[0] = self.player(accounts[0], 0, memo)
             fresh.holding = True
             fresh.start()
-            await fresh.until(lambda: fresh.pending, self.kit.timeout_s, "the request of before, in a fresh process")
-            if problem := self._not_same(held, fresh.pending, "a fresh process"):
+            await fresh.until(lambda: fresh.pending, self.kit.timeout_s, "the same request in a new process")
+            if problem := self._not_same(held, fresh.pending, "a restart of the process"):
                 return problem
             self.resumed += fresh.driver.outputs
             fresh.holding = False
             fresh.answer()
-            if websocket:  # the others move while we are away
+            if websocket:  # the others move while we are offline
                 fresh.driver.drop()
                 await fresh.until(lambda: _last(fresh, m.Disconnected), self.kit.timeout_s, "Disconnected")
                 fresh.resume()
@@ -234,12 +234,12 @@ class _Run:
         await player.until(lambda: _last(player, m.Disconnected), self.kit.timeout_s, "Disconnected")
         since = len(player.driver.outputs)
         player.resume()
-        await player.until(lambda: player.pending, self.kit.timeout_s, "the request of before, after a resume")
+        await player.until(lambda: player.pending, self.kit.timeout_s, "the same request after a resume")
         self.resumed += player.driver.outputs[since:]
         return self._not_same(held, player.pending, "a resume")
 
     def _not_same(self, held: m.ActionRequest, now: m.ActionRequest | None, after: str) -> str | None:
-        """What is wrong with the request that came back. A lobby that plays for us may be further on."""
+        """Why the request that came again is wrong. If the lobby plays for us, the hand may have continued."""
         if now is None or now.request_id == held.request_id:
             return None
         if self.kit.adapter.capabilities.plays_for_us and now.seq != held.seq:
@@ -247,7 +247,7 @@ class _Run:
         return f"after {after}, request {held.request_id} came back as {now.request_id}"
 
     async def survives_hostile_input(self) -> str | None:
-        """At many moments of a hand: ``feed`` returns, whatever arrives."""
+        """``feed`` does not raise for hostile inputs, at many moments of a hand."""
         rng = random.Random(self.seed)
         for _ in range(PREFIXES):
             adapter = self._replayed(rng.randrange(1, len(self.inputs)))
@@ -262,7 +262,7 @@ class _Run:
         return None
 
     async def keeps_memory_bounded(self) -> str | None:
-        """Frames that come again and again, and frames that are not understood, leave nothing behind."""
+        """Repeated and unknown frames do not use more and more memory."""
         rng = random.Random(self.seed)
         adapter = self._replayed(len(self.inputs) // 2)
         frames = [item for item in self.inputs if isinstance(item, m.Frame | m.HttpResult)]
@@ -286,7 +286,7 @@ class _Run:
         return f"{grown:,} bytes more after {2 * LEAK_FRAMES:,} frames" if grown > LEAK_BYTES else None
 
     async def asks_for_secrets(self) -> str | None:
-        """Without a secret, a lobby that needs one is not even asked."""
+        """If the lobby needs a secret, a login without one fails."""
         declared = self.kit.adapter.capabilities.needs_secret
         if self.account is None or not declared:
             return None
@@ -329,9 +329,9 @@ class _Run:
             return "we hear ourselves" if _told(first, m.Chat) else None
 
     def _replayed(self, count: int) -> LobbyAdapter:
-        """A fresh adapter, after the first inputs of the recorded hand."""
+        """A new adapter after the first inputs of the recorded hand."""
         if self.account is None or not self.inputs:
-            raise RuntimeError("no hand was recorded")
+            raise RuntimeError("not checked, because no hand was played")
         adapter = self.adapter(self.account)
         for item in self.inputs[:count]:
             checked(adapter.feed(item))
@@ -340,7 +340,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------------- capabilities
 
     def capabilities(self) -> Iterator[Finding]:
-        """What was declared, and what was seen."""
+        """Compare the declared capabilities with what was observed."""
         declared = self.kit.adapter.capabilities
         seen = dict(self._observations(declared))
         for name in Capabilities.__struct_fields__:
@@ -349,27 +349,30 @@ class _Run:
                 yield Finding(name, self.kit.wish.game, not seen[name], seen[name])
             elif name not in OBSERVED:
                 test = self.kit.proven_by.get(name, "")
-                advice = f"name a test of yours that proves {name} = {value!r} in LobbyKit.proven_by"
+                advice = f"write a test for {name} = {value!r}, and name it in LobbyKit.proven_by"
                 yield Finding(name, self.kit.wish.game, bool(test), f"proven by {test}" if test else "unproven", advice)
 
     def _observations(self, declared: Capabilities) -> Iterator[tuple[str, str]]:
-        """(capability, what contradicts it)."""
+        """(capability, the contradiction, or empty)."""
         requests, kinds = self.requests, {type(output) for output in self.outputs}
         yield (
             "games",
-            "" if self.kit.wish.game in declared.games or "*" in declared.games else "the wish's is not listed",
+            "" if self.kit.wish.game in declared.games or "*" in declared.games else "the wish's game is not listed",
         )
         acks = m.MoveAcknowledged in kinds
-        yield "acks_moves", "" if acks == declared.acks_moves else f"MoveAcknowledged came: {acks}"
-        hints = any(request.legal is not None for request in requests)
-        yield "sends_legal_actions", "" if hints == declared.sends_legal_actions else f"hints came: {hints}"
+        yield "acks_moves", "" if acks == declared.acks_moves else f"MoveAcknowledged was sent: {acks}"
+        lists = any(request.legal is not None for request in requests)
+        yield "sends_legal_actions", "" if lists == declared.sends_legal_actions else f"requests list them: {lists}"
         clock = "none" if all(request.grant_ms is None for request in requests) else "per_move"
         if any(request.bank_ms for request in requests):
             clock = "bank_and_step"
         yield "clock", "" if clock == declared.clock else f"requests show {clock}"
         needs_memo = declared.resume in ("token", "game_id")
         remembered = any(isinstance(output, m.Remember) and output.memo for output in self.outputs)
-        yield "resume", "nothing was remembered for a fresh process" if needs_memo and not remembered else ""
+        yield (
+            "resume",
+            "the adapter sent no Remember, which a new process needs" if needs_memo and not remembered else "",
+        )
         delivered = {type(output) for output in self.resumed}
         empty = declared.resume != "none" and m.Snapshot not in delivered and m.HandStarted not in delivered
         yield "resume_delivers", "neither Snapshot nor HandStarted came after a resume" if empty else ""
@@ -386,6 +389,6 @@ def _told(player: LobbyPlayer, kind: type[Told]) -> list[Told]:
 
 
 def _last(player: LobbyPlayer, kind: type[m.Event]) -> bool:
-    """Whether the session ended so, last of all."""
+    """Whether the session's last state is of this kind."""
     ends = [e for e in player.driver.told if isinstance(e, m.Connected | m.Disconnected | m.AuthFailed)]
     return bool(ends) and isinstance(ends[-1], kind)

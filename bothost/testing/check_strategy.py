@@ -1,4 +1,4 @@
-"""The conformance kit for strategies: says in words what is wrong with one.
+"""The conformance kit for strategies.
 
 ::
 
@@ -7,9 +7,9 @@
     def test_conformance() -> None:
         check_strategy("my-strategy", hands=100).require()
 
-It plays whole hands through the same calls as the host makes, and asks: are all decisions legal and well-formed, do
-equal seeds give equal decisions, do they come inside the budget, does a rebuilt view work as well, are views left
-alone, are an evaluator's values within their range, does ``quick`` hold, is everything let go at the end?
+It plays whole hands with the same calls as the host, and checks that decisions are legal and well-formed, that equal
+seeds give equal decisions, that decisions come within the budget, that rebuilt views work as well, that views are not
+changed, that an evaluator's values are within their range, that ``quick`` is fast, and that nothing leaks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HANG_FACTOR = 4.0
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One question and its answer."""
+    """The result of one check."""
 
     check: str
     game: str
@@ -50,7 +50,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What the kit found."""
+    """The result of all checks."""
 
     address: str
     findings: tuple[Finding, ...]
@@ -65,7 +65,7 @@ class Report(msgspec.Struct, frozen=True):
         return all(finding.ok for finding in self.findings)
 
     def require(self) -> None:
-        """Raise AssertionError with what failed, unless all is well. For tests."""
+        """Raise AssertionError with the failed findings, if there are any. For tests."""
         if not self.ok:
             raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
 
@@ -80,10 +80,10 @@ def check_strategy(
     options: Mapping[str, Any] | None = None,
     plugins: Plugins | None = None,
 ) -> Report:
-    """Check a strategy (an address, a class, or what an address resolved to) in ``hands`` hands of each game.
+    """Check a strategy (an address, a class, or a resolved address) in ``hands`` hands of each game.
 
-    ``games``: default all that the strategy declares, under their default rules. Raises what ``Plugins.resolve``
-    raises; whatever the strategy itself does wrong is in the report.
+    ``games``: default all games that the strategy declares, with their default rules. Raises as ``Plugins.resolve``
+    does. The report contains the strategy's own errors.
     """
     resolved = _resolved(strategy, options, plugins)
     findings = [_finding("options schema", "", laws.options_schema, resolved.strategy)]
@@ -112,7 +112,7 @@ def _resolved(strategy: Any, options: Mapping[str, Any] | None, plugins: Plugins
 
 
 def _games(strategy: type[Strategy], wanted: Sequence[str | Game], findings: list[Finding]) -> Iterator[Game]:
-    """The games to play; a declared game that does not exist, or is not supported after all, is a finding."""
+    """The games to play. A declared game that does not exist or is not supported becomes a finding."""
     declared = [name for name in strategy.games if not name.endswith("*")]
     listed = [name for name in rules.games() if name not in declared and plays(strategy.games, name)]
     for item in wanted or [*declared, *listed]:
@@ -130,7 +130,7 @@ def _games(strategy: type[Strategy], wanted: Sequence[str | Game], findings: lis
 
 
 def _check_game(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> list[Finding]:
-    """All checks of one game; a strategy that does not even play is asked no more."""
+    """Run all checks of one game. If the strategy cannot play or hangs, skip the rest."""
     found: list[Finding] = []
     checks = (
         ("legal", laws.plays_legally, hands),
@@ -157,7 +157,7 @@ def _check_game(resolved: Resolved, game: Game, hands: int, seed: int, run: Run)
 def _guarded(
     name: str, game: Game, run: Run, check: Any, resolved: Resolved, hands: int, seed: int
 ) -> tuple[Finding, bool]:
-    """Run a check in a thread of its own and watch that no call takes for ever: (finding, whether it hung)."""
+    """Run a check in a separate thread, and stop waiting if a call hangs. Returns (finding, whether it hung)."""
     result: list[Finding] = []
     limit = run.budget_ms / 1000.0 * HANG_FACTOR + 2.0
 
@@ -171,7 +171,7 @@ def _guarded(
         if run.call_started is not None and time.monotonic() - run.call_started > limit:
             run.given_up = True
             detail = f"{run.calling} has not returned after {limit:.0f} s"
-            advice = "watch budget.left_ms(); a host gives such a strategy up"
+            advice = "watch budget.left_ms(); a host quarantines such a strategy"
             return Finding(name, game.name, False, detail, advice), True
     return result[0], False
 

@@ -1,4 +1,4 @@
-"""What the conformance kit must know of the embedded lobby."""
+"""The conformance kit's settings for the embedded lobby."""
 
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby
@@ -10,12 +10,12 @@ TOKENS = {"ada": "token-of-ada-in-the-kit", "bob": "token-of-bob-in-the-kit", "c
 
 
 def lobby() -> FakeLobby:
-    """A lobby whose clocks do not disturb the kit."""
+    """A lobby with long clocks, so that none expires during a check."""
     return FakeLobby(TOKENS, grant_ms=60_000)
 
 
 def accounts(lobby: FakeLobby) -> list[Account]:
-    """Three accounts, which seek the same game."""
+    """Three accounts that seek the same game."""
     return [Account(name=name, url=lobby.url, token=token) for name, token in TOKENS.items()]
 
 

@@ -1,12 +1,12 @@
-"""A lobby for tests of adapters and hosts: real websockets on loopback, every frame recorded, any moment scripted.
+"""A lobby for tests of adapters and hosts: real websockets on loopback, recorded frames, and optional scripts.
 
-With real games, opponents and clocks (the core of the embedded lobby plays them; ``robots`` fill the tables)::
+With real games, opponents and clocks (from the core of the embedded lobby; ``robots`` fill the tables)::
 
     async with FakeLobby({"ada": "secret"}, robots=True) as lobby:
         ...                                    # connect an adapter, or a host, to lobby.url
         assert lobby.said_by("ada", wire.Act)  # every frame is in lobby.frames
 
-Or scripted, for any dialect: the script is called once per connection and speaks raw frames::
+Or with a script, for any protocol. It is called once per connection, and sends and receives raw frames::
 
     async def script(line: Line) -> None:
         assert json.loads(await line.recv())["type"] == "auth"
@@ -14,8 +14,8 @@ Or scripted, for any dialect: the script is called once per connection and speak
 
     async with FakeLobby(script=script) as lobby: ...
 
-``bothost.testing.fault_lobby`` derives from this one a lobby that misbehaves. To build another, override
-:meth:`FakeLobby.incoming` and :meth:`FakeLobby.outgoing`.
+``bothost.testing.fault_lobby`` is a subclass that misbehaves. To write another, override :meth:`FakeLobby.incoming` and
+:meth:`FakeLobby.outgoing`.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Recorded(msgspec.Struct, frozen=True):
     conn: int
     player: str | None
     direction: Literal["in", "out", "closed"]
-    """As the lobby sees it: ``in`` is what a client said."""
+    """From the lobby's side: ``in`` is a frame of a client."""
     data: str
 
 
 class Line:
-    """One connection, as the lobby holds it."""
+    """The lobby's side of one connection."""
 
     def __init__(self, number: int, socket: ServerConnection, record: Callable[[Recorded], None]) -> None:
         self.number = number
@@ -63,7 +63,7 @@ class Line:
         self.player: str | None = None
         self._record = record
         self.queue: asyncio.Queue[str | tuple[int, str]] = asyncio.Queue()
-        """Frames on their way to the client; a pair closes the connection."""
+        """Frames for the client. A pair (code, reason) closes the connection."""
 
     def note(self, direction: Literal["in", "out", "closed"], data: str) -> None:
         """Record a frame."""
@@ -77,7 +77,7 @@ class Line:
         return text
 
     async def send(self, data: str | bytes) -> None:
-        """A frame to the client: text, whatever it holds; bytes go as a binary frame. Raises ConnectionClosed."""
+        """Send a frame: a string as a text frame, bytes as a binary frame. Raises ConnectionClosed."""
         self.note("out", data if isinstance(data, str) else data.decode(errors="replace"))
         await self.socket.send(data)
 
@@ -86,7 +86,7 @@ class Line:
         self.socket.transport.abort()
 
     async def write(self) -> None:
-        """Send what is queued, until closed."""
+        """Send queued frames until the connection is closed."""
         with contextlib.suppress(ConnectionClosed):
             while True:
                 item = await self.queue.get()
@@ -112,7 +112,7 @@ class FakeLobby:
     ) -> None:
         """``settings``: fields of ``ServerSettings``. ``robots``: a seek finds opponents at once.
 
-        ``seed``: of deals, seats, robots and faults.
+        ``seed``: for deals, seats, robots and faults.
         """
         if robots:
             settings.setdefault("robots_after_s", 0.0)
@@ -149,14 +149,14 @@ class FakeLobby:
         await self.close()
 
     async def listen(self) -> None:
-        """Take connections, on the port of before if there was one."""
+        """Listen, on the earlier port if there was one."""
         self._server = await serve(
             self._connection, "127.0.0.1", self.port, max_size=self.settings.frame_bytes, compression=None
         )
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     async def close(self) -> None:
-        """Refuse connections and break those that stand."""
+        """Stop listening, and break open connections."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -171,7 +171,7 @@ class FakeLobby:
             self._server = None
 
     async def restart(self, down_s: float = 0.0) -> None:
-        """Break every connection and forget every table, as a restarted server does; stay away ``down_s``."""
+        """Break every connection, forget every table, and listen again after ``down_s``."""
         await self.close()
         self.core = Lobby(self.settings, rules.game, self.games, rng=self._chance)
         await asyncio.sleep(down_s)
@@ -180,22 +180,22 @@ class FakeLobby:
     # --------------------------------------------------------------------------------------------------- what was said
 
     def said_by(self, player: str, kind: type[FrameType]) -> list[FrameType]:
-        """What a client of this account said, of one type of frame of the embedded protocol."""
+        """Frames of one type from clients of an account, in the embedded protocol."""
         return _frames_of(self.frames, player, kind, "in")
 
     def told_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
-        """What it received."""
+        """Frames of one type to clients of an account."""
         return _frames_of(self.frames, player, kind, "out")
 
     async def until(self, true: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until something is true of the frames so far. Raises TimeoutError."""
+        """Wait until a condition on the frames holds. Raises TimeoutError."""
         async with asyncio.timeout(timeout_s):
             while not true():
                 self._news.clear()
                 await self._news.wait()
 
     def line_of(self, player: str) -> Line:
-        """The live connection of an account. Raises KeyError."""
+        """The newest open connection of an account. Raises KeyError."""
         for line in reversed(self.lines.values()):
             if line.player == player:
                 return line
@@ -204,15 +204,15 @@ class FakeLobby:
     # ------------------------------------------------------------------------------------------------ to be overridden
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:
-        """What the lobby hears when a client says ``data``."""
+        """What the lobby receives if a client sends ``data``."""
         return (data,)
 
     def outgoing(self, line: Line, data: str) -> Iterable[str]:
-        """What a client is sent when the lobby says ``data``."""
+        """What a client receives if the lobby sends ``data``."""
         return (data,)
 
     def closing(self, line: Line) -> bool:
-        """Whether a connection is closed that the lobby wants to close."""
+        """Whether to close a connection that the lobby wants to close."""
         return True
 
     # -------------------------------------------------------------------------------------------------------- running
@@ -254,7 +254,7 @@ class FakeLobby:
             self.perform()
 
     def perform(self) -> None:
-        """Send and close what the core asks for, and see to it that its timers fire."""
+        """Perform the outputs of the core, and set its timer."""
         for output in self.core.take():
             line = self.lines.get(output.conn)
             if line is None:

@@ -1,4 +1,4 @@
-"""What fakes of lobbies share: a web server on a free port of loopback, its websockets, timers and faults."""
+"""Base of the fake lobbies: a web server on a free loopback port with websockets, timers and faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Line:
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
         self.user = 0
-        """Who logged in; 0: no one yet."""
+        """The user who logged in; 0: none yet."""
         self.closing = False
         self._out: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -33,7 +33,7 @@ class Line:
         self._out.put_nowait(text)
 
     def close(self) -> None:
-        """Close after what was sent before. Nothing more is received."""
+        """Close after the queued frames are sent. Later frames from the client are ignored."""
         self.closing = True
         self._out.put_nowait(None)
 
@@ -54,7 +54,7 @@ class FakeServer:
     """The server. Use it in an ``async with``. Derive from it, give it routes, and override ``received``."""
 
     def __init__(self, routes: list[BaseRoute], seed: int = 0) -> None:
-        """Route websockets to ``self.websocket``."""
+        """``routes`` must route websockets to ``self.websocket``."""
         self.port = 0
         self.rng = random.Random(seed)
         self.struck: list[str] = []
@@ -77,7 +77,7 @@ class FakeServer:
         return f"ws://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        listening = socket.socket(proto=socket.IPPROTO_TCP)  # named, so that asyncio switches delayed sending off
+        listening = socket.socket(proto=socket.IPPROTO_TCP)  # explicit, so that asyncio sets TCP_NODELAY
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         self.port = listening.getsockname()[1]
@@ -98,13 +98,13 @@ class FakeServer:
         await asyncio.gather(self._serving, *self._tasks, return_exceptions=True)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the server."""
+        """Run a task until the server ends."""
         task = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle:
-        """Call something later, unless the server ends first."""
+        """Call a function later, unless the server ends first."""
 
         def fire() -> None:
             self._timers.discard(timer)
@@ -115,7 +115,7 @@ class FakeServer:
         return timer
 
     def every(self, period: int, count: int, name: str) -> bool:
-        """Whether a fault happens now: at each ``period``-th ``count``. 0: never."""
+        """Whether a fault happens now: if ``count`` is a multiple of ``period``. 0: never."""
         if period and count % period == 0:
             self.struck.append(name)
             return True

@@ -1,12 +1,12 @@
-"""A lobby that does to its clients what real lobbies do: every fault is a switch.
+"""A fake lobby with the faults of real lobbies. Each fault is a switch.
 
 ::
 
     async with FaultLobby({"ada": "secret"}, faults=Faults(duplicate=0.2, lose=0.05), robots=True) as lobby: ...
 
-Faults are drawn from ``seed``; probabilities are per frame sent to a client. Counted faults strike once, when the
-lobby has received that many moves since it started. The frames of ``welcome`` and below are never touched before a
-client is logged in, so that every client gets as far as its tables.
+Random faults use ``seed``; probabilities are per frame to a client. Counted faults happen once, when the lobby has
+received that many moves since its start. There are no faults before a client is logged in, so that every client gets
+to its tables.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ GARBAGE = ("", "{", "null", "[1001,{}]", '{"type":"fireworks"}', '{"type":"event
 
 
 class Faults(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. All off by default."""
+    """The faults, all off by default."""
 
     duplicate: float = 0.0
-    """A frame comes twice."""
+    """Send a frame twice."""
     reorder: float = 0.0
-    """A frame comes after the one that follows it."""
+    """Send a frame after the next one."""
     lose: float = 0.0
-    """A frame never comes."""
+    """Drop a frame."""
     garbage: float = 0.0
-    """Something that is no frame of the protocol comes first."""
+    """Send invalid data before a frame."""
     silence_after: int | None = None
-    """The connection that made this move is never told anything again, while its socket stands and answers protocol
-    pings (a zombie)."""
+    """Send nothing more to the connection that made this move. Its socket stays open and answers protocol pings (a
+    zombie)."""
     dead_after: int | None = None
-    """The connection that made this move is not read any more: not even protocol pings are answered."""
+    """Stop reading from the connection that made this move, so that it answers no protocol pings either."""
     drop_after: int | None = None
     """The connection that made this move breaks without a close frame."""
     oversize_after: int | None = None
@@ -50,13 +50,13 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """The server restarts: every connection breaks, every table is gone."""
     restart_down_s: float = 0.2
     rate_cut: float | None = None
-    """More messages than this within one second: the connection breaks, without a word and without a close frame."""
+    """With more messages than this within one second, break the connection without a close frame."""
     zombies: bool = False
-    """A second connection of an account takes over, and the first is neither told nor closed."""
+    """When a second connection of an account takes over, neither inform nor close the first."""
     stale_game_over: bool = False
-    """A client that comes back first gets the end of an unknown table."""
+    """After a reconnect, first send the end of an unknown table."""
     zero_clock: bool = False
-    """Questions in a snapshot say that no time is left."""
+    """Asks in a snapshot have no time left."""
 
 
 class FaultLobby(FakeLobby):
@@ -68,7 +68,7 @@ class FaultLobby(FakeLobby):
         super().__init__(tokens, **options)
         self.faults = faults or Faults()
         self.struck: list[str] = []
-        """Names of the counted faults that struck, in order."""
+        """Names of the counted faults that happened, in order."""
         self.moves = 0
         """Moves received since the start."""
         self._silent: set[int] = set()
@@ -77,7 +77,7 @@ class FaultLobby(FakeLobby):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:
-        """What the lobby hears, after the faults that a move sets off."""
+        """What the lobby receives, after the faults that a move causes."""
         if self._too_fast(line):
             self.struck.append("rate_cut")
             line.abort()
@@ -88,7 +88,7 @@ class FaultLobby(FakeLobby):
         return (data,)
 
     def outgoing(self, line: Line, data: str) -> Iterable[str]:
-        """What a client is sent."""
+        """What a client receives."""
         if line.number in self._silent or (self.faults.zombies and data.startswith('{"type":"superseded"')):
             self._silent.add(line.number)
             return []
@@ -113,11 +113,11 @@ class FaultLobby(FakeLobby):
         return out
 
     def closing(self, line: Line) -> bool:
-        """Zombies stand."""
+        """Do not close zombies."""
         return line.number not in self._silent
 
     async def close(self) -> None:
-        """As the fake lobby does, and end what the faults started."""
+        """Close as the fake lobby does, and cancel the tasks of faults."""
         current = asyncio.current_task()
         for task in self._tasks:
             if task is not current:

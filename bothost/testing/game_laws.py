@@ -1,6 +1,6 @@
-"""The laws of a game, one function each. :func:`bothost.testing.check_game` plays hands and asks them all.
+"""The laws of a game, one function each. :func:`bothost.testing.check_game` plays hands and checks them.
 
-A law looks at one :class:`Position`, leaves it as it is, and raises :class:`Broken` where it does not hold.
+A law checks one :class:`Position` without changing it, and raises :class:`Broken` if it does not hold.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bothost.native import _native
 from bothost.rules import Game, Oracle, State, View
 
 LONGEST_HAND = 20_000
-"""Actions after which a hand of random play counts as endless."""
+"""A hand of random play with more actions than this counts as endless."""
 
 
 class Broken(Exception):
-    """A law does not hold: ``law`` is its sentence, ``str()`` what was seen."""
+    """A law does not hold. ``law`` is the law as a sentence, ``str()`` the detail."""
 
     def __init__(self, law: str, detail: str) -> None:
         super().__init__(detail)
@@ -32,12 +32,12 @@ class Broken(Exception):
 
 @dataclass
 class Position:
-    """A hand under way, as its State tells it and as each seat's events do."""
+    """A position of a hand: its State, and a view of each seat that was folded from events."""
 
     game: Game
     state: State
     folded: list[View]
-    """By seat: the view that arose from the seat's events alone."""
+    """By seat: the view folded from the seat's events alone."""
     rng: random.Random
 
     @property
@@ -57,13 +57,13 @@ Hold = Callable[[bool, str], None]
 
 
 def same(a: View, b: View) -> bool:
-    """Whether two views know the same, by their bytes and by their JSON."""
+    """Whether two views are equal, by their bytes and their JSON."""
     return a.to_bytes() == b.to_bytes() and a.to_json() == b.to_json() and a.seq == b.seq
 
 
 @contextmanager
 def law(sentence: str) -> Iterator[Hold]:
-    """Gives ``hold(condition, detail)``; any exception inside is a breach of the same law."""
+    """Yields ``hold(condition, detail)``. Any other exception in the block also breaks the law."""
 
     def hold(condition: bool, detail: str) -> None:
         if not condition:
@@ -93,7 +93,7 @@ def events_fold_to_the_view(at: Position) -> None:
     with law("Folding the events that a seat received gives exactly state.view(seat).") as hold:
         for seat, folded in enumerate(at.folded):
             view, events = at.state.view(seat), at.state.events(seat)
-            hold(view.seat == seat and folded.seat == seat, f"seat {seat}: the view says seat {view.seat}")
+            hold(view.seat == seat and folded.seat == seat, f"seat {seat}: view.seat is {view.seat}")
             hold(view.seq == len(events), f"seat {seat}: seq is {view.seq} after {len(events)} events")
             hold(same(folded, view), f"seat {seat}: folded {folded.to_json()}, but view {view.to_json()}")
 
@@ -121,9 +121,9 @@ def legal_actions_agree(at: Position) -> None:
 def whose_turn_is_public(at: Position) -> None:
     with law("view.to_act is the same for all seats: the one seat on turn, or None; views know the end.") as hold:
         turns = {at.state.view(seat).to_act for seat in at.seats}
-        hold(len(turns) == 1, f"the views say {turns}")
+        hold(len(turns) == 1, f"view.to_act differs between seats: {turns}")
         turn = turns.pop()
-        hold(turn is None or (turn,) == at.asked, f"the views say {turn}, state.to_act is {at.asked}")
+        hold(turn is None or (turn,) == at.asked, f"view.to_act is {turn}, state.to_act is {at.asked}")
         hold(at.state.terminal == (not at.asked), f"terminal is {at.state.terminal}, to_act {at.asked}")
         for seat in at.seats:
             hold(at.state.view(seat).terminal == at.state.terminal, f"seat {seat}: the view disagrees about the end")
@@ -176,7 +176,7 @@ def views_read_back(at: Position) -> None:
 
 
 def backwards(tree: Any) -> Any:
-    """The same JSON with the keys of all objects in the opposite order, which must not matter."""
+    """The same JSON with the keys of all objects in reverse order."""
     if isinstance(tree, dict):
         return {key: backwards(tree[key]) for key in reversed(tree)}
     return [backwards(item) for item in tree] if isinstance(tree, list) else tree
@@ -234,7 +234,7 @@ def own_actions_fold(at: Position) -> None:
             state.apply(seat, action)
             events = state.events(seat)
             if len(at.asked) > 1 and view.seq > len(events):
-                continue  # a claim that others may still beat is folded as if it went through
+                continue  # a claim is folded as if no other seat beats it
             hold(view.seq <= len(events), f"seat {seat}, {word}: more events than there were")
             view.observe_all(events[view.seq :])
             hold(same(view, state.view(seat)), f"seat {seat}, {word}: {view.to_json()}, {state.view(seat).to_json()}")
@@ -335,7 +335,7 @@ def _decode_and_use(decode: Callable[[Any], View], data: Any) -> None:
 
 
 def use(view: View) -> None:
-    """Do with a view what a host may do. ``sample_state`` may say ValueError: no deal fits."""
+    """Call everything that a host may call on a view. ``sample_state`` may raise ValueError if no deal fits."""
     legal = view.legal()
     view.to_json()
     view.record()
@@ -411,7 +411,7 @@ def _replay_is_the_hand(at: Position, again: State, hold: Hold) -> None:
 
 
 EVERY_STEP: tuple[Law, ...] = (events_fold_to_the_view, legal_actions_agree, whose_turn_is_public)
-"""Cheap, and a breach shows only where it happens."""
+"""Checked at every position, because they are cheap and a breach may show at one position only."""
 
 NOW_AND_THEN: tuple[Law, ...] = (
     returns_come_at_the_end,
@@ -430,4 +430,4 @@ NOW_AND_THEN: tuple[Law, ...] = (
     decoders_refuse_with_value_error,
     samples_play_to_the_end,
 )
-"""Asked at some positions of every hand, the first and the last among them."""
+"""Checked at some positions of every hand, including the first and the last."""

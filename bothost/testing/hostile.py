@@ -1,4 +1,4 @@
-"""Inputs that no honest lobby sends: mutations of real frames. Used by the conformance kit of adapters."""
+"""Hostile inputs for adapters: mutations of recorded frames. Used by the adapters' conformance kit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GARBAGE: tuple[str | bytes, ...] = (
 
 
 def inputs(recorded: Sequence[m.Input], rng: random.Random) -> Iterator[m.Frame | m.HttpResult]:
-    """Without end: garbage, and what the lobby really sent, changed in one place."""
+    """Yield garbage, and recorded inputs that are changed in one place, for ever."""
     real = [item for item in recorded if isinstance(item, m.Frame | m.HttpResult)]
     while True:
         item = rng.choice(real)
@@ -35,7 +35,7 @@ def inputs(recorded: Sequence[m.Input], rng: random.Random) -> Iterator[m.Frame 
 
 
 def mutated(data: str | bytes, rng: random.Random) -> str | bytes:
-    """One frame, changed in one place or replaced by garbage."""
+    """A frame that is changed in one place, truncated, or replaced by garbage."""
     chance = rng.random()
     if chance < 0.1:
         return rng.choice(GARBAGE)
@@ -69,7 +69,7 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _other_lines(data: str | bytes, rng: random.Random) -> str | bytes:
-    """For protocols of text lines."""
+    """Replace a line, for protocols of text lines."""
     text = data if isinstance(data, str) else data.decode(errors="replace")
     lines = text.split("\n")
     lines[rng.randrange(len(lines))] = rng.choice(("", "-1", "999999999999999999999", "x y z", "{}"))

@@ -1,4 +1,4 @@
-"""A whole host in the running event loop, on a SQLite file of its own: for tests of adapters and strategies at play.
+"""A whole host in the running event loop with its own SQLite file, for tests of adapters and strategies.
 
 ::
 
@@ -46,7 +46,7 @@ SHORT = Timeouts(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
 
 
 class RandomPlayer(Player):
-    """Any legal action, by the table's seed. ``last``: only of the last so many."""
+    """Chooses random legal actions by the table's seed. ``last``: only from this many last ones."""
 
     def __init__(self, seed: int, last: int | None = None) -> None:
         self.state = seed
@@ -70,7 +70,7 @@ class RandomStrategy(Strategy):
 
 
 def module(name: str, *strategies: type[Strategy], **hooks: Callable[..., Any]) -> types.ModuleType:
-    """A plugin module that brings these strategies and hooks."""
+    """A plugin module with these strategies and hooks."""
     made: Any = types.ModuleType(name)
 
     def bothost_strategies() -> list[type[Strategy]]:
@@ -92,7 +92,7 @@ class Hosting:
         connection: ConnectionSettings = FAST,
         timeouts: Timeouts = SHORT,
     ) -> None:
-        """The first strategy plays everything, where the settings say nothing else; default: at random."""
+        """Without routes, the first strategy plays everything. Default: ``RandomStrategy``."""
         self.folder = folder
         self.strategies = strategies or (RandomStrategy,)
         self.connection = connection
@@ -103,7 +103,7 @@ class Hosting:
     def lobby(
         self, name: str, adapter: str, url: str, accounts: Sequence[AccountSettings], **settings: Any
     ) -> LobbySettings:
-        """Settings of a lobby where our accounts may meet."""
+        """Settings of a lobby. Our accounts may sit at the same table."""
         chosen = {"allow_same_table": True, "margin_ms": 50.0, **settings}
         return LobbySettings(name=name, adapter=adapter, url=url, accounts=tuple(accounts), **chosen)
 
@@ -124,7 +124,7 @@ class Hosting:
         )
 
     def host(self, settings: Settings, *plugins: types.ModuleType) -> Host:
-        """A host that does not run yet; ``plugins`` beside the strategies of this kit."""
+        """A host that does not run yet. ``plugins`` are added to the strategies of this kit."""
         found = Plugins.load(entry_points=False, modules=[bothost.lobbies, module("given", *self.strategies), *plugins])
         log = DecisionLog.open(settings.store, "test", self.folder / "spool")
         memory = StoreMemory(Store.open(settings.store))
@@ -141,7 +141,7 @@ class Hosting:
 
     @contextlib.asynccontextmanager
     async def running(self, settings: Settings, *plugins: types.ModuleType, drain: bool = True) -> AsyncIterator[Host]:
-        """A running host; at the end it is drained, or told to quit."""
+        """A running host. At the end it drains, or quits if ``drain`` is False."""
         host = self.host(settings, *plugins)
         task = asyncio.create_task(host.run())
         try:
@@ -156,7 +156,7 @@ class Hosting:
             await asyncio.wait_for(task, 20)
 
     def rows(self, query: str) -> Sequence[Any]:
-        """What the database answers."""
+        """The rows of a query."""
         engine = sa.create_engine(self.store_settings.url)
         try:
             with engine.begin() as connection:
@@ -165,12 +165,12 @@ class Hosting:
             engine.dispose()
 
     def count(self, of: str) -> int:
-        """How many rows ``FROM of`` there are."""
+        """The number of rows ``FROM of``."""
         return int(self.rows(f"SELECT count(*) FROM {of}")[0][0])
 
 
 async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait for a condition that the event loop will make true."""
+    """Wait until a condition holds."""
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 (what is waited for is anything)
+        while not condition():  # noqa: ASYNC110 (the condition has no event)
             await asyncio.sleep(0.01)

@@ -1,7 +1,7 @@
-"""An embedded lobby, adapters and players in one thread, without sockets and with a clock of their own.
+"""An embedded lobby with adapters and players in one thread, without sockets and with a simulated clock.
 
-Time passes only in :meth:`MemoryLobby.sleep`, connections break only on request, and a seed fixes every deal: what a
-test sees once it sees again. ::
+Time passes only in :meth:`MemoryLobby.sleep`, connections break only on request, and a seed fixes every deal, so that
+tests are deterministic. ::
 
     lobby = MemoryLobby({"ada": "secret", "bob": "secret-2"})
     players = [RandomClient(lobby.shell(name)) for name in ("ada", "bob")]
@@ -27,7 +27,7 @@ from bothost.rules.game import View
 
 
 class MemoryLobby:
-    """The core of the embedded lobby, and the shells that are connected to it."""
+    """The core of the embedded lobby, and the connected shells."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class MemoryLobby:
         seed: int = 0,
         **settings: Any,
     ) -> None:
-        """``settings``: fields of ``ServerSettings``. ``games`` defaults to every game, those for tests too."""
+        """``settings``: fields of ``ServerSettings``. ``games`` defaults to all games, including those for tests."""
         self.settings = ServerSettings(tokens=dict(tokens), **settings)
         names = rules.games(testing=True) if games is None else games
         self.core = Lobby(self.settings, make_game, names, rng=random.Random(seed), boot="t")
@@ -48,7 +48,7 @@ class MemoryLobby:
         self._numbers = 0
 
     def shell(self, name: str, adapter: LobbyAdapter | None = None) -> AdapterShell:
-        """A shell for this account, not yet connected; default adapter: a new ``EmbeddedLobby``."""
+        """A shell for this account that is not connected yet. Default adapter: a new ``EmbeddedLobby``."""
         if adapter is None:
             account = Account(name=name, url="ws://memory/ws", token=self.settings.tokens.get(name, ""))
             adapter = EmbeddedLobby(account, EmbeddedOptions())
@@ -57,7 +57,7 @@ class MemoryLobby:
         return shell
 
     def run(self, most: int = 1_000_000) -> None:
-        """Deliver until no message is left. Raises AssertionError after ``most`` deliveries."""
+        """Deliver messages until none is left. Raises AssertionError after ``most`` deliveries."""
         for _ in range(most):
             self._deliver()
             busy = next((shell for shell in self._shells if shell.inbox), None)
@@ -70,7 +70,7 @@ class MemoryLobby:
         raise AssertionError(f"not quiet after {most} deliveries")
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass: everything happens at its own moment."""
+        """Let time pass. Timers fire at their own moments."""
         until = self.now + seconds
         while True:
             self.run()
@@ -86,14 +86,14 @@ class MemoryLobby:
         self.now = until
 
     def connect(self, shell: AdapterShell) -> int:
-        """A new connection to the core; its number there."""
+        """Open a connection to the core. Returns its number."""
         self._numbers += 1
         self._wires[self._numbers] = shell
         self.core.opened(self._numbers, self.now)
         return self._numbers
 
     def disconnect(self, wire: int) -> None:
-        """The connection is gone; the core notices."""
+        """Close a connection to the core."""
         if self._wires.pop(wire, None) is not None:
             self.core.closed(wire, self.now)
 
@@ -110,7 +110,7 @@ class MemoryLobby:
 
 
 class AdapterShell:
-    """Performs an adapter's effects on a :class:`MemoryLobby`, and keeps what the adapter tells."""
+    """Performs an adapter's effects on a :class:`MemoryLobby`, and keeps its events."""
 
     def __init__(self, lobby: MemoryLobby, adapter: LobbyAdapter) -> None:
         self.lobby = lobby
@@ -119,7 +119,7 @@ class AdapterShell:
         self.timers: dict[str, float] = {}
         self.memo: dict[str, Any] = {}
         self.events: list[m.Event] = []
-        """Everything that the adapter told, oldest first."""
+        """All events of the adapter, oldest first."""
         self.listener: Callable[[m.Event], None] | None = None
         self.frames: list[tuple[str, str]] = []
         """Every frame, oldest first: ("in" | "out", text), as the adapter sees it."""
@@ -131,12 +131,12 @@ class AdapterShell:
         self.inbox.append(command)
 
     def step(self) -> None:
-        """Feed one input and perform what comes of it."""
+        """Feed one input and perform the outputs."""
         for output in self.adapter.feed(self.inbox.popleft()):
             self._perform(output)
 
     def drop(self) -> None:
-        """Break the connection: frames on their way are lost, both sides notice."""
+        """Break the connection. Frames in transit are lost, and both sides notice."""
         if self._wire is not None:
             wire, self._wire = self._wire, None
             self.lobby.disconnect(wire)
@@ -144,13 +144,13 @@ class AdapterShell:
             self.inbox.append(m.SocketClosed(self._conn, 1006, "dropped"))
 
     def receive(self, wire: int, text: str) -> None:
-        """A frame from the lobby."""
+        """Receive a frame from the lobby."""
         if wire == self._wire:
             self.frames.append(("in", text))
             self.inbox.append(m.Frame(self._conn, text))
 
     def hung_up(self, wire: int, code: int, reason: str) -> None:
-        """The lobby closed."""
+        """Handle a connection that the lobby closed."""
         if wire == self._wire:
             self._wire = None
             self.inbox.append(m.SocketClosed(self._conn, code, reason))
@@ -182,7 +182,7 @@ class AdapterShell:
             case m.Remember():
                 self.memo = output.memo
             case m.HttpRequest():
-                raise AssertionError("this lobby speaks websockets only")
+                raise AssertionError("this lobby has no HTTP")
             case _:
                 self.events.append(output)
                 if self.listener is not None:
@@ -192,8 +192,8 @@ class AdapterShell:
 class RandomClient:
     """Plays random legal moves through an adapter, folding events into views as a host does.
 
-    Checks on the way what an adapter promises: no question before its position is known, positions that fit the
-    question's ``seq``, no gap between deltas.
+    It asserts what an adapter promises: a request comes after its position and fits its ``seq``, and there is no gap
+    between deltas.
     """
 
     def __init__(self, shell: AdapterShell, seed: int = 0, *, acts: bool = True) -> None:
@@ -201,21 +201,21 @@ class RandomClient:
         self.rng = random.Random(seed)
         self.acts = acts
         self.views: dict[str, View] = {}
-        """Table → view of the running, or else the last, hand."""
+        """Table → view of the running or the last hand."""
         self.games: dict[str, rules.Game] = {}
         self.asked: dict[str, m.ActionRequest] = {}
-        """Table → the question that waits for us."""
+        """Table → the open request."""
         self.ended: dict[str, m.TableEnded] = {}
         self.hands: list[tuple[View, m.HandEnded]] = []
         """Every hand's end, with our view of it."""
         self.events: dict[tuple[str, str], list[str]] = {}
-        """(table, hand) → the events received, as long as there was no snapshot."""
+        """(table, hand) → the received events, if there was no snapshot."""
         self._wishes: list[m.Wish] = []
         self._known: set[str] = set()
         shell.listener = self.told
 
     def start(self, *wishes: m.Wish) -> None:
-        """Log in, then seek these."""
+        """Log in, then seek tables for these wishes."""
         self._wishes = list(wishes)
         self.shell.do(m.Authenticate(self.shell.memo))
 
@@ -226,7 +226,7 @@ class RandomClient:
         self.shell.do(m.Resume(tuple(self.views), self.shell.memo))
 
     def told(self, event: m.Event) -> None:
-        """One event of the adapter."""
+        """Handle an event of the adapter."""
         match event:
             case m.Connected():
                 for number, wish in enumerate(self._wishes):
@@ -252,7 +252,7 @@ class RandomClient:
             case m.ActionRequest():
                 self._asked(event)
             case m.RequestWithdrawn() | m.ServerActedForUs() | m.MoveAcknowledged():
-                # Acknowledged may be a question that came twice: a snapshot crossed our answer.
+                # A request can come twice if a snapshot crosses our answer, and is then acknowledged.
                 request = self.asked.get(event.table)
                 if request is not None and request.request_id == event.request_id:
                     del self.asked[event.table]
@@ -273,7 +273,7 @@ class RandomClient:
             self.answer(request.table)
 
     def answer(self, table: str) -> None:
-        """Answer the question that waits at a table, at random."""
+        """Answer the open request of a table at random."""
         request = self.asked.pop(table)
         view = self.views[table]
         action = view.notation(int(self.rng.choice(view.legal())))

@@ -1,7 +1,7 @@
-"""Plugins that do what plugins must not: what hosts and conformance kits are tested with.
+"""Misbehaving plugins, for tests of hosts and conformance kits.
 
-The module is a plugin itself: ``Plugins.load(modules=[misbehaving])``. :func:`write_broken` writes plugins that do not
-even load. Each strategy behaves for ``after`` decisions of a player, and then misbehaves on every one.
+The module itself is a plugin: ``Plugins.load(modules=[misbehaving])``. :func:`write_broken` writes plugins that do not
+load. The first ``after`` decisions of each player are good; after that, every decision misbehaves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bothost.rules import ActionArray, View
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: int = 0
-    """Good decisions before the first bad one."""
+    """Number of good decisions before the first bad one."""
     seconds: float = 60.0
     """How long it hangs, sleeps or holds the GIL."""
 
@@ -52,7 +52,7 @@ class _Misbehaving(Strategy):
         return _Player(self)
 
     def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
-        """What ``decide`` returns in place of a good decision; those that misbehave elsewhere keep to it."""
+        """What ``decide`` returns instead of a good decision. The default is the good decision."""
         return good
 
 
@@ -97,7 +97,7 @@ class Exits(_Misbehaving):
 
 
 class CrashOnPlayer(_Misbehaving):
-    """Raises when it is asked for a player."""
+    """Raises in ``player``."""
 
     name = "misbehaving-player"
 
@@ -106,7 +106,7 @@ class CrashOnPlayer(_Misbehaving):
 
 
 class CrashOnInit(_Misbehaving):
-    """Raises when it is made."""
+    """Raises in the constructor."""
 
     name = "misbehaving-init"
 
@@ -159,7 +159,7 @@ class BadPolicy(_Misbehaving):
 
 
 class ChangesView(_Misbehaving):
-    """Plays its move into the view that it was given."""
+    """Applies its move to the view that it was given."""
 
     name = "misbehaving-view"
 
@@ -200,7 +200,7 @@ class Flood(_Misbehaving):
 
 
 class Moody(_Misbehaving):
-    """Says that it is deterministic, and decides by the clock."""
+    """Claims to be deterministic, but decides by the clock."""
 
     name = "misbehaving-moody"
 
@@ -209,7 +209,7 @@ class Moody(_Misbehaving):
 
 
 class HoldsGil(_Misbehaving):
-    """Holds the GIL: only ``process`` contains it."""
+    """Holds the GIL. Only a process contains it."""
 
     name = "misbehaving-gil"
     execution = "process"
@@ -222,7 +222,7 @@ class HoldsGil(_Misbehaving):
 
 
 class Dies(_Misbehaving):
-    """Takes the process with it: only ``process`` contains it."""
+    """Ends the process. Only a process contains it."""
 
     name = "misbehaving-dies"
     execution = "process"
@@ -232,7 +232,7 @@ class Dies(_Misbehaving):
 
 
 class Segfault(_Misbehaving):
-    """Reads where there is no memory, as a bug in a native extension does: only ``process`` contains it."""
+    """Reads invalid memory, like a bug in a native extension. Only a process contains it."""
 
     name = "misbehaving-segfault"
     execution = "process"
@@ -306,7 +306,7 @@ def bothost_strategies():
 
 
 def write_broken(folder: Path) -> list[str]:
-    """Write one loose plugin per way not to load into ``folder``; return their names."""
+    """Write one plugin for each way not to load into ``folder``. Returns their names."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, source in _BROKEN.items():
         (folder / f"{name}.py").write_text(source, "utf-8")

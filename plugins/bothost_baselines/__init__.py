@@ -1,6 +1,6 @@
-"""Baselines: random and rule players. They are opponents, fallbacks and the first steps of curricula.
+"""Baselines: random and rule players, as opponents, as fallbacks, and for the first steps of curricula.
 
-A rule player of game G is named ``rule-G``: the host falls back on it by that name.
+The rule player of a game G is named ``rule-G``. The host uses that name for its default fallback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STRATEGIES = (
     ("styled_doudizhu", "StyledDoudizhu"),
     ("styled_othello", "StyledOthello"),
 )
-"""(module, class), imported only when the strategies are asked for."""
+"""(module, class). They are imported when the hook is called."""
 
 
 @hookimpl

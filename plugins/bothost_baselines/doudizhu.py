@@ -1,9 +1,9 @@
 """The rule player of Dou Dizhu.
 
-It partitions its hand into few strong plays, leads the weakest of them, answers where that costs the partition little,
-keeps bombs for when they decide, leaves tricks to its fellow peasant and blocks a landlord about to go out; it bids by
-how often hands like its own won in self-play. The thinking is native (``native/games/doudizhu/policy.h``)
-and takes microseconds.
+It partitions its hand into few strong plays and leads the weakest of them. It answers if that costs the partition
+little, keeps bombs until they decide the hand, leaves tricks to the other peasant, and blocks a landlord who is about
+to go out. It bids by how often similar hands won in self-play. The implementation is native
+(``native/games/doudizhu/policy.h``) and takes microseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RuleDoudizhuPlayer(Player):
 
 
 class RuleDoudizhu(Strategy):
-    """The sound rule player: fallback at the table, opponent in self-play."""
+    """The rule player: a fallback at the table, and an opponent in self-play."""
 
     name = "rule-doudizhu"
     version = "1"

@@ -1,9 +1,9 @@
 """Rule players of Chinese Official mahjong.
 
-``rule-mahjong`` plans for the eight points: it looks ahead to every hand that wins and lacks few tiles, weighs it by
-the chance that those come and by what it pays, keeps what is worth most, claims where the hand gains by it, and sets
-against that what each discard may cost. ``simple-mahjong`` measures its hand against the families of hands that score
-by themselves or nearly so, and does not defend. Both take every win. The thinking is native
+``rule-mahjong`` plans for the minimum of eight points. It looks ahead to every winning hand that lacks few tiles,
+weights it by the chance that they come and by its payment, and subtracts the expected cost of each discard. It claims a
+tile if that improves the hand. ``simple-mahjong`` compares its hand with families of hands that score enough by
+themselves, or nearly so, and does not defend. Both take every win. The implementation is native
 (``native/games/mahjong/policy.h``).
 """
 
@@ -29,13 +29,13 @@ class RuleMahjongPlayer(Player):
 
 
 class SimpleMahjongPlayer(RuleMahjongPlayer):
-    """By families of hands."""
+    """Compares the hand with families of hands."""
 
     simple = True
 
 
 class RuleMahjong(Strategy):
-    """The strong rule player: fallback at the table, opponent in training, teacher of imitation."""
+    """The strong rule player: a fallback at the table, an opponent in training, and an expert for imitation."""
 
     name = "rule-mahjong"
     version = "2"
@@ -46,7 +46,7 @@ class RuleMahjong(Strategy):
 
 
 class SimpleMahjong(Strategy):
-    """The simple rule player: the middle of the curriculum."""
+    """The simple rule player, for the middle of the curriculum."""
 
     name = "simple-mahjong"
     version = "1"

@@ -12,14 +12,14 @@ from bothost.rules.othello import SearchResult, choose
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far the rule player looks."""
+    """Limits of the rule player's search."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=30)] = 6
     """Plies of the heuristic search."""
     solve_from: Annotated[int, msgspec.Meta(ge=0, le=24)] = 12
-    """Empty squares from which on the game is solved exactly."""
+    """Solve the game exactly with at most this many empty squares."""
     nodes: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] = 120_000
-    """Positions after which it answers with what it has; a million takes 0.1 to 0.2 seconds."""
+    """Stop the search after this many positions, and use the best move so far. A million takes 0.1 to 0.2 s."""
 
 
 class RuleOthelloPlayer(Player):
@@ -49,7 +49,7 @@ class RuleOthelloPlayer(Player):
 
 
 def exact_return(view: View, found: SearchResult) -> float | None:
-    """What the hand returns under best play, where the game is solved."""
+    """The hand's return under best play; None if the game is not solved."""
     if not found.exact:
         return None
     if view.game.rules["score"] == "discs":
@@ -58,7 +58,7 @@ def exact_return(view: View, found: SearchResult) -> float | None:
 
 
 class RuleOthello(Strategy):
-    """Alpha-beta over a hand-made evaluation; perfect in the last squares."""
+    """Alpha-beta search with a hand-written evaluation. It plays the endgame perfectly."""
 
     name = "rule-othello"
     version = "1"

@@ -1,8 +1,8 @@
-"""A rule player of the four-colour pairing game: the native one.
+"""The native rule player of the four-colour pairing game.
 
-It weighs each pair that it could collect by what the two cards add to its library now (points and completed sets), by
-how far they bring unfinished sets, and by what the pool card would have been worth to the opponent. Skills are spent
-when they pay: a forced pair on a second rich card of the pool or instead of a lost one, a replacement on a poor card.
+It rates each pair that it could collect by the value of the two cards (points and completed sets), by the progress of
+unfinished sets, and by the pool card's value to the opponent. It uses skills when they pay: a forced pair for a second
+valuable card of the pool or instead of a lost one, a replacement for a poor card.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights of the rule player, in points of the game."""
 
     deny: float = 0.6
-    """Of what a pool card would be worth to the opponent."""
+    """Weight of a pool card's value to the opponent."""
     keep: float = 0.8
-    """Of what the hand card is worth: it would probably be collected later anyway."""
+    """Weight of the hand card's value, which would probably be collected later anyway."""
     promise: float = 0.35
-    """Of a set's bonus, times the square of how far it is complete."""
+    """Weight of a set's bonus, times the square of its completed share."""
     force_from: float = 16.0
-    """Worth from which a pair of any colours deserves skill B."""
+    """Use skill B for a pair of any colours that is worth at least this."""
 
 
 class RulePairingPlayer(Player):
-    """Decides anew at every step of a turn: the same position gives the same plan."""
+    """Plans again at every step of a turn. The same position gives the same plan."""
 
     def __init__(self, options: Options) -> None:
         self.weights = msgspec.structs.asdict(options)
@@ -44,7 +44,7 @@ class RulePairingPlayer(Player):
 
 
 class RulePairing(Strategy):
-    """Collects what is worth most to it and to the opponent."""
+    """Collects the cards that are worth most to it and to the opponent."""
 
     name = "rule-pairing"
     version = "1"

@@ -1,4 +1,4 @@
-"""Players of any game that do not think: uniformly random, and always the first."""
+"""Trivial players of any game: uniformly random, and always the first legal action."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bothost.rules import ActionArray, View
 
 
 class RandomPlayer(Player):
-    """Uniform over the legal actions, by a generator of its own."""
+    """Draws uniformly from the legal actions, with its own generator."""
 
     __slots__ = ("draw",)
 
@@ -25,7 +25,7 @@ class RandomPlayer(Player):
 
 
 class Random(Strategy):
-    """Plays uniformly at random. Its decisions carry no policy: it is uniform over the legal actions by definition."""
+    """Plays uniformly at random. Its decisions have no policy, because it is uniform by definition."""
 
     name = "random"
     version = "1"
@@ -35,7 +35,7 @@ class Random(Strategy):
         return RandomPlayer(table.seed)
 
     def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
-        """The same choices as ``decide``, without a call per table: hosts are measured with this strategy."""
+        """The same choices as ``decide``, without a call per table, because benchmarks of hosts use this strategy."""
         return [
             Decision(action=int(legal[int(r.player.draw() * len(legal))]))  # type: ignore[attr-defined]
             for r in requests
@@ -44,7 +44,7 @@ class Random(Strategy):
 
 
 class FirstLegalPlayer(Player):
-    """Always the legal action of the smallest id."""
+    """Chooses the legal action with the smallest id."""
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         return Decision(action=int(legal[0]))
@@ -54,7 +54,7 @@ class FirstLegalPlayer(Player):
 
 
 class FirstLegal(Strategy):
-    """Plays the first legal action: what a host does when all else fails, as a strategy to measure against."""
+    """Plays the first legal action, as a host does if all else fails. A strategy to compare with."""
 
     name = "first-legal"
     version = "1"

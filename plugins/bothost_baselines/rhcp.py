@@ -1,12 +1,12 @@
-"""The RHCP player of Dou Dizhu: the rule engine that learning players of this game have been measured against.
+"""The RHCP player of Dou Dizhu, a rule player that papers on this game compare with.
 
-Recursive Hand Cards Partition: a hand is worth the best sum, over its partitions into plays, of what the plays are
-worth less seven for every turn that they take, and a move is worth what the hand that it leaves is worth. It leads what
-rids it of its lowest card, answers where that leaves a better hand than passing, leaves its partner's plays alone, and
-keeps bombs for when they decide. It counts no cards. The thinking is native (``native/games/doudizhu/rhcp.h``).
+Recursive Hand Cards Partition: the value of a hand is the best sum, over its partitions into plays, of the plays'
+values less seven for each turn. The value of a move is the value of the hand that it leaves. The player leads the play
+with its lowest card, answers if that leaves a better hand than a pass, does not beat its partner, and keeps bombs until
+they decide the hand. It counts no cards. The implementation is native (``native/games/doudizhu/rhcp.h``).
 
 Source of the idea: You, Li, Guo, Wang, Lu, "Combinational Q-Learning for Dou Di Zhu" (2019), where RHCP is the
-opponent; the play is written anew from it.
+opponent. This is an independent implementation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RhcpDoudizhuPlayer(Player):
 
 
 class RhcpDoudizhu(Strategy):
-    """The rule engine of the literature: an opponent to measure against."""
+    """The rule player of the literature, an opponent to compare with."""
 
     name = "rhcp-doudizhu"
     version = "1"

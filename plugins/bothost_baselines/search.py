@@ -1,7 +1,6 @@
-"""Search players: information-set UCT over sampled full states with random playouts, the native search and no model.
+"""Search players: information-set UCT over sampled full states with random playouts, without a model.
 
-What a network that only looks at the position should beat, and a measure of any game's depth: the strength of these
-players grows with ``iterations`` alone.
+They are a baseline for networks without search. Their strength depends on ``iterations`` alone.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ from bothost.rules import ActionArray, View, search
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the search; the same as ``bothost.rules.search`` takes, where they have one name."""
+    """Options of the search. Those with the same name are options of ``bothost.rules.search``."""
 
     iterations: int = 1000
-    """Playouts per decision, each through a full state sampled anew from what the seat knows: as many determinizations
-    as iterations, in one tree of information sets."""
+    """Playouts per decision. Each uses a new determinization, and all grow one tree of information sets."""
     exploration: float = 1.0
     """C of UCT: v + C·sqrt(ln N / n), for utilities in [-1, 1]."""
     utility: Literal["sign", "points"] = "sign"
-    """What the end of a hand is worth: win, draw or loss, or its points."""
+    """Utility of the end of a hand: its sign (win, draw or loss), or its points."""
     points_scale: float = 40.0
-    """Points that are worth 1, where ``utility`` is "points"; more are worth no more."""
+    """Points that count as 1 if ``utility`` is "points". More points also count as 1."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -38,7 +36,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SearchPlayer(Player):
-    """Searches anew at every decision: what it does depends on the table's seed and the view alone, and so replays."""
+    """Starts a new search for every decision. It depends on the table's seed and the view only, so it replays."""
 
     def __init__(self, options: Options, seed: int) -> None:
         self.options = options
@@ -73,7 +71,7 @@ class SearchPlayer(Player):
 
 
 class SearchPairing(Strategy):
-    """Plays the four-colour pairing game by tree search alone."""
+    """Plays the four-colour pairing game by tree search without a model."""
 
     name = "search-pairing"
     version = "1"

@@ -1,4 +1,4 @@
-"""What players with a style share: named styles, and options in which one player differs from its style."""
+"""Options of players with a style: a named style, and options that override it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 
 
 class StyleOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A style; of the other fields, None stands for what the style says."""
+    """A style. Other fields override it, unless they are None."""
 
     STYLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Name → what it says of the other fields."""
+    """Name → its values of the other fields."""
 
     style: str = "steady"
     """One of ``STYLES``."""
@@ -22,6 +22,6 @@ class StyleOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"there is no style {self.style!r}: {', '.join(self.STYLES)}")
 
     def habits(self) -> dict[str, Any]:
-        """What style and options say, by field; a field of which neither says anything is left out."""
+        """The values of style and options, by field. Fields without a value are left out."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "style"}
         return {**self.STYLES[self.style], **{name: value for name, value in given.items() if value is not None}}

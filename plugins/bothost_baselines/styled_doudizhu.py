@@ -1,7 +1,7 @@
-"""Players of Dou Dizhu with a style: the rule player's judgement, bent by habits that a person might have.
+"""Players of Dou Dizhu with a style: the rule player's preferences, changed by habits that a person might have.
 
-They differ measurably and play fast: somebody to imitate, where no people's games are at hand, and opponents that are
-not all alike. Habits are native (``native/games/doudizhu/style.h``).
+They differ measurably and play fast. They serve as players to imitate if there are no games of people, and as diverse
+opponents. Habits are native (``native/games/doudizhu/style.h``).
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
     "blocker": {"block": 12, "aggression": 10, "ranks": 1.5},
     "novice": {"sees_wins": False, "kickers": -10, "temperature": 6},
 }
-"""Name → the habits in which it differs from the rule player, ``steady``."""
+"""Name → its habits. ``steady`` is the rule player."""
 
 Weight = Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None
 
 
 class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
-    """A style, and habits in which this player differs from it. Habits are in half points: a play of the hand costs 14,
-    and a rank is worth 2."""
+    """A style, and habits that override it. Habits are in half points: each play of the hand costs 14, and a rank is
+    worth 2."""
 
     STYLES: ClassVar[Mapping[str, Mapping[str, Any]]] = STYLES
 
     aggression: Weight = None
-    """For any play that answers an enemy, against passing."""
+    """Bonus for any play that beats an enemy, compared with a pass."""
     bombs: Weight = None
-    """For a bomb or rocket, while no enemy is down to ``bombs_from`` cards; negative holds them back."""
+    """Bonus for a bomb or rocket while every enemy has more than ``bombs_from`` cards. Negative values save them."""
     length: Weight = None
     """Per card of a lead."""
     ranks: Weight = None
-    """Per rank of a lead; negative leads low cards first."""
+    """Per rank of a lead. Negative values lead low cards first."""
     pairs: Weight = None
     """For leading pairs and chains of pairs."""
     chains: Weight = None
@@ -60,20 +60,20 @@ class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
     help: Weight = None
     """For leaving a trick to the partner."""
     feed: Weight = None
-    """For leading low what a partner with one or two cards may go out on."""
+    """For a low lead with which a partner with one or two cards may go out."""
     block: Weight = None
-    """Per rank above 9 of a lead that an enemy with one or two cards may go out on."""
+    """Per rank above 9 of a lead with which an enemy with one or two cards may go out."""
     bombs_from: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
     bid: Annotated[float, msgspec.Meta(ge=-1, le=1)] | None = None
-    """Added to the chance of winning by which it bids."""
+    """Added to its estimated chance of winning when it bids."""
     sees_wins: bool | None = None
-    """Whether it sees plays that win for certain."""
+    """Whether it finds plays that certainly win."""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=1000)] | None = None
-    """Of its moods: it draws from the softmax of its likes over this many half points; 0: always what it likes best."""
+    """Temperature of the softmax over its preferences, in half points. 0: always the most preferred action."""
 
 
 class StyledDoudizhuPlayer(Player):
-    """Keeps nothing between decisions: what it does depends on the table's seed and the view alone, and so replays."""
+    """Keeps nothing between decisions. They depend on the table's seed and the view only, so they replay."""
 
     def __init__(self, style: doudizhu.Style, game: Game, seed: int) -> None:
         self.style = style
@@ -85,7 +85,7 @@ class StyledDoudizhuPlayer(Player):
         if choice.action not in legal:  # the lobby has refused it here
             return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         if choice.action == choice.rule:
-            return Decision(action=choice.action, stats={"reason": "as the rule player likes it"})
+            return Decision(action=choice.action, stats={"reason": "as the rule player"})
         habit = max(choice.habits, key=lambda name: choice.habits[name], default="")
         reason = (
             f"{habit}, worth {choice.habits[habit] / 2:g} points" if habit and choice.habits[habit] > 0 else "habits"
@@ -98,7 +98,7 @@ class StyledDoudizhuPlayer(Player):
 
 
 class StyledDoudizhu(Strategy):
-    """One of many players that can be told apart."""
+    """One of many players with distinguishable styles."""
 
     name = "styled-doudizhu"
     version = "1"

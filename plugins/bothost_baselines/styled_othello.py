@@ -1,4 +1,4 @@
-"""Players of Othello with a style: the rule player's look at a position, with other weights and less far ahead."""
+"""Players of Othello with a style: the rule player's evaluation with other weights, and a shallower search."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ STYLES: Mapping[str, Mapping[str, float]] = {
     "deep": {"depth": 4, "solve_from": 10},
     "novice": {"depth": 1, "danger": 0.3, "temperature": 2.0},
 }
-"""Name → what it weighs otherwise than the rule player, ``steady``."""
+"""Name → its weights. ``steady`` is the rule player."""
 
 Weight = Annotated[float, msgspec.Meta(ge=-10, le=10)] | None
 
 
 class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
-    """A style, and weights in which this player differs from it."""
+    """A style, and weights that override it."""
 
     STYLES: ClassVar[Mapping[str, Mapping[str, Any]]] = STYLES
 
     mobility: Weight = None
-    """Of the share of moves; this and the next four as multiples of the rule player's weights."""
+    """Weight of the share of moves. This and the next four are multiples of the rule player's weights."""
     frontier: Weight = None
-    """Against the share of discs beside empty squares."""
+    """Penalty for the share of discs beside empty squares."""
     corners: Weight = None
     stability: Weight = None
-    """Of edge discs that can never turn."""
+    """Weight of edge discs that can never be flipped."""
     danger: Weight = None
-    """Against discs beside empty corners."""
+    """Penalty for discs beside empty corners."""
     edges: Weight = None
-    """Discs that a disc on an edge is worth."""
+    """Value of a disc on an edge, in discs."""
     greed: Annotated[float, msgspec.Meta(ge=-100, le=100)] | None = None
-    """Discs that holding all the discs now is worth."""
+    """Value of having all the discs now, in discs."""
     depth: Annotated[int, msgspec.Meta(ge=1, le=8)] | None = None
-    """Plies that it looks ahead; 2 where the style says nothing."""
+    """Search depth in plies. Default: 2."""
     solve_from: Annotated[int, msgspec.Meta(ge=0, le=16)] | None = None
-    """Empty squares from which on it looks to the end; 6 where the style says nothing."""
+    """Solve the game with at most this many empty squares. Default: 6."""
     temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] | None = None
-    """Of its moods: it draws from the softmax of its judgements over this many discs; 0: always the best."""
+    """Temperature of the softmax over its evaluations, in discs. 0: always the best action."""
 
     def settled(self) -> dict[str, float]:
-        """Every weight by its name."""
+        """All weights by name."""
         plain = {"mobility": 1.0, "frontier": 1.0, "corners": 1.0, "stability": 1.0, "danger": 1.0}
         plain |= {"edges": 0.0, "greed": 0.0, "depth": 2, "solve_from": 6, "temperature": 0.0}
         return plain | self.habits()
 
 
 class StyledOthelloPlayer(Player):
-    """Keeps nothing between decisions: what it does depends on the table's seed and the view alone, and so replays."""
+    """Keeps nothing between decisions. They depend on the table's seed and the view only, so they replay."""
 
     def __init__(self, settled: Mapping[str, float], seed: int) -> None:
         self.depth, self.solve_from = int(settled["depth"]), int(settled["solve_from"])
@@ -78,7 +78,7 @@ class StyledOthelloPlayer(Player):
         judged = judge(view, depth=self.depth, solve_from=self.solve_from, weights=self.weights)
         among = [(action, judged[action]) for action in legal.tolist() if action in judged]
         if not among:  # a pass
-            return Decision(action=int(legal[0]), stats={"reason": "nothing else is possible"})
+            return Decision(action=int(legal[0]), stats={"reason": "only a pass is legal"})
         best = max(score for _, score in among)
         action, score = max(among, key=lambda one: one[1])
         if self.temperature > 0:
@@ -92,7 +92,7 @@ class StyledOthelloPlayer(Player):
 
 
 class StyledOthello(Strategy):
-    """One of many players that can be told apart."""
+    """One of many players with distinguishable styles."""
 
     name = "styled-othello"
     version = "1"

@@ -1,4 +1,4 @@
-"""deep-mc: Dou Dizhu by deep Monte-Carlo, networks of values that learn from self-play and from experts."""
+"""deep-mc: Dou Dizhu by deep Monte-Carlo. Value networks learn from self-play and from experts."""
 
 from __future__ import annotations
 

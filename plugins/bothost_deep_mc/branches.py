@@ -23,7 +23,7 @@ from bothost_deep_mc.selfplay import (
 )
 
 BEHIND = slice(CHOICE - 9, CHOICE - 1)
-"""Cells of a move: how much the rule player prefers another one."""
+"""Cells of a move that encode how much the rule player prefers another one."""
 
 
 def play_round(

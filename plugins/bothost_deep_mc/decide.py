@@ -21,7 +21,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
     temperature: float = 0.0
-    """0: always the move of the highest value. Above: moves are drawn with weights exp(value / temperature)."""
+    """0: always the move with the highest value. Otherwise moves are drawn with weights exp(value / temperature)."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature <= 100.0:
@@ -29,10 +29,10 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeepMc(Evaluator):
-    """Plays Dou Dizhu by the values that a network of its role gives all legal moves, without any search.
+    """Plays Dou Dizhu by the values of all legal moves from the network of its role, without a search.
 
-    ``values`` and ``value`` of its decisions are expected utilities in [-1, 1] of its side: twice the chance to win
-    less one; of calls, points over six bases.
+    ``values`` and ``value`` of its decisions are expected utilities of its side in [-1, 1]: twice the chance to win
+    less one; for calls, points over six bases.
     """
 
     name = "deep-mc"
@@ -45,17 +45,17 @@ class DeepMc(Evaluator):
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         if model is None:
-            raise ModelError("deep-mc plays by a model, and there is none", advice="bothost train deep-mc")
+            raise ModelError("deep-mc needs a model", advice="make one with: bothost train deep-mc")
         self.sessions = {role: Session(model, encoder_version=VERSION, file=file) for role, file in GRAPHS.items()}
         self.sha256 = model.sha256
         self.seen = Seen(*(self.sessions[ROLES[0]].width(name) for name in ("positions", "moves")))
         if self.seen not in SEEN:
-            raise ModelError(f"networks that see {self.seen.position} and {self.seen.move} cells are none of deep-mc's")
+            raise ModelError(f"deep-mc has no networks with inputs of {self.seen.position} and {self.seen.move} cells")
         self.temperature = options.temperature
 
     @classmethod
     def supports(cls, game: Game) -> bool:
-        """Dou Dizhu under any rules, as long as its encoders are those that the models here were made for."""
+        """Dou Dizhu with any rules, if the game has the encoder blocks in the version of the models."""
         return game.name in cls.games and supports(game)
 
     @classmethod
@@ -76,7 +76,7 @@ class DeepMc(Evaluator):
         ]
 
     def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
-        """Values of all legal moves of each view, one inference for each role."""
+        """Values of all legal moves of each view, with one inference for each role."""
         if not views:
             return []
         every = encode(views, legal, self.seen.position)
@@ -95,7 +95,7 @@ class DeepMc(Evaluator):
 
 
 class DeepMcPlayer(Player):
-    """Keeps nothing of the hand but the stream of its draws."""
+    """Keeps nothing of the hand except the seed."""
 
     def __init__(self, strategy: DeepMc, table: Table) -> None:
         self.strategy = strategy
@@ -105,11 +105,11 @@ class DeepMcPlayer(Player):
         return self.choose(view, legal, self.strategy.action_values([view], [legal])[0])
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        """The values themselves take less than a millisecond."""
+        """Decide as usual, because the values take less than a millisecond."""
         return self.decide(view, legal, Budget(deadline=0.0))
 
     def choose(self, view: View, legal: ActionArray, values: FloatArray) -> Decision:
-        """One of ``legal`` by its value; with a temperature drawn, reproducibly, by the table's seed and the view."""
+        """Choose from ``legal`` by value. With a temperature, draw reproducibly by the table's seed and the view."""
         temperature = self.strategy.temperature
         best = int(values.argmax())
         if temperature > 0.0:

@@ -1,10 +1,10 @@
-"""What the networks see: native encoder blocks of Dou Dizhu, all of zeros and ones.
+"""The inputs of the networks: native encoder blocks of Dou Dizhu, all zeros and ones.
 
-A position is the block ``compact``: card vectors of what the seat knows, hand counts, bombs, its role and the calls;
-and with the positions "history" the blocks ``passed`` and ``recent_moves``, which tell what others may not hold. A move
-is the block ``move_cards`` and, with the features "analysis", the block ``move_analysis``: what the move leaves
-behind, and what the rule player thinks of it. ``bothost.rules.game("doudizhu").blocks[name].doc`` describes each cell.
-Training reads the same blocks through ``VecEnv``.
+A position is the block ``compact``: card vectors of what the seat knows, hand counts, bombs, its role and the calls.
+With ``positions = "history"`` there are also the blocks ``passed`` and ``recent_moves``, which hint at what others do
+not hold. A move is the block ``move_cards``. With ``features = "analysis"`` there is also the block ``move_analysis``:
+the hand after the move, and the rule player's preference. ``bothost.rules.game("doudizhu").blocks[name].doc`` describes
+each cell. Training reads the same blocks through ``VecEnv``.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import numpy.typing as npt
 from bothost.rules import ActionArray, FloatArray, Game, VecEnv, View
 
 STATE = {"compact": (584,), "passed": (82,), "recent_moves": (15, 54)}
-"""The blocks of a position with their shapes, in the order of its cells."""
+"""The blocks of a position with their shapes, in order."""
 CARDS, ANALYSIS = "move_cards", "move_analysis"
 """The blocks of a move."""
 VERSION = 1
-"""Version of all of them that the models here are made for; others are refused."""
+"""The supported version of these blocks."""
 Positions = Literal["now", "history"]
 Features = Literal["cards", "analysis"]
 
 NOW, INPUTS = 584, 1476
-"""Cells of a position: those of the block ``compact``, and all."""
+"""Number of cells of a position: of the block ``compact``, and of all blocks."""
 CARD_FEATURES, FEATURES = 60, 202
-"""Cells of a move: those of its cards, and all."""
+"""Number of cells of a move: of its cards, and of all blocks."""
 CHOICE = FEATURES - 1
-"""Cell of a move that is the rule player's choice."""
+"""The cell of a move that is 1 for the rule player's choice."""
 FIRST_ROLE = 9 * 54 + 3 * 20 + 15
-"""Cell of a position that is 1 for the landlord; those of the other roles follow."""
+"""The cell of a position that is 1 for the landlord. Those of the other roles follow."""
 ROLES = ("landlord", "next", "previous", "bidder")
-"""Each has a network of its own: the landlord, the peasant after him, the one before him, and whoever calls."""
+"""The landlord, the peasant after and the peasant before the landlord, and any seat that calls. Each has a network."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -53,34 +53,34 @@ class Candidates(NamedTuple):
 
 
 def supports(game: Game) -> bool:
-    """Whether the game has the blocks that the models here are made for."""
+    """Whether the game has the blocks in the supported version."""
     blocks = game.blocks
     return all(name in blocks and blocks[name].version == VERSION for name in (*STATE, CARDS, ANALYSIS))
 
 
 class Seen(NamedTuple):
-    """How much a network sees: the first cells."""
+    """The number of first cells of a position and of a move that are a network's inputs."""
 
     position: int
     move: int
 
 
 SEEN = frozenset(Seen(*cells) for cells in product((NOW, INPUTS), (CARD_FEATURES, FEATURES)))
-"""All that networks can be made for."""
+"""All possible inputs of networks."""
 
 
 def seen(positions: Positions, features: Features) -> Seen:
-    """How much a network sees that is made for these."""
+    """The inputs of a network with these options."""
     return Seen(NOW if positions == "now" else INPUTS, CARD_FEATURES if features == "cards" else FEATURES)
 
 
 def state_blocks(inputs: int) -> list[str]:
-    """The blocks of positions with so many cells."""
+    """The blocks of positions with this many cells."""
     return [*STATE] if inputs > NOW else ["compact"]
 
 
 def encode(views: Sequence[View], legal: Sequence[ActionArray], inputs: int = INPUTS) -> Candidates:
-    """Positions of the seats that are asked, with ``inputs`` cells, and all their legal moves."""
+    """Encode the positions of asked seats with ``inputs`` cells, and all their legal moves."""
     offsets = np.cumsum([0, *map(len, legal)])
     positions, moves = np.empty((len(views), inputs), np.float32), np.empty((offsets[-1], FEATURES), np.float32)
     for i, (view, actions) in enumerate(zip(views, legal, strict=True)):
@@ -92,8 +92,8 @@ def encode(views: Sequence[View], legal: Sequence[ActionArray], inputs: int = IN
 
 
 def encode_rows(env: VecEnv, rows: IntArray, *, analysis: bool, inputs: int = INPUTS) -> Candidates:
-    """The positions of some environments, with ``inputs`` cells; without ``analysis`` moves have their cards alone
-    (m, 60)."""
+    """Encode the positions of some environments with ``inputs`` cells. Without ``analysis``, moves only have their
+    cards (m, 60)."""
     counts = env.legal_offsets[rows + 1] - env.legal_offsets[rows]
     offsets = np.concatenate([[0], np.cumsum(counts)])
     parts = []

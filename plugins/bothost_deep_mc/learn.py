@@ -50,7 +50,7 @@ class Networks:
             net.load()
 
     def learn(self, played: Played, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
-        """Learn from what was played; returns the means of the"""
+        """Learn from decisions and pairs. Returns the mean of each loss."""
         sums: dict[str, list[float]] = {}
         for _ in range(self.options.epochs):
             for role in ROLES:

@@ -1,6 +1,6 @@
-"""What ``bothost bench deepmc`` measures: the speed of self-play and of learning.
+"""Benchmarks for ``bothost bench deepmc``: the speed of self-play and of learning.
 
-Times are the process's own CPU time, so that other work on the machine does not count.
+Times are CPU times of the process, so that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ROLE = "landlord"
 
 
 def measure(*, hands: int, repeats: int, large: bool, seed: int) -> dict[str, Any]:
-    """Figures of the networks of ``LARGE`` or of the default sizes.
+    """Measure networks of the sizes ``LARGE`` or the default sizes.
 
-    The networks first learn from some hands of the rule player. Hands are then about as long as in training.
+    The networks first learn from hands of the rule player, so that hands are about as long as in training.
     """
     torch.set_num_threads(1)
     sizes = LARGE if large else Sizes()
@@ -60,7 +60,7 @@ def measure(*, hands: int, repeats: int, large: bool, seed: int) -> dict[str, An
 
 
 def play(learner: Networks, hands: int, seed: int, *, imitate: bool = False, keep_expert: bool = False) -> Round:
-    """A round of self-play, or of the rule player's play where the networks imitate it."""
+    """A round of self-play. With ``imitate``, the rule player plays."""
     return play_round(
         game("doudizhu", preset=PRESET),
         learner.nets,

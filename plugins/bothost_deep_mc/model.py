@@ -1,4 +1,4 @@
-"""Four networks of values Q(s, a): landlord, next peasant, previous peasant, and whoever calls."""
+"""Four value networks Q(s, a): for the landlord, the next peasant, the previous peasant, and seats that call."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from bothost_deep_mc.encode import ROLES, Features, Positions, Seen, seen
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the networks are made of."""
+    """Inputs and layers of the networks."""
 
     positions: Positions = "now"
-    """What a position's encoding holds: what lies on the table "now", or also its "history": what the others passed on,
-    and the last 15 moves."""
+    """Encoding of a position. now: the table now. history: also the others' passes and the last 15 moves."""
     features: Features = "analysis"
-    """What a move's encoding holds: its "cards" alone, or also an "analysis" of it by the rules and the rule player."""
+    """Encoding of a move. cards: its cards. analysis: also an analysis by the rules and the rule player."""
     trunk: tuple[int, ...] = (512, 256)
-    """Widths of the hidden layers that are computed once a position; multiples of 16."""
+    """Widths of the hidden layers that are computed once per position; multiples of 16."""
     head: tuple[int, ...] = (128, 64)
-    """Widths of the hidden layers that are computed once a move."""
+    """Widths of the hidden layers that are computed once per move."""
     bidder_trunk: tuple[int, ...] = (64, 32)
-    """The same of the network of the calls, which has less to learn."""
+    """As ``trunk``, for the network of the calls, which has less to learn."""
     bidder_head: tuple[int, ...] = (32, 16)
 
     def __post_init__(self) -> None:
@@ -43,14 +42,14 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def seen(self) -> Seen:
-        """How much of a position and of a move the networks see."""
+        """The number of cells of a position and of a move that the networks see."""
         return seen(self.positions, self.features)
 
 
 class DeepMcNet(nn.Module):
-    """The networks by role; each takes what ``encode.Candidates`` holds, moves cut to its features.
+    """The networks by role. Their inputs are ``encode.Candidates``, with moves cut to their features.
 
-    Values are the expected utility of the side that moves, about within [-1, 1].
+    Values are expected utilities of the side that moves, about within [-1, 1].
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -72,7 +71,7 @@ class DeepMcNet(nn.Module):
 
 
 def sizes_of(file: Path) -> Sizes:
-    """Of the networks whose parameters a safetensors file holds. Raises ModelError where it holds none."""
+    """The sizes of the networks in a safetensors file. Raises ModelError if it has none of deep-mc."""
     shapes = {name: tensor.shape for name, tensor in checkpoint.parameters_of(file).items()}
 
     def widths(role: str, part: str) -> tuple[int, ...]:
@@ -96,20 +95,20 @@ def sizes_of(file: Path) -> Sizes:
             bidder_head=widths("bidder", "head"),
         )
     except (KeyError, IndexError, ValueError) as error:
-        raise ModelError(f"{file} holds no networks of deep-mc", advice="begin with another file") from error
+        raise ModelError(f"{file} contains no networks of deep-mc", advice="use another file") from error
 
 
 def shipped(version: str = "champion") -> tuple[str, Path]:
-    """Name and parameters' file of a version that this package ships, ``version`` its name or an alias.
+    """Name and parameter file of a shipped version. ``version``: its name or an alias.
 
-    Raises UsageError for one that it does not ship.
+    Raises UsageError if this package does not ship it.
     """
     weights = Path(__file__).parent / "weights"
     known = msgspec.json.decode((weights / "manifest.json").read_bytes())
     name = known["aliases"].get(version, version)
     if retired := known.get("retired", {}).get(name):
         raise UsageError(
-            f"deep-mc:{name} is retired: this release does not bring its files",
+            f"deep-mc:{name} is retired: this release does not contain its files",
             advice=f"{retired['last_in']} has them; or use {retired['instead']}",
         )
     if name not in known["versions"]:
@@ -121,11 +120,11 @@ def shipped(version: str = "champion") -> tuple[str, Path]:
 
 
 def begin_with(file: Path, model: DeepMcNet) -> None:
-    """Give the networks the parameters of a safetensors file, which may be of smaller ones with as many layers: what
-    is more in the larger ones keeps its own parameters, but nothing is made of it, so that the values are the same.
+    """Load parameters from a safetensors file. They may be of narrower networks with as many layers.
 
-    Raises ModelError where they are of larger or of other ones. Source: Chen, Goodfellow and Shlens, Net2Net (2016),
-    whose wider layers compute the same; theirs by copied units, these by units without effect.
+    Additional units keep their own parameters, but their output weights are 0, so the values are the same. Raises
+    ModelError if the file's networks are wider or different. Source: Chen, Goodfellow and Shlens, Net2Net (2016), where
+    additional units are copies of others.
     """
     smaller, larger = checkpoint.parameters_of(file), model.state_dict()
     if smaller.keys() != larger.keys() or any(
@@ -150,16 +149,19 @@ def begin_with(file: Path, model: DeepMcNet) -> None:
 
 
 def seeded(sizes: Sizes, seed: int) -> DeepMcNet:
-    """Networks with parameters that the seed determines."""
+    """Networks with initial parameters that depend on the seed only."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return DeepMcNet(sizes)
 
 
 def graph(role: str, sizes: Sizes) -> onnx.ModelProto:
-    """The network of a role for ONNX Runtime: positions (n, inputs), moves (m, features) and owner (m,), the position
-    of each move, to values (m,). Its initializers, which have no data yet, bear the names of the parameters and are of
-    16 bits, as published models are; all is computed in 32."""
+    """The network of a role for ONNX Runtime.
+
+    It maps positions (n, inputs), moves (m, features) and owner (m,), the position of each move, to values (m,). The
+    initializers have no data yet. Their names are those of the parameters, and they have 16 bits, as in published
+    models. The computation uses 32 bits.
+    """
     net = DeepMcNet(sizes).of(role)
     prefix = f"{role}."
     names = [name for name, _ in net.named_parameters()]
@@ -201,7 +203,7 @@ def graph(role: str, sizes: Sizes) -> onnx.ModelProto:
 
 
 def _dense(nodes: list[onnx.NodeProto], prefix: str, part: str, layers: int) -> str:
-    """Append the dense layers of a part; returns the name of what the last one gives."""
+    """Append the dense layers of a part. Returns the name of the last output."""
     for i in range(layers):
         weight, bias = f"{prefix}{part}.{i}.weight", f"{prefix}{part}.{i}.bias"
         nodes.append(helper.make_node("Gemm", [f"{part}.{i}", weight, bias], [f"{part}.{i}.sum"], transB=1))

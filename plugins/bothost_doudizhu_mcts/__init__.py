@@ -1,4 +1,4 @@
-"""doudizhu-mcts: Dou Dizhu by information-set tree search, which a network may guide."""
+"""doudizhu-mcts: Dou Dizhu by information-set tree search, optionally with a network."""
 
 from __future__ import annotations
 

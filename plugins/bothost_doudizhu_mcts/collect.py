@@ -1,8 +1,7 @@
-"""Collecting records by self-play: every position is searched, and what the search found of its moves is saved.
+"""Collects records by self-play: searches every position, and saves the visits and values of its moves.
 
-Hand number i of a collection is a function of (seed, i, options) alone: its deal, who plays it how, and every search.
-So hands are played in any number of threads (the search runs without the GIL), and a collection that was stopped goes
-on where it stood.
+Hand number i of a collection depends on (seed, i, options) only: its deal, the players' styles, and every search. So
+any number of threads can play hands (the search runs without the GIL), and an interrupted collection can continue.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, PlayOptions
 from bothost_doudizhu_mcts.records import Batch
 
 Style = Literal["best", "drawn", "rule"]
-"""How a seat plays a hand, while every position is searched whoever plays: the search's best move; a move drawn by
-visits, for variety; the rule player's."""
+"""How a seat plays a hand: the search's best move, a move drawn by visits (for variety), or the rule player's. Every
+position is searched in any case."""
 STYLES: tuple[Style, ...] = ("best", "drawn", "rule")
 HANDS_PER_FILE = 100
 
@@ -39,29 +38,29 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Options of the collection."""
 
     records: int | None = None
-    """Records to collect in all, those of earlier runs included; None: until the time is over."""
+    """Total number of records, including those of earlier runs. None: until the time is over."""
     iterations: int = 1000
-    """Of the search in each position."""
+    """Iterations of the search in each position."""
     workers: int | None = None
-    """Hands played at once; None: one per core."""
+    """Hands played at the same time. None: one per core."""
     preset: str = "rlcard"
-    """Of the game's rules."""
+    """Preset of the game's rules."""
     evaluator: str = ""
-    """Address of the strategy that values the leaves, as in "doudizhu-mcts"; "": playouts do."""
+    """Address of the strategy that values the leaves, such as "doudizhu-mcts". Empty: playouts."""
     search: dict[str, Any] = {}
-    """Options of ``bothost.rules.search``; the others are those of play."""
+    """Options of ``bothost.rules.search`` that override those of play."""
     styles: tuple[float, float, float] = (0.5, 0.25, 0.25)
-    """Shares of the seats that play the best move, one drawn by visits, and the rule player's."""
+    """Shares of the seats that play the best move, a move drawn by visits, and the rule player's move."""
     forced_share: float = 0.25
-    """Share of the positions with a single legal move that are searched too."""
+    """Share of the positions with a single legal move that are also searched."""
     exports: str | None = None
-    """Folder of a ``bothost export``: take the records from its logged games, and play none."""
+    """Folder of a ``bothost export``. Convert its logged games to records instead of playing."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1 or (self.workers is not None and self.workers < 1):
             raise ValueError("iterations and workers must be positive")
         if min(self.styles) < 0 or not sum(self.styles) > 0 or not 0.0 <= self.forced_share <= 1.0:
-            raise ValueError("styles and forced_share are shares")
+            raise ValueError("styles and forced_share must be shares: not negative, and forced_share at most 1")
 
 
 class Collector(Trainer):
@@ -75,15 +74,15 @@ class Collector(Trainer):
         if self.options.exports is not None:
             return convert(Path(self.options.exports), run.out)
         if run.minutes is None and self.options.records is None:
-            raise UsageError("this collection has no end", advice="give --minutes M or --records N")
+            raise UsageError("this collection has no stopping condition", advice="give --minutes M or --records N")
         return Collection(self.options, run).go_on(report)
 
 
 class Collection:
-    """A folder of records that grows."""
+    """A folder of records, to which new ones are added."""
 
     def __init__(self, options: Options, run: TrainingRun) -> None:
-        """Raises UsageError where there are records in the folder and they are not to be resumed, or other ones."""
+        """Raises UsageError if the folder has records, and the run does not resume them or has other settings."""
         self.options = options
         self.run = run
         self.player = SelfPlay(options, run.seed, run.evaluators.get("evaluator"))
@@ -95,7 +94,8 @@ class Collection:
             _, made, rows = records.made(path)
             if made.get("seed") != run.seed or _what(made.get("options", {})) != _what(self.made["options"]):
                 raise UsageError(
-                    f"{path} was collected by: {made.get('command')}", advice="give the same seed and options"
+                    f"{path} was collected with other settings: {made.get('command')}",
+                    advice="give the same seed and options",
                 )
             self.hands = max(self.hands, int(made["first"]) + int(made["hands"]))
             self.records += rows
@@ -122,7 +122,7 @@ class Collection:
         }
 
     def _play(self) -> Iterator[Batch]:
-        """Hand after hand, in order, until it is time to stop."""
+        """Yield hands in order until it is time to stop."""
         start, workers = time.monotonic(), self.options.workers or os.cpu_count() or 1
         end = start + 60 * self.run.minutes - self.seconds if self.run.minutes is not None else float("inf")
         left = float("inf") if self.options.records is None else self.options.records - self.records
@@ -159,7 +159,7 @@ class Collection:
 
 
 def _plain(options: Options) -> dict[str, Any]:
-    """As they come back from a file."""
+    """The options as plain JSON, as they are read from a file."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(options))
     return plain
 
@@ -180,7 +180,7 @@ class SelfPlay:
         self.deals = min(int(self.search["belief"]), math.ceil(DEALS_PER_ITERATION * options.iterations))
 
     def hand(self, number: int) -> Batch:
-        """Hand ``number`` of the collection. Called by many threads at once."""
+        """Play hand ``number`` of the collection. Thread-safe."""
         rng = np.random.default_rng([self.seed, number])
         state, deal, batch = self.game.new_state(int(rng.integers(2**63))), f"{self.seed}-{number}", Batch()
         shares = np.array(self.options.styles) / sum(self.options.styles)
@@ -216,7 +216,7 @@ def _choose(view: View, moves: Sequence[tuple[int, int, float]], style: Style, r
 
 
 def convert(exports: Path, out: Path) -> dict[str, Any]:
-    """Records of logged games into ``out``, one file per file of the export and rules."""
+    """Write records of logged games to ``out``, one file for each file of the export and rules."""
     if out.is_dir() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty", advice="name another folder")
     total, number = 0, 0

@@ -1,4 +1,4 @@
-"""Live play: a native search per hand, whose tree goes along from decision to decision."""
+"""Live play: one native search per hand. Its tree is reused from decision to decision."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
 
 SLICE = 250
-"""Iterations between two looks at whether the choice can still change."""
+"""Iterations between two checks whether the choice can still change."""
 SHOWN = 8
-"""Candidates told in the statistics."""
+"""Number of candidates in the statistics."""
 
 
 class DoudizhuMcts(Evaluator):
     """Plays Dou Dizhu by information-set UCT over sampled hands.
 
-    ``values`` and ``value`` of its decisions are utilities in [-1, 1] of its side: with the utility ``win``, twice the
-    estimated chance to win less one; with ``points``, points over 12 bases. An action that the search left aside has
-    the value of the worst that it looked at. ``policy`` are the shares of visits.
+    ``values`` and ``value`` of its decisions are utilities of its side in [-1, 1]: with the utility ``win``, twice the
+    estimated chance to win less one; with ``points``, points over 12 bases. An action without visits has the lowest
+    value of the visited ones. ``policy`` is the share of visits.
     """
 
     name = "doudizhu-mcts"
@@ -55,13 +55,13 @@ class DoudizhuMcts(Evaluator):
         if model is not None:
             return Network(model)
         if self.options.cnn == "only":
-            raise ModelError("cnn = only, and there is no network", advice="leave the option out, or train one")
+            raise ModelError("cnn = only needs a network", advice="leave the option out, or train a network")
         return None
 
     def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
         """The network's values of the actions, without a search."""
         if self.network is None:
-            raise ModelError("doudizhu-mcts has no network to value moves with", advice='use cnn = "on", and train one')
+            raise ModelError("doudizhu-mcts has no network to value moves", advice='use cnn = "on", and train one')
         return self.network.action_values(views, legal)
 
     @classmethod
@@ -81,7 +81,7 @@ class DoudizhuMcts(Evaluator):
 
 
 class Thought(msgspec.Struct):
-    """The search of a hand, and where it stands."""
+    """The search of a hand, and its present root."""
 
     search: Search
     options: dict[str, Any]
@@ -89,9 +89,9 @@ class Thought(msgspec.Struct):
     told: int
     """Length of the history at its root."""
     evaluator: LeafValues | None
-    """What values its leaves; None: playouts do."""
+    """Values its leaves; None: playouts."""
     action: int | None = None
-    """What was played at its root."""
+    """The action that was played at its root."""
 
 
 class DoudizhuMctsPlayer(Player):
@@ -111,7 +111,7 @@ class DoudizhuMctsPlayer(Player):
         return self._decide(view, legal, budget, self._stop_pondering(), None)
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision | None:
-        """The search again, with as many iterations, deals and pondering; of other players' statistics: None."""
+        """Repeat the search with the logged iterations, deals and pondering. None for statistics of other players."""
         if not isinstance(stats.get("iterations"), int):
             return None
         pondered, thought = int(stats.get("pondered", 0)), self.thought
@@ -123,7 +123,7 @@ class DoudizhuMctsPlayer(Player):
     def _decide(
         self, view: View, legal: ActionArray, budget: Budget, pondered: int, logged: Mapping[str, Any] | None
     ) -> Decision:
-        """``logged``: the statistics of a decision that is made again."""
+        """``logged``: the statistics of a decision that is repeated."""
         told: dict[str, Any] = {"pondered": pondered} if pondered else {}
         known = view.to_json()
         only = _without_search(view, legal, known["hand"])
@@ -160,7 +160,7 @@ class DoudizhuMctsPlayer(Player):
         self.thought = None
 
     def _stop_pondering(self) -> int:
-        """Iterations done while others moved."""
+        """Stop pondering. Returns its number of iterations."""
         if self.pondering is None:
             return 0
         done = self.pondering.stop()
@@ -168,7 +168,7 @@ class DoudizhuMctsPlayer(Player):
         return done
 
     def _think_of(self, view: View, known: dict[str, Any]) -> tuple[Thought, int]:
-        """The search with its root at this view, and how many visits it brings along."""
+        """The search with its root at this view, and the number of reused visits."""
         native = cast(NativeView, view)
         evaluator = (self.evaluator or self.network) if self.options.evaluates(view.phase) else None
         options = self.options.of_search(view.game, view.phase, evaluated=evaluator is not None)
@@ -195,7 +195,7 @@ class DoudizhuMctsPlayer(Player):
         return Stopwatch(ms, self.options.iterations or (DEFAULT_ITERATIONS if math.isinf(ms) else math.inf))
 
     def _run(self, thought: Thought, watch: Stopwatch) -> None:
-        """Search until the time or the iterations are over, or the most visited action cannot be overtaken."""
+        """Search until the time or the iterations are over, or no other action can get more visits."""
         tree = thought.search
         if self.options.belief > 0 and math.isinf(watch.ms):
             tree.resample_determinizations(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
@@ -204,7 +204,7 @@ class DoudizhuMctsPlayer(Player):
             slice_of = int(min(SLICE, watch.iterations - watch.done))
             search_on(tree, thought.evaluator, iterations=slice_of, ms=watch.left_ms(), batch=self.options.leaf_batch)
             watch.done += tree.iterations - before
-            if tree.iterations - before < slice_of:  # no further batch of leaves would be valued in time
+            if tree.iterations - before < slice_of:  # there is no time for another batch of leaves
                 break
             first, second = _most_visited(tree)
             if first - second > watch.left_iterations():
@@ -214,14 +214,14 @@ class DoudizhuMctsPlayer(Player):
 def _run_again(thought: Thought, watch: Stopwatch, logged: Mapping[str, Any]) -> None:
     if logged.get("deals"):
         thought.search.resample_determinizations(logged["deals"])
-    while watch.done < logged["iterations"]:  # in slices as then: batches of leaves end with them
+    while watch.done < logged["iterations"]:  # use the same slices, because they end batches of leaves
         slice_of = min(SLICE, logged["iterations"] - watch.done)
         search_on(thought.search, thought.evaluator, iterations=slice_of)
         watch.done += slice_of
 
 
 def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str] | None:
-    """A decision that needs no thought."""
+    """A decision that needs no search, with its reason; None if there is none."""
     if len(legal) == 1:
         return int(legal[0]), "only move"
     if view.phase == "play":
@@ -237,7 +237,7 @@ def _most_visited(tree: Search) -> tuple[int, int]:
 
 
 def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Decision:
-    """The move of the best value, without any search."""
+    """The move with the highest value, without a search."""
     best = int(values.argmax())
     return Decision(
         action=int(legal[best]),
@@ -255,7 +255,7 @@ def _named(evaluator: Evaluator) -> str:
 
 
 def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:
-    """The most visited action; among equals the one of the best value."""
+    """The action with the most visits; among equals the one with the highest value."""
     found = thought.search.root_actions
     visits = np.array([n for _, n, _ in found], dtype=np.float64)
     values = np.array([value for _, _, value in found])

@@ -1,10 +1,10 @@
 """The first stage of training: the networks learn a teacher's values of candidate moves.
 
-The teacher, a strategy that can value actions, plays hands against itself; some moves are random, and some seats are
-played by the rule player, so that the networks see more than good play. Of each position they learn the teacher's
-best moves and some random ones. No position is used twice.
+The teacher is a strategy that can value actions. It plays hands against itself. Some moves are random, and the rule
+player plays some seats, so that the networks see more than good play. In each position they learn the values of the
+teacher's best moves and of some random ones. No position is used twice.
 
-What chunk i holds is a function of (seed, i) and the teacher. A process of its own makes the chunks.
+Chunk i depends on (seed, i) and the teacher only. A separate process makes the chunks.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs, e
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
 
 AHEAD = 3
-"""Chunks that are made before they are needed."""
+"""Number of chunks that are prepared in advance."""
 HELD_OUT_SEED = 2**32
-"""Chunks of held-out deals have this seed, which no training has."""
+"""Seed of chunks of held-out deals. No training uses it."""
 PLOTTED = ("l1", "l1_train", "regret", "best_move")
 
 
@@ -44,33 +44,33 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Options of the distillation."""
 
     teacher: str = "deep-mc"
-    """Address of the strategy whose values are learnt."""
+    """Address of the strategy whose values the networks learn."""
     positions: int | None = None
-    """Positions to learn from in all; None: until the time is over."""
+    """Total number of positions. None: until the time is over."""
     hands: int = 256
-    """Hands that are played at once for a chunk."""
+    """Hands played at the same time for a chunk."""
     chunk: int = 8192
     """Positions of a chunk."""
     batch: int = 256
-    """Positions of a step."""
+    """Positions of a gradient step."""
     best: int = 4
-    """Candidates of a position: so many that the teacher values most, and …"""
+    """Number of candidates of a position with the teacher's highest values."""
     others: int = 4
-    """… so many others, drawn evenly."""
+    """Number of other candidates of a position, drawn uniformly."""
     random_moves: float = 0.07
     """Share of the moves that are drawn from all legal ones."""
     rule_seats: float = 0.15
     """Share of the seats that the rule player plays."""
     shared: float = 0.25
-    """Part of the training in which all roles share one network. It learns from three times as many positions."""
+    """Part of the training in which all roles share one network, which then has three times as many positions."""
     differences: float = 2.0
-    """Weight of the L1 of the differences between a position's candidates. Play needs these."""
+    """Weight of the L1 of the differences between a position's candidates, which decide the play."""
     states: float = 0.25
-    """Weight of the L1 of the positions' own values, which are those of the teacher's best move."""
+    """Weight of the L1 of the positions' own values. The target is the value of the teacher's best move."""
     learning_rate: float = 1e-3
-    """At the start; it falls linearly to 0 at the end."""
+    """Initial learning rate. It falls linearly to 0 at the end."""
     measured: int = 8192
-    """Held-out positions that are measured by."""
+    """Number of held-out positions for measurements."""
     checkpoint_every: int = 1000
     """Steps between two checkpoints, each with a measurement."""
 
@@ -79,7 +79,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if min(counts) < 1 or self.others < 0 or self.chunk % self.batch:
             raise ValueError("counts must be positive, and chunk a multiple of batch")
         if not all(0.0 <= share <= 1.0 for share in (self.random_moves, self.rule_seats, self.shared)):
-            raise ValueError("random_moves, rule_seats and shared are shares")
+            raise ValueError("random_moves, rule_seats and shared must be within 0 and 1")
 
 
 class Chunk(NamedTuple):
@@ -100,14 +100,14 @@ class Chunk(NamedTuple):
 
 
 class Source:
-    """Plays hands by the teacher and gathers positions."""
+    """Plays hands with the teacher, and gathers positions."""
 
     def __init__(self, teacher: Evaluator, options: Options, seed: int) -> None:
         self.teacher, self.options, self.seed = teacher, options, seed
         self.game = game("doudizhu", preset="rlcard")
 
     def chunk(self, number: int, positions: int, *, every_move: bool = False) -> Chunk:
-        """Chunk ``number``; ``every_move``: with all legal moves of each position."""
+        """Make chunk ``number``. ``every_move``: with all legal moves of each position."""
         rng = np.random.default_rng([self.seed, number])
         hands = [self._deal(rng) for _ in range(self.options.hands)]
         views: list[View] = []
@@ -159,7 +159,7 @@ class Source:
         )
 
     def _some(self, values: FloatArray, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """The best moves and some others."""
+        """Indices of the best moves and some others."""
         order = np.argsort(-values, kind="stable")
         best, rest = order[: self.options.best], order[self.options.best :]
         return np.concatenate([best, rng.permutation(rest)[: self.options.others]])
@@ -185,7 +185,7 @@ def _chunk(number: int) -> Chunk:
 
 
 def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
-    """Chunk after chunk, from number ``first`` on, made in a process of its own."""
+    """Yield chunks from number ``first`` on, made in a separate process."""
     made_from = (type(teacher), teacher.options, teacher.model, options, seed)
     with ProcessPoolExecutor(1, get_context("spawn"), _begin, made_from) as pool:
         waiting: deque[Future[Chunk]] = deque()
@@ -210,7 +210,7 @@ class Part(NamedTuple):
 
 
 def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool) -> dict[str, Part]:
-    """Some positions of a chunk by role; ``shared``: all under the first."""
+    """Some positions of a chunk by role. ``shared``: all under the first role."""
     ends = np.cumsum(chunk.counts)
     found = {}
     for number, role in enumerate(ROLES[:1] if shared else ROLES):
@@ -304,14 +304,14 @@ class Distiller(Trainer):
         plot(read(metrics.path), PLOTTED, run.out / "training.png")
 
     def _part_done(self, run: TrainingRun, progress: Progress) -> float:
-        """How much of the training is over, by time or by positions, at most 1."""
+        """The completed part of the training, by time or positions, at most 1."""
         by_time = progress.seconds / (60 * run.minutes) if run.minutes else 0.0
         by_positions = progress.samples / self.options.positions if self.options.positions else 0.0
         return min(1.0, max(by_time, by_positions))
 
 
 def _step(nets: Networks, optimizer: torch.optim.Optimizer, found: dict[str, Part], options: Options) -> float:
-    """One step; returns the L1 of the values."""
+    """Make one gradient step. Returns the L1 of the values."""
     total = sum(len(part.best) for part in found.values())
     optimizer.zero_grad(set_to_none=True)
     l1 = 0.0
@@ -327,8 +327,11 @@ def _step(nets: Networks, optimizer: torch.optim.Optimizer, found: dict[str, Par
 
 
 def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
-    """Over held-out positions with all their moves: ``l1``; ``regret``, what the teacher loses by playing the networks'
-    best move; ``best_move``, how often that is the teacher's."""
+    """Figures over held-out positions with all their moves.
+
+    ``l1``; ``regret``, the loss in the teacher's values if the networks' best move is played; ``best_move``, the share
+    of positions where that is the teacher's best move.
+    """
     error = regret = 0.0
     agreed = moves = 0
     with torch.no_grad():
@@ -348,7 +351,7 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
 
 
 def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
-    """Write the version into ``out/weights`` with how it was made, and return the figures."""
+    """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / "metrics.jsonl")[-1]
     versions = {"v1": write_version(run.out / "weights" / "v1", nets, graphs(nets), VERSION)}
     taught = teacher.name if teacher.model is None else f"{teacher.name}:{teacher.model.version} {teacher.model.sha256}"

@@ -1,6 +1,6 @@
-"""What the network sees: the native encoder blocks ``planes`` and ``move_plane`` of Dou Dizhu, 29 planes of 15 x 15.
+"""The inputs of the network: the native encoder blocks ``planes`` and ``move_plane``, 29 planes of 15 x 15.
 
-A network input is one position with one candidate move. x are the ranks 3456789TJQKA2BR, and of each plane
+An input is one position with one candidate move. x are the ranks 3456789TJQKA2BR. In each plane:
 
 ====== ======================================================================================================
 y      what
@@ -25,8 +25,8 @@ plane  what
 11-28  the last 18 moves, newest first
 ====== ======================================================================================================
 
-Only planes 2, 6 and 11-28 have the rows 4-14. What all candidates of a position share is written once: the network
-takes positions, candidate planes, and whose candidates they are.
+Only planes 2, 6 and 11-28 use the rows 4-14. The network takes each position once, the planes of all candidates, and
+the index of each candidate's position.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ PLANES, SIDE = 29, 15
 CANDIDATE = 2
 """The plane of the candidate move."""
 VERSION = 1
-"""Version of both blocks that the models here are made for; others are refused."""
+"""The supported version of both blocks."""
 
 
 class Inputs(NamedTuple):
-    """Candidate moves of some positions, as the network takes them; named as the inputs of its ONNX graph."""
+    """Candidate moves of some positions. The fields are the inputs of the ONNX graph."""
 
     planes: FloatArray
     """Shape (positions, 29, 15, 15), plane 2 empty."""
     moves: FloatArray
     """Shape (candidates, 1, 15, 15)."""
     owner: npt.NDArray[np.int64]
-    """Shape (candidates,): the position of each."""
+    """Shape (candidates,): the index of each candidate's position."""
 
 
 def supports(game: Game) -> bool:
-    """Whether the game has the blocks that the models here are made for."""
+    """Whether the game has the blocks in the supported version."""
     blocks = game.blocks
     return all(name in blocks and blocks[name].version == VERSION for name in (POSITION, MOVE))
 
 
 def encode(views: Sequence[View], moves: Sequence[ActionArray]) -> Inputs:
-    """Positions, as the seats that are asked see them, with candidate moves of each."""
+    """Encode the positions of asked seats, with candidate moves of each."""
     counts = [len(actions) for actions in moves]
     planes = np.empty((len(views), PLANES, SIDE, SIDE), np.float32)
     candidates = np.empty((sum(counts), 1, SIDE, SIDE), np.float32)
@@ -80,27 +80,27 @@ def encode(views: Sequence[View], moves: Sequence[ActionArray]) -> Inputs:
 
 
 def encode_leaves(search: Search) -> Inputs:
-    """The leaves that wait in an evaluated search, each with all its legal actions, in the order of ``feed``."""
+    """Encode the waiting leaves of a search, each with all its legal actions, in the order of ``Search.feed``."""
     counts = [len(legal) for _, legal in search.leaves]
     moves = search.encode_actions(MOVE)
     return Inputs(search.encode(POSITION), moves[:, None], np.repeat(np.arange(len(counts)), counts))
 
 
 def whole(inputs: Inputs) -> FloatArray:
-    """The same as 29 planes for each candidate: shape (candidates, 29, 15, 15), as the block ``planes_with_move``."""
+    """All planes of each candidate, as the block ``planes_with_move``: shape (candidates, 29, 15, 15)."""
     out = inputs.planes[inputs.owner]
     out[:, CANDIDATE] = inputs.moves[:, 0]
     return out
 
 
 ROLES = ("landlord", "next", "previous")
-"""Each has a network of its own: the landlord, the peasant after and the one before."""
+"""The landlord, the peasant after and the peasant before the landlord. Each has a network."""
 _COMPACT, _FIRST_ROLE = "compact", 9 * 54 + 3 * 20 + 15
-"""The block that tells the role of a seat, and its cell that is 1 for the landlord; the other roles follow."""
+"""The block with the seat's role, and its cell that is 1 for the landlord. Those of the other roles follow."""
 
 
 def roles(views: Sequence[View]) -> npt.NDArray[np.int64]:
-    """Index into ``ROLES`` of the seat that each view is of."""
+    """The index into ``ROLES`` of each view's seat."""
     cells = np.stack([view.encode(_COMPACT)[_FIRST_ROLE : _FIRST_ROLE + len(ROLES)] for view in views])
     found: npt.NDArray[np.int64] = cells.argmax(axis=1)
     return found

@@ -1,4 +1,4 @@
-"""Running a search whose leaves the network, or another strategy, values."""
+"""Runs a search whose leaves are valued by the network or another strategy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bothost.rules import ActionArray, FloatArray, Search, View
 
 
 class LeafValues(Protocol):
-    """What can value leaves: the network, or a strategy that is an ``Evaluator``."""
+    """Values leaves: the network, or a strategy that is an ``Evaluator``."""
 
     def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
         """See :meth:`bothost.Evaluator.action_values`."""
@@ -22,17 +22,17 @@ class LeafValues(Protocol):
 def search_on(
     search: Search, evaluator: LeafValues | None, *, iterations: int, ms: float = math.inf, batch: int = 1
 ) -> None:
-    """So many iterations more, or until no further batch of leaves would be valued in time.
+    """Run this many more iterations, or until there is no time for another batch of leaves.
 
-    ``batch``: most leaves of one inference. The first inference, of the root alone, tells how long a batch may take.
-    Equal limits of iterations make equal batches, and so equal searches, whether or not the time ended them.
+    ``batch``: most leaves of one inference. The first inference, of the root alone, estimates a batch's time.
+    Equal limits of iterations give equal batches, and so equal searches, also if the time limit ended one.
     """
     end = search.iterations + iterations
     until = time.perf_counter() + ms / 1000.0
     slowest = 0.0
     while not search.run(iterations=end - search.iterations, ms=_left_ms(until - slowest)):
         if evaluator is None:
-            raise ValueError("leaves wait for values, and there is no evaluator")
+            raise ValueError("the search needs values of leaves, but there is no evaluator")
         began = time.perf_counter()
         views, legal = zip(*search.leaves, strict=True)
         search.feed(np.concatenate(evaluator.action_values(views, legal), dtype=np.float32))

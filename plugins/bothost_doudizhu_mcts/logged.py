@@ -1,7 +1,7 @@
 """Records of logged hands.
 
-Where the decision was searched, its records are what the search found: visits and values of the moves. Elsewhere there
-is one record: the move that was played, with the hand's result as its value. A result is unbiased, and noisy.
+For a decision by a search, the records are the visits and values of its moves. For other decisions there is one record:
+the played move, with the hand's result as its value. A result is unbiased but noisy.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from bothost.rules import Game
 from bothost_doudizhu_mcts import records
 
 FILE_RECORDS = 100_000
-"""Of one file, about."""
+"""Approximate number of records in a file."""
 
 
 def write(games: LoggedGames, folder: Path) -> Path:
-    """Write the records of the hands in the splits "train" and "val" into ``folder``, unless they are there already.
+    """Write the records of the hands in the splits "train" and "val" to ``folder``, unless it exists already.
 
-    Which of them are learnt from, and which measured by, the fit draws by deal; "test" stays untouched. Raises
-    UsageError where there are none.
+    The fit itself splits them by deal into training and held-out records. "test" is not used. Raises UsageError if
+    there are no records.
     """
     if folder.is_dir():
         return folder
     building = folder.with_name(f".{folder.name}")
-    shutil.rmtree(building, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(building, ignore_errors=True)  # left by a run that was killed
     building.mkdir(parents=True)
     number = 0
     for number, (game, batch) in enumerate(_batches(games), start=1):
@@ -44,7 +44,7 @@ def write(games: LoggedGames, folder: Path) -> Path:
 
 
 def searched(step: LoggedStep) -> list[tuple[int, int, float]]:
-    """(action, visits, value) of what a search of this strategy looked at; empty where there was none."""
+    """(action, visits, value) of the moves that a search of this strategy visited; empty if there was no search."""
     if not step.own or step.policy is None or step.values is None:
         return []
     visits = int(step.stats.get("iterations") or 0) + int(step.stats.get("reused_visits") or 0)
@@ -54,7 +54,7 @@ def searched(step: LoggedStep) -> list[tuple[int, int, float]]:
 
 
 def _batches(games: LoggedGames) -> Iterator[tuple[Game, records.Batch]]:
-    """Whole hands, those of the same rules together."""
+    """Yield batches of whole hands with the same rules."""
     waiting: dict[str, tuple[Game, records.Batch]] = {}
     for split in ("train", "val"):
         for hand in games.trajectories(split):

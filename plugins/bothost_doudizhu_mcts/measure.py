@@ -1,4 +1,4 @@
-"""How well the network values deals that it has not seen."""
+"""Measures the network's values on held-out deals."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ if TYPE_CHECKING:
     from bothost_doudizhu_mcts.model import Networks
 
 WELL_VISITED = 100
-"""Visits from which on a record's own error is small: below 0.1 at one standard deviation."""
+"""Records with at least this many visits have a standard error below 0.1."""
 POSITIONS = 64
 
 
 class HeldOut:
     """Positions of held-out deals, with all their records.
 
-    Figures, each over held-out records: ``l1``, the mean distance weighted as in the loss; ``l1_plain``, without
-    weights; ``l1_well_visited``, over records of at least 100 visits (``l1`` where
-    there are none); ``best_move``, the share of positions with a choice
-    where the network likes best what the search visited most. ``constant`` are the same distances of the best constant,
-    the weighted median of the records that are learnt from.
+    Figures over held-out records: ``l1``, the mean distance with the weights of the loss; ``l1_plain``, without
+    weights; ``l1_well_visited``, over records with at least 100 visits (``l1`` if there are none); ``best_move``, the
+    share of positions with several moves where the network's best move is the one with the most visits. ``constant``
+    has the same distances for the best constant, the weighted median of the training records.
     """
 
     def __init__(self, found: Records, samples: Samples, most: int) -> None:
@@ -81,7 +80,7 @@ class HeldOut:
 
 
 def _weighted_median(values: FloatArray, weight: FloatArray) -> float:
-    """The constant of the least weighted L1."""
+    """The constant with the lowest weighted L1."""
     order = np.argsort(values)
     reached = np.cumsum(weight[order], dtype=np.float64)
     return float(values[order][np.searchsorted(reached, reached[-1] / 2)])

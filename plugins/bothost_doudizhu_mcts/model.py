@@ -31,13 +31,13 @@ from bothost_doudizhu_mcts.network import GRAPHS
 CHANNELS = (64, 96, 96, 128)
 TRUNK, JOINED, TOWER, HEAD = 256, 160, (48, 128), 64
 COUNTS = 4
-"""Rows of a plane that tell the count of each rank."""
+"""Rows of a plane that encode the count of each rank."""
 
 
 class RoleNet(nn.Module):
     """Planes (P, 29, 15, 15), moves (M, 1, 15, 15) and their positions (M,) → values (M,) and values of positions (P,).
 
-    A value is 2 P(win) − 1 of the side that moves. It is not held within [−1, 1].
+    A value is 2 P(win) − 1 of the side that moves. It is not clipped to [−1, 1].
     """
 
     def __init__(self) -> None:
@@ -114,12 +114,12 @@ class Networks(nn.Module):
 
 
 def tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs as a network takes them."""
+    """The inputs of a network as tensors."""
     return torch.from_numpy(inputs.planes), torch.from_numpy(inputs.moves), torch.from_numpy(inputs.owner)
 
 
 def graphs(nets: Networks) -> dict[str, onnx.ModelProto]:
-    """The networks for ONNX Runtime, by file name. Initializers without data bear the names of the parameters."""
+    """The networks for ONNX Runtime, by file name. The initializers have no data, and the names of the parameters."""
     return {file: _graph(role) for role, file in GRAPHS.items()}
 
 
@@ -165,7 +165,7 @@ def _graph(role: str) -> onnx.ModelProto:
 
 
 def _trunk_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
-    """What is computed once a position."""
+    """The nodes that are computed once per position."""
     node = helper.make_node
     yield node("Reshape", ["planes", "shape_columns"], ["rows"])
     yield conv("rows", "conv1", "conv1", 3, bias=False)
@@ -190,7 +190,7 @@ def _trunk_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto
 
 
 def _move_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
-    """What is computed once a candidate."""
+    """The nodes that are computed once per candidate."""
     node = helper.make_node
     for name, planes in (("hand", "planes"), ("card", "moves")):
         yield node("Slice", [planes, "zero", "one", "one"], [f"{name}_plane"])

@@ -1,4 +1,4 @@
-"""The networks in play: values of moves, for the tree's priors and its leaves."""
+"""The networks at play: values of moves, for the tree's priors and leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bothost_doudizhu_mcts.encode import ROLES, VERSION, encode, roles
 GRAPHS = {role: f"{role}.onnx" for role in ROLES}
 """File of each role's network."""
 ONE_FOR_ALL = "model.onnx"
-"""The graph of models that have one network for all roles, as they were made before."""
+"""The graph of older models, which have one network for all roles."""
 
 
 class Network:
@@ -24,7 +24,7 @@ class Network:
     """Of the encoder."""
 
     def __init__(self, model: Model) -> None:
-        """Raises ModelError where the model cannot be used."""
+        """Raises ModelError if the model cannot be used."""
         files = [ONE_FOR_ALL] * len(ROLES) if ONE_FOR_ALL in model.files else list(GRAPHS.values())
         sessions = {file: Session(model, encoder_version=VERSION, file=file) for file in dict.fromkeys(files)}
         self.model = model
@@ -32,7 +32,7 @@ class Network:
         """Of each role."""
 
     def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> list[FloatArray]:
-        """Values of the given moves of each view, float32 within [-1, 1]; one inference for each role."""
+        """Values of the given moves of each view, float32 in [-1, 1], with one inference for each role."""
         of = roles(views)
         found: list[FloatArray] = [np.empty(0, np.float32)] * len(views)
         for role in np.unique(of):
@@ -45,5 +45,5 @@ class Network:
         return found
 
     def values(self, view: View, legal: ActionArray) -> FloatArray:
-        """Shape (len(legal),), float32, within [-1, 1]."""
+        """Values of the given moves: shape (len(legal),), float32, in [-1, 1]."""
         return self.action_values([view], [legal])[0]

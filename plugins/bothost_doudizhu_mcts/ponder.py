@@ -1,4 +1,4 @@
-"""Searching on while others move."""
+"""Continues a search while other players move."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from bothost.rules import Search
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
 
 SLICE_MS = 4.0
-"""Longest that a decision waits for pondering to end."""
+"""Longest time that a decision waits for pondering to end."""
 MOST_ITERATIONS = 200_000
-"""Of one pause: a table where nobody moves costs no core for ever."""
+"""Most iterations between two decisions, so that an idle table does not use a core for ever."""
 
 
 class Pondering:
-    """A thread that goes on with a search whose root action was committed; the search releases the GIL.
+    """A thread that continues a search after its root action was committed. The search releases the GIL.
 
-    The search is the thread's alone from the beginning to ``stop``.
+    Only the thread may use the search until ``stop``.
     """
 
     def __init__(self, search: Search, evaluator: LeafValues | None) -> None:
@@ -27,12 +27,12 @@ class Pondering:
         self._thread.start()
 
     def _run(self) -> None:
-        main = threading.main_thread()  # it is over when the interpreter ends, and waits for this thread
+        main = threading.main_thread()  # the interpreter waits for this thread at exit
         while not self._stop.is_set() and main.is_alive() and self._done < MOST_ITERATIONS:
             search_on(self._search, self._evaluator, iterations=MOST_ITERATIONS, ms=SLICE_MS)
 
     def stop(self) -> int:
-        """End it and return how many iterations it did."""
+        """Stop the thread. Returns its number of iterations."""
         self._stop.set()
         self._thread.join()
         return self._done

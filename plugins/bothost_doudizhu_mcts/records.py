@@ -1,11 +1,11 @@
-"""Records that the network learns from: (what a seat saw, candidate move) → value, as Parquet files.
+"""Training records for the network, (a seat's view, candidate move) → value, as Parquet files.
 
-A value is the expected result for the side of the seat that moves: +1 is a certain win and -1 a certain loss, so that
-it is 2 P(win) - 1. Bombs and springs do not count. A record says how many playouts it is the mean of (``visits``);
-records of one position stand side by side.
+A value is the expected result for the side of the seat that moves, 2 P(win) - 1: +1 is a certain win and -1 a certain
+loss. Bombs and springs do not count. ``visits`` is the number of playouts behind a value. The records of a position are
+adjacent.
 
-One file holds whole hands. Its footer says under ``bothost.records`` which rules they were played by and how they were
-made, so that a folder of files can be read without anything else.
+A file contains whole hands. The key ``bothost.records`` of its footer has their rules and how they were made, so that
+a folder can be read without further information.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ SCHEMA = pa.schema(
         pa.field("visits", pa.uint32(), nullable=False),
     ]
 )
-"""Columns of a file: the deal's name (the same for all records of a hand), the seat that moves, its view's bytes, the
-candidate move's action id, its value in [-1, 1] and the number of playouts behind it."""
+"""Columns of a file: the deal's name (equal for all records of a hand), the seat that moves, its view's bytes, the
+candidate move's action id, its value in [-1, 1] and its number of playouts."""
 
 _FOOTER = b"bothost.records"
 
 
 @dataclass
 class Batch:
-    """Records being gathered, column by column."""
+    """A growing batch of records, by column."""
 
     columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in SCHEMA.names})
 
@@ -54,7 +54,7 @@ class Batch:
         return len(self.columns["action"])
 
     def add(self, deal: str, seat: int, view: bytes, moves: Sequence[tuple[int, int, float]]) -> None:
-        """The moves (action, visits, value) of one position; those without a visit are left out."""
+        """Add the moves (action, visits, value) of a position, except those without visits."""
         moves = [move for move in moves if move[1] > 0]
         actions, visits, values = zip(*moves, strict=True) if moves else ((), (), ())
         for name, column in (
@@ -73,7 +73,7 @@ class Batch:
 
 
 def write(path: Path, batch: Batch, rules: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-    """Write a file; it appears under its name when it is complete."""
+    """Write a file atomically."""
     footer = {"format": FORMAT, "rules": dict(rules), "made": dict(made)}
     table = pa.table(batch.columns, SCHEMA).replace_schema_metadata({_FOOTER: json.dumps(footer).encode()})
     building = path.with_name(f".{path.name}.{os.getpid()}")
@@ -82,12 +82,12 @@ def write(path: Path, batch: Batch, rules: Mapping[str, Any], made: Mapping[str,
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a folder, in order of their names."""
+    """The files of a folder, sorted by name."""
     return sorted(folder.glob("*.parquet"))
 
 
 def made(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """How a file was made: its rules, what ``write`` was told, its number of records. Raises UsageError."""
+    """A file's rules, how it was made, and its number of records. Raises UsageError."""
     try:
         about = pq.read_metadata(path)
         footer = json.loads((about.metadata or {})[_FOOTER])
@@ -95,7 +95,9 @@ def made(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
             raise ValueError(f"format {footer['format']}, this is {FORMAT}")
         return dict(footer["rules"]), dict(footer["made"]), int(about.num_rows)
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path} holds no records: {error}", advice="remove it, or name another folder") from error
+        raise UsageError(
+            f"{path} is not a file of records: {error}", advice="remove it, or use another folder"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -108,33 +110,33 @@ class Records:
     deals: Sequence[str]
     """Name of the deal of each position."""
     views: Sequence[bytes]
-    """What the moving seat saw, of each position."""
+    """The moving seat's view in each position."""
     offsets: npt.NDArray[np.int64]
     """Shape (positions + 1,): position i has the records ``offsets[i]:offsets[i + 1]``."""
     actions: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
     visits: npt.NDArray[np.int64]
     made_by: Sequence[Mapping[str, Any]] = ()
-    """The commands that made them, each with its number of records."""
+    """The commands that made the records, each with its number of records."""
 
     def __len__(self) -> int:
         return len(self.views)
 
     def view(self, position: int) -> View:
-        """What the moving seat saw."""
+        """The moving seat's view."""
         return self.games[int(self.game_of[position])].view_from_bytes(self.views[position])
 
     def held_out(self, share: float) -> npt.NDArray[np.bool_]:
-        """Shape (positions,): whether a position is of a deal that is kept from training.
+        """Shape (positions,): whether a position belongs to a held-out deal.
 
-        By a hash of the deal's name, so that no deal is on both sides, whatever else is collected.
+        A hash of the deal's name decides, so that no deal is on both sides, also if more records are added.
         """
         chosen = {deal: _fraction(deal) < share for deal in set(self.deals)}
         return np.array([chosen[deal] for deal in self.deals], np.bool_)
 
 
 def load(folder: Path) -> Records:
-    """All records of a folder (and of the folders in it). Raises UsageError where there are none."""
+    """All records of a folder and its subfolders. Raises UsageError if there are none."""
     games: list[Game] = []
     tables, numbers = [], []
     commands: Counter[str] = Counter()
@@ -181,14 +183,14 @@ def _fraction(name: str) -> float:
 
 
 EXPORTED = ("game", "rules", "game_id", "seat", "phase", "role", "view", "action", "outcome")
-"""Columns of ``bothost export`` that records of logged games are made from."""
+"""Columns of ``bothost export`` that are needed for records of logged games."""
 
 
 def from_export(folder: Path) -> Iterator[tuple[dict[str, Any], Batch]]:
     """Records of logged games: (rules, records) for each file of an export.
 
-    The value of the move that was played is the hand's result for its seat, +1 or -1, by a single visit: one playout,
-    so to say. Raises UsageError where the folder is no export.
+    The value of the played move is the hand's result for its seat, +1 or -1, with one visit, like a single playout.
+    Raises UsageError if the folder is not an export.
     """
     found = sorted((folder / "data").glob("*.parquet")) or files(folder)
     if not found:
@@ -198,7 +200,7 @@ def from_export(folder: Path) -> Iterator[tuple[dict[str, Any], Batch]]:
         try:
             rows = pq.read_table(path, columns=list(EXPORTED)).to_pylist()
         except (OSError, pa.ArrowException) as error:
-            raise UsageError(f"{path} is no export: {error}", advice="name the folder of an export") from error
+            raise UsageError(f"{path} is not an export: {error}", advice="name the folder of an export") from error
         batches: dict[str, Batch] = {}
         for row in rows:
             if row["game"] == "doudizhu" and row["phase"] == "play" and row["role"] == "live" and row["outcome"]:

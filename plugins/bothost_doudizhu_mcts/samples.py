@@ -1,4 +1,4 @@
-"""Batches of records for the fit, each a function of the seed and the number of the step."""
+"""Batches of records for the fit. Each depends on the seed and the step's number only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bothost_doudizhu_mcts.records import Records
 
 
 def weights(visits: npt.NDArray[np.int64], half_visits: float) -> FloatArray:
-    """How much records weigh: n / (n + half_visits) for n visits."""
+    """Weights of records in the loss: n / (n + half_visits) for n visits."""
     return (visits / (visits + half_visits)).astype(np.float32)
 
 
 def split(found: Records, held_out: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Positions to learn from and positions to measure by. Raises UsageError where either is empty."""
+    """Training positions and held-out positions. Raises UsageError if either is empty."""
     held = found.held_out(held_out)
     if held.all() or not held.any():
         raise UsageError("there are too few deals to hold some out", advice="collect more records")
@@ -27,7 +27,7 @@ def split(found: Records, held_out: float) -> tuple[npt.NDArray[np.int64], npt.N
 
 
 class Samples:
-    """The positions to learn from, in an order of their own in every epoch."""
+    """The training positions, in a different order in every epoch."""
 
     def __init__(
         self, found: Records, positions: int, candidates: int, half_visits: float, held_out: float, seed: int
@@ -39,11 +39,11 @@ class Samples:
         self.half_visits = half_visits
         self.seed = seed
         self.steps = len(self.learnt) // self.positions
-        """Of an epoch."""
+        """Number of steps of an epoch."""
         self._order: tuple[int, npt.NDArray[np.int64]] = (-1, self.learnt)
 
     def batch(self, step: int) -> Batch:
-        """What step number ``step`` learns from."""
+        """The batch of step number ``step``."""
         epoch, place = divmod(step, self.steps)
         if self._order[0] != epoch:
             self._order = (epoch, np.random.default_rng([self.seed, 0, epoch]).permutation(self.learnt))
@@ -70,11 +70,11 @@ class Batch(NamedTuple):
     weights: FloatArray
     """(candidates,)"""
     outcomes: npt.NDArray[np.bool_]
-    """(candidates,): whether the value is how one hand ended, +1 or -1."""
+    """(candidates,): whether the value is the result of one hand, +1 or -1."""
 
 
 def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float) -> Batch:
-    """Some records (``rows``) of some positions."""
+    """Make a batch of some records (``rows``) of some positions."""
     views = [found.view(position) for position in positions]
     inputs = encode(views, [found.actions[part] for part in rows])
     every = np.concatenate(rows)

@@ -1,4 +1,4 @@
-"""How long a decision may think: the table's clock, and what the position deserves of it."""
+"""The time for a decision, by the table's clock and the position."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import time
 from bothost import Budget
 
 RESERVE_MS = 3.0
-"""Kept for what comes after the search: reading its result, handing it over."""
+"""Reserve for the steps after the search, in ms."""
 RESERVE_SHARE = 0.03
-"""Kept besides, as a part of what is left: the machine may be busy."""
+"""Additional reserve as a share of the remaining time, because the machine may be busy."""
 OPENING_CARDS = 12
-"""A lead from a hand of so many cards is an opening lead: the plan of the hand, worth all the time there is."""
+"""A lead from a hand with at least this many cards is an opening lead. It plans the whole hand, and gets all time."""
 BANK_SHARE = 0.04
-"""A host lends a decision about 5 % of the bank beyond the grant; what is not spent of it stays in the bank."""
+"""A host gives a decision about 5 % of the bank in addition to the grant. Unused bank time is kept."""
 FOLLOW_SHARE, LEAD_SHARE = 0.35, 0.6
-"""How much of what is lent is spent on answers, and on later leads."""
+"""Shares of that bank time that are used for answers, and for later leads."""
 
 
 def allotted_ms(budget: Budget, *, leads: bool, cards: int, max_ms: float) -> float:
-    """Milliseconds for a search; infinity where there is no clock.
+    """Milliseconds for a search; infinity if there is no clock.
 
-    The grant of a move is lost when it is not used, so that it is used; the bank is lent, and spent by importance.
+    Unused grant time is lost, so all of it is used. Bank time is used by the importance of the decision.
     """
     if math.isinf(budget.deadline):
         return math.inf
@@ -35,7 +35,7 @@ def allotted_ms(budget: Budget, *, leads: bool, cards: int, max_ms: float) -> fl
 
 
 class Stopwatch:
-    """Tells how much time and how many iterations a search may still have."""
+    """Tracks the remaining time and iterations of a search."""
 
     def __init__(self, ms: float, iterations: float) -> None:
         self.began = time.perf_counter()
@@ -51,7 +51,7 @@ class Stopwatch:
         return max(0.0, self.ms - self.elapsed_ms)
 
     def left_iterations(self) -> float:
-        """At the pace so far; infinity before there is one."""
+        """The remaining iterations, also limited by the remaining time at the present speed."""
         by_limit = self.iterations - self.done
         elapsed = self.elapsed_ms
         if math.isinf(self.ms) or self.done == 0 or elapsed <= 0.0:

@@ -1,7 +1,7 @@
-"""Fitting the network to records: weighted L1, on deals that are not held out, until epochs or minutes are over.
+"""Fits the networks to records by weighted L1, on deals that are not held out, for some epochs or minutes.
 
-All randomness of step i is a function of (seed, i), and of an epoch's order of (seed, epoch); a checkpoint lies between
-two steps. So a fit by epochs that was interrupted and resumes gives the same network as one that was not.
+All randomness of step i depends on (seed, i), and the order of an epoch on (seed, epoch). Checkpoints are between two
+steps. So a fit by epochs gives the same network if it is interrupted and resumed.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Options of the fit."""
 
     records: str | None = None
-    """Folder of the records, and of folders of them."""
+    """Folder of the records, which may be in subfolders."""
     start: str = ""
-    """Address of the version whose parameters the fit begins with, as in "doudizhu-mcts"; "": random ones."""
+    """Address of the version whose parameters the fit starts with, such as "doudizhu-mcts". Empty: random ones."""
     epochs: float | None = None
-    """How often each position is learnt from; None: until the time is over."""
+    """Number of epochs. None: until the time is over."""
     positions: int = 64
-    """Positions of a step."""
+    """Positions of a gradient step."""
     candidates: int = 12
-    """Most candidate moves of a position in a step, drawn evenly: leads with a hundred must not outweigh the rest."""
+    """Most candidate moves of a position in a step, drawn uniformly, so that leads with many moves do not dominate."""
     half_visits: float = 10.0
-    """A record of n visits weighs n / (n + half_visits) in the loss: one of few says little."""
+    """A record with n visits has the weight n / (n + half_visits) in the loss."""
     differences: float = 2.0
-    """What the L1 of the differences between a position's moves weighs beside that of the values. Play needs the
-    differences, which the error of the whole position's value would drown: of the L1 all its moves feel the sign."""
+    """Weight of the L1 of the differences between a position's moves, relative to that of the values. The differences
+    decide the play. Without this term, the error of the position's value would dominate them."""
     learning_rate: float = 2e-3
-    """At the beginning; it falls linearly to 0 at the end."""
+    """Initial learning rate. It falls linearly to 0 at the end."""
     weight_decay: float = 0.01
     held_out: float = 0.05
-    """Share of the deals that are kept from training and measured by."""
+    """Share of the deals that are held out for measurements."""
     measured: int = 3000
-    """Most held-out positions that are measured by."""
+    """Most held-out positions for measurements."""
     checkpoint_every: int = 500
     """Steps between two checkpoints, each with a measurement."""
     bf16: bool = False
-    """Compute layers in bfloat16, with parameters, loss and steps in float32: faster where the CPU has it."""
+    """Compute layers in bfloat16, and parameters, loss and steps in float32. Faster if the CPU supports it."""
 
     def __post_init__(self) -> None:
         if min(self.positions, self.candidates, self.checkpoint_every, self.measured) < 1:
@@ -81,14 +81,14 @@ class Fitter(Trainer):
         if options.records is None:
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
-            raise UsageError("this fit has no end", advice="give --minutes M or --epochs N")
+            raise UsageError("this fit has no stopping condition", advice="give --minutes M or --epochs N")
         start = run.evaluators.get("start")
         return _train(options, Path(options.records), run, start.model if start else None, report)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """The fit goes on from the champion with the returns of logged hands, once over where nothing else is said."""
+        """Continue the fit from the champion with records of logged hands. Default: one epoch."""
         options: Options = self.options
         if options.records is not None:
             raise UsageError("retraining makes its own records", advice="leave out --option records")
@@ -101,7 +101,7 @@ class Fitter(Trainer):
 def _train(
     options: Options, folder: Path, run: TrainingRun, start: Model | None, report: ReportProgress
 ) -> dict[str, Any]:
-    """``start``: what has the parameters to begin with."""
+    """``start``: the model whose parameters the fit starts with."""
     torch.set_num_threads(1)
     torch.manual_seed(run.seed)
     net = Networks()
@@ -157,13 +157,13 @@ def _step(
     batch: Batch,
     options: Options,
 ) -> float:
-    """One step; returns the L1 of the values."""
+    """Make one gradient step. Returns the L1 of the values."""
     with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         out = net(batch.inputs, batch.roles)
     error, weight = out.float() - torch.from_numpy(batch.values), torch.from_numpy(batch.weights)
     owner, outcomes = torch.from_numpy(batch.inputs.owner), torch.from_numpy(batch.outcomes)
     l1 = weighted_mean(error.abs(), weight)
-    # The L1 of outcomes is least at their median, which is 1 or -1; the square is least at their mean.
+    # For results of hands use the square, which is minimal at their mean. L1 is minimal at their median, 1 or -1.
     distance = torch.where(outcomes, error.square(), error.abs())
     centred = (error - mean_of_position(error, weight, owner)).abs()
     loss = weighted_mean(distance, weight) + options.differences * weighted_mean(centred, weight)
@@ -175,7 +175,7 @@ def _step(
 
 
 def weighted_mean(distance: Tensor, weight: Tensor) -> Tensor:
-    """Of all records."""
+    """The weighted mean over all records."""
     return (weight * distance).sum() / weight.sum()
 
 
@@ -203,7 +203,7 @@ def _tell(
 def publish(
     run: TrainingRun, net: Networks, progress: Progress, held_out: HeldOut, found: records.Records
 ) -> dict[str, Any]:
-    """Write the version into ``out/weights`` with how it was made, and return the figures."""
+    """Write the version and its lineage to ``out/weights``, and return the figures."""
     curve = read(run.out / "metrics.jsonl")
     final: Mapping[str, float] = curve[-1]
     versions = {"v1": write_version(run.out / "weights" / "v1", net, graphs(net), VERSION)}

@@ -16,26 +16,26 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
     """The program and its arguments; set by the address ``exec:COMMAND``."""
     pool: Annotated[int, Meta(ge=0, le=1024)] = 0
-    """Processes that share the tables; 0: one process per table."""
+    """Number of processes that share the tables. 0: one process per table."""
     environment: tuple[Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
-    """Environment variables that it also gets, as in ``["OPENAI_API_KEY"]``."""
+    """Names of additional environment variables for the program, such as ``["OPENAI_API_KEY"]``."""
     memory_mb: Annotated[int, Meta(ge=0, le=1 << 20)] = 0
-    """Resident memory above which it is ended, with that of the processes that it started; 0: no limit."""
+    """The program is killed if its resident memory, with that of its descendants, exceeds this. 0: no limit."""
     sandbox: Literal["none", "bwrap"] = "none"
-    """``bwrap``: run it by bubblewrap. Then it has no network, sees no other process, and can write only to a /tmp of
-    its own. It can read the system and ``cwd``, but no home folder: give it a ``cwd`` of its own."""
+    """``bwrap``: run the program in bubblewrap, without network and without access to other processes. It can only
+    write to its own /tmp. It can read the system and ``cwd``, but no home folder, so give it its own ``cwd``."""
     cwd: str | None = None
-    """Folder that it runs in. Relative paths, and the default, start at the configuration's folder."""
+    """Working folder. Relative paths start at the configuration's folder, which is also the default."""
     start_ms: Milliseconds = 10_000.0
-    """Time to say hello."""
+    """Time limit for the program's hello."""
     hang_ms: Milliseconds = 5_000.0
-    """Silence after a missed deadline that counts as a hang."""
+    """If the program writes nothing for this long after a missed deadline, it counts as hanging."""
     stop_ms: Milliseconds = 1_000.0
-    """Time to exit once its stdin is closed."""
+    """Time limit for its exit after its stdin is closed."""
     unclocked_ms: Milliseconds = 60_000.0
     """Time per decision at tables without a clock."""
     max_restarts: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """Restarts within ``restart_window_s``; then the strategy fails without trying."""
+    """Most restarts within ``restart_window_s``. After that the strategy fails at once."""
     restart_window_s: Annotated[float, Meta(gt=0, le=86400)] = 60.0
     max_line_bytes: Annotated[int, Meta(ge=4096, le=1 << 28)] = 1 << 20
-    """A longer line ends the program; so does as much unread input."""
+    """The program is killed if it writes a longer line, or leaves as much input unread."""

@@ -1,4 +1,4 @@
-"""One running program: started, spoken to, watched, killed and started again. Lives in the event loop of its thread."""
+"""Runs one program: starts it, exchanges messages, watches, kills and restarts it. Used on the I/O thread."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from bothost_exec.options import Options
 _log = logging.getLogger("bothost.exec")
 
 _STRAY_LIMIT = 1000
-"""Answers that nobody waits for, in a row, after which a program counts as flooding."""
+"""More answers in a row than this without a request, and the program counts as flooding."""
 _STDERR_LINES, _STDERR_WINDOW_S = 20, 10.0
 _LOOK_S = 0.5
-"""How often the memory of a program with a limit is looked at."""
+"""Interval of the memory checks of a program with a limit, in seconds."""
 _HIDDEN = ("/home", "/root", "/run", "/tmp")
-"""What a program in a sandbox does not see."""
+"""Folders that a program in a sandbox does not see."""
 
 
 class Program:
-    """A process and the tables that it plays. Everything that it does wrong kills it, and costs its tables one move."""
+    """A process and the tables that it plays. If it violates the protocol, it is killed and restarted."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.name = os.path.basename(options.command[0])
         self.players = 0
-        """Players that it was given to; counted by the strategy, in its own thread."""
+        """Number of players that use it. Only the strategy changes it, in its own thread."""
         self.tables: dict[str, protocol.Open] = {}
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._hello: asyncio.Future[protocol.ProgramHello] | None = None
         self._asked: dict[int, asyncio.Future[protocol.Action]] = {}
         self.starts: deque[float] = deque()
-        """When the process was started lately, monotonic seconds."""
+        """When the process was started recently, monotonic seconds."""
         self._overdue: float | None = None
-        """Since when it owes an answer without having said a word."""
+        """Since when an answer is overdue and the program has written nothing."""
         self._stray = 0
         self._games: tuple[str, ...] = ("*",)
         self._interrupted: set[str] = set()
-        """Tables that it knew when it died."""
+        """Tables that the process knew when it died."""
         self._told: set[str] = set()
         """Tables that the process knows."""
         self._early: dict[str, list[protocol.Event]] = {}
-        """Events of tables that it does not know yet."""
+        """Events of tables that the process does not know yet."""
         self._stopping = False
 
     # ---------------------------------------------------------------------------------------------------- for players
 
     async def open(self, table: protocol.Open) -> None:
-        """Begin a hand. Starts the program where it does not run; raises when it cannot, or does not play the game."""
+        """Open a hand, and start the program if needed. Raises PluginError if it does not start or play the game."""
         self.tables[table.table] = table
         await self._running()
         if table.table not in self._told and table.table in self.tables:
@@ -68,7 +68,7 @@ class Program:
             self._send_open(table)
 
     def tell(self, events: list[protocol.Event]) -> None:
-        """Pass events of one table on, now or when the program knows the table."""
+        """Send events of one table, now or as soon as the program knows the table."""
         for event in events:
             if event.table in self._told:
                 self._send(event)
@@ -76,9 +76,9 @@ class Program:
                 self._early.setdefault(event.table, []).append(event)
 
     async def ask(self, question: protocol.Decide) -> protocol.Action:
-        """The answer. Raises PluginError or ProtocolError; cancel it when time is up."""
+        """Send a request and wait for the answer. Raises PluginError or ProtocolError. Cancel it at the deadline."""
         if self._overdue is not None and time.monotonic() - self._overdue > self.options.hang_ms / 1000.0:
-            self._die(f"it has said nothing for {self.options.hang_ms:.0f} ms")
+            self._die(f"it wrote nothing for {self.options.hang_ms:.0f} ms")
         await self._running()
         answer: asyncio.Future[protocol.Action] = asyncio.get_running_loop().create_future()
         self._asked[question.id] = answer
@@ -92,7 +92,7 @@ class Program:
             self._asked.pop(question.id, None)
 
     def close(self, table: str) -> None:
-        """A hand is over."""
+        """Close a hand that is over."""
         self._early.pop(table, None)
         self._interrupted.discard(table)
         if self.tables.pop(table, None) is not None and table in self._told:
@@ -100,7 +100,7 @@ class Program:
             self._send(protocol.Close(table=table))
 
     async def stop(self) -> None:
-        """Close its stdin, wait a little, then kill what is left."""
+        """Close its stdin, wait for its exit, then kill it and its descendants."""
         self._stopping = True
         if self._starting is not None:
             self._starting.cancel()
@@ -116,7 +116,7 @@ class Program:
     # ------------------------------------------------------------------------------------------------------- the life
 
     async def _running(self) -> None:
-        """See that it runs."""
+        """Start the process if it does not run, and wait for its hello."""
         if self._process is not None and self._starting is None:
             return
         if self._starting is None:
@@ -127,7 +127,7 @@ class Program:
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting = None
         if not task.cancelled():
-            task.exception()  # told to whoever waits for it; nobody may
+            task.exception()  # mark it as retrieved, because nobody may await the task
 
     async def _start(self) -> None:
         self._admit()
@@ -142,7 +142,7 @@ class Program:
                 cwd=options.cwd,
                 env=children.environment(options.environment),
                 limit=options.max_line_bytes,
-                start_new_session=True,  # Ctrl-C in the host's terminal is for the host: it drains first
+                start_new_session=True,  # Ctrl-C in the host's terminal must only reach the host, which drains first
             )
         except OSError as error:
             advice = "install it, or write its whole path"
@@ -150,7 +150,7 @@ class Program:
         self._process, self._overdue, self._stray = process, None, 0
         hello = self._hello = asyncio.get_running_loop().create_future()
         self._keep(self._read(process))
-        self._keep(self._read_stderr(process))
+        self._keep(_log_stderr(self, process))
         if options.memory_mb:
             self._keep(self._watch_memory(process))
         self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
@@ -158,7 +158,7 @@ class Program:
             said = await asyncio.wait_for(hello, options.start_ms / 1000.0)
             self._greet(said)
         except TimeoutError:
-            reason = f"it has not said hello within {options.start_ms:.0f} ms"
+            reason = f"it sent no hello within {options.start_ms:.0f} ms"
             self._die(reason)
             raise PluginError("exec", f"{self.name}: {reason}", advice="see docs/reference/exec-protocol.md") from None
         except BaseException:
@@ -167,16 +167,13 @@ class Program:
         for table in list(self.tables.values()):
             self._send_open(table)
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+    def _keep(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _bury(self, process: asyncio.subprocess.Process) -> None:
-        await process.wait()
-
     def _admit(self) -> None:
-        """Raise when it was started too often lately."""
+        """Count a start. Raises PluginError after too many starts."""
         now = time.monotonic()
         while self.starts and now - self.starts[0] > self.options.restart_window_s:
             self.starts.popleft()
@@ -200,13 +197,13 @@ class Program:
             raise PluginError("exec", message, advice="route the game to another strategy")
 
     def _die(self, reason: str, *, quiet: bool = False) -> None:
-        """Kill it; every question that is open fails with ``reason``."""
+        """Kill the process. Every open request fails with ``reason``."""
         process, self._process, self._overdue = self._process, None, None
         if process is not None:
             children.end(process.pid)
             if process.stdin is not None:
                 process.stdin.close()
-            self._keep(self._bury(process))
+            self._keep(process.wait())
         self._interrupted |= self._told
         self._told.clear()
         if not quiet:
@@ -215,7 +212,7 @@ class Program:
         for answer in (*waiting, self._hello):
             if answer is not None and not answer.done():
                 answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}"))
-                answer.exception()  # nobody may wait any more
+                answer.exception()  # mark it as retrieved, because nobody may await it
 
     # -------------------------------------------------------------------------------------------------- what is said
 
@@ -225,7 +222,7 @@ class Program:
             return
         process.stdin.write(protocol.encode(line))
         if process.stdin.transport.get_write_buffer_size() > self.options.max_line_bytes:
-            self._die("it does not read its input")
+            self._die("it does not read its stdin")
 
     def _send_open(self, table: protocol.Open) -> None:
         missed = table.table in self._interrupted
@@ -241,7 +238,7 @@ class Program:
                 self._overdue = None
                 self._take(line)
         except msgspec.DecodeError as error:
-            reason = f"it wrote what is not in the protocol ({error}): {line[:80]!r}; debug output belongs on stderr"
+            reason = f"it wrote an invalid line ({error}): {line[:80]!r}; write debug output to stderr"
         except ValueError:
             reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"
         except ProtocolError as error:
@@ -249,7 +246,7 @@ class Program:
         except OSError as error:
             reason = str(error)
         if process is not self._process or self._stopping:
-            return  # its end is known, and was told where it matters
+            return  # its end was handled already
         if not reason:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 1.0)
@@ -262,14 +259,14 @@ class Program:
         message = protocol.decode_for_host(line)
         if isinstance(message, protocol.ProgramHello):
             if self._hello is None or self._hello.done():
-                raise ProtocolError("it said hello twice")
+                raise ProtocolError("it sent a second hello")
             self._hello.set_result(message)
             return
         answer = self._asked.get(message.id)
-        if answer is None or answer.done():  # an answer that came too late
+        if answer is None or answer.done():  # the answer came too late
             self._stray += 1
             if self._stray > _STRAY_LIMIT:
-                raise ProtocolError(f"it answered {self._stray} times without being asked")
+                raise ProtocolError(f"it sent {self._stray} answers without a request")
             return
         self._stray = 0
         if isinstance(message, protocol.Error):
@@ -284,30 +281,31 @@ class Program:
                 self._die(f"it used {used >> 20} MiB, more than {self.options.memory_mb}")
             await asyncio.sleep(_LOOK_S)
 
-    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
-        """Log what it writes there, a limited amount of it."""
-        assert process.stderr is not None
-        window, lines, dropped, rest = time.monotonic(), 0, 0, b""
-        with contextlib.suppress(OSError):
-            while chunk := await process.stderr.read(65536):
-                *whole, rest = (rest + chunk).split(b"\n")
-                rest = rest[-4096:]
-                for line in whole:
-                    if time.monotonic() - window > _STDERR_WINDOW_S:
-                        if dropped:
-                            _log.info("%s: %d more lines", self.name, dropped)
-                        window, lines, dropped = time.monotonic(), 0, 0
-                    lines += 1
-                    if lines <= _STDERR_LINES:
-                        _log.info("%s: %s", self.name, line[:500].decode(errors="replace").rstrip())
-                    else:
-                        dropped += 1
-        if dropped:
-            _log.info("%s: %d more lines", self.name, dropped)
+
+async def _log_stderr(program: Program, process: asyncio.subprocess.Process) -> None:
+    """Log the lines that the program writes to stderr, up to a rate."""
+    assert process.stderr is not None
+    window, lines, dropped, rest = time.monotonic(), 0, 0, b""
+    with contextlib.suppress(OSError):
+        while chunk := await process.stderr.read(65536):
+            *whole, rest = (rest + chunk).split(b"\n")
+            rest = rest[-4096:]
+            for line in whole:
+                if time.monotonic() - window > _STDERR_WINDOW_S:
+                    if dropped:
+                        _log.info("%s: %d more lines", program.name, dropped)
+                    window, lines, dropped = time.monotonic(), 0, 0
+                lines += 1
+                if lines <= _STDERR_LINES:
+                    _log.info("%s: %s", program.name, line[:500].decode(errors="replace").rstrip())
+                else:
+                    dropped += 1
+    if dropped:
+        _log.info("%s: %d more lines", program.name, dropped)
 
 
 def contained(options: Options) -> list[str]:
-    """The command that runs the program in its limits. Raises PluginError if the program cannot be run."""
+    """The command that runs the program with its limits. Raises PluginError if the program cannot be run."""
     program, *arguments = options.command
     place = os.path.join(options.cwd or "", program) if os.sep in program else program
     if shutil.which(place) is None:
@@ -321,7 +319,7 @@ def contained(options: Options) -> list[str]:
 def _sandbox(options: Options) -> list[str]:
     if shutil.which("bwrap") is None:
         advice = 'install bubblewrap, or set sandbox = "none"'
-        raise PluginError("exec", "there is no bwrap to make the sandbox", advice=advice)
+        raise PluginError("exec", "the sandbox needs the program bwrap", advice=advice)
     hidden = [word for folder in _HIDDEN if os.path.isdir(folder) for word in ("--tmpfs", folder)]
     folder = os.path.abspath(options.cwd or os.curdir)
     return [

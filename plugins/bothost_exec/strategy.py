@@ -20,11 +20,11 @@ from bothost_exec.program import Program
 T = TypeVar("T")
 
 MARGIN_MS = 20.0
-"""An answer is given up this long before the deadline, so that the host still has time to fall back."""
+"""Stop waiting for an answer this long before the deadline, so that the host has time for a fallback."""
 
 
 class IoThread:
-    """A thread with an event loop, in which all programs of a strategy live."""
+    """A thread with an event loop for all programs of a strategy."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -39,7 +39,7 @@ class IoThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """After this nothing can be submitted."""
+        """Stop the loop. After this nothing can be submitted."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5.0)
         if not self._thread.is_alive():
@@ -47,7 +47,7 @@ class IoThread:
 
 
 class Exec(Strategy):
-    """Any program in any language, by JSON lines over its stdin and stdout: the address ``exec:COMMAND``."""
+    """Runs a program in any language, with JSON lines over its stdin and stdout. Its address is ``exec:COMMAND``."""
 
     name = "exec"
     version = "1"
@@ -66,7 +66,7 @@ class Exec(Strategy):
         self._own: set[Program] = set()
 
     def player(self, table: Table) -> ExecPlayer:
-        """A player, whose program starts meanwhile: this does not wait."""
+        """Make a player, and start its program without waiting for it."""
         if self._pool:
             program = min(self._pool, key=lambda program: program.players)
             program.players += 1
@@ -76,7 +76,7 @@ class Exec(Strategy):
         return ExecPlayer(self, program, table, str(next(self._names)))
 
     def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
-        """All programs think at the same time. Raises when one of them fails; the others keep their answers."""
+        """Ask all programs at the same time. Raises if one of them fails; the others keep their answers."""
         asked = [request.player.ask(request.view, request.legal, request.budget) for request in requests]  # type: ignore[attr-defined]
         failed: Exception | None = None
         decisions: list[Decision] = []
@@ -90,7 +90,7 @@ class Exec(Strategy):
         return decisions
 
     def leave(self, player: ExecPlayer) -> None:
-        """The player's hand is over: its own program ends with it."""
+        """Close the hand of a player, and stop its program if it is not shared."""
         self._io.loop.call_soon_threadsafe(player.program.close, player.name)
         if player.program in self._own:
             self._own.discard(player.program)
@@ -98,7 +98,7 @@ class Exec(Strategy):
         player.program.players -= 1
 
     def close(self) -> None:
-        """End all programs, and wait for it."""
+        """Stop all programs, and wait for their end."""
 
         async def stop_all() -> None:
             await asyncio.gather(*(program.stop() for program in (*self._pool, *self._own)), return_exceptions=True)
@@ -121,7 +121,7 @@ class Exec(Strategy):
 
 
 class Question:
-    """A decision that was asked for: the answer to come, and until when."""
+    """An open request: the future answer, and its deadline."""
 
     __slots__ = ("answer", "deadline", "known", "place")
 
@@ -156,16 +156,16 @@ class ExecPlayer(Player):
         self.strategy.io.loop.call_soon_threadsafe(tell, [protocol.Event(table=self.name, event=e) for e in events])
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        """The program's choice. Raises TimeoutError before the deadline, PluginError and ProtocolError."""
+        """Ask the program. Raises TimeoutError before the deadline, PluginError and ProtocolError."""
         return self.take(self.ask(view, legal, budget), view, legal)
 
     def ask(self, view: View, legal: ActionArray, budget: Budget) -> Question:
-        """Send the question; do not wait."""
+        """Send the request without waiting for the answer."""
         left_ms = min(budget.left_ms(), self.strategy.options.unclocked_ms)
         margin = min(MARGIN_MS, left_ms / 10.0)
         place = (view.seq, view.hash())
         question = Question(place, time.monotonic() + (left_ms - margin) / 1000.0)
-        if self._last is not None and self._last[0] == place:  # asked again, because another table's program failed
+        if self._last is not None and self._last[0] == place:  # repeated, because another table's program failed
             question.known = self._last[1]
             return question
         message = protocol.Decide(
@@ -189,7 +189,7 @@ class ExecPlayer(Player):
             action = question.answer.result(max(0.0, question.deadline - time.monotonic()))
         except concurrent.futures.TimeoutError:
             question.answer.cancel()
-            raise TimeoutError(f"{self.program.name} has not answered in time") from None
+            raise TimeoutError(f"{self.program.name} did not answer in time") from None
         decision = _decision(action, view, legal, self.program.name)
         self._last = (question.place, decision)
         return decision

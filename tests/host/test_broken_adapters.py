@@ -48,7 +48,7 @@ class Owner:
         (m.Alive(), "feed returned Alive"),
         ("connected", "feed returned str"),
         ([m.Connected("ada"), m.Delta("t", "h", "1", ())], "Delta.seq is str"),
-        ([m.Snapshot("t", "h", 0, {"board": ""})], "Snapshot.view has no key seq"),
+        ([m.Snapshot("t", "h", 0, {"board": ""})], "Snapshot.view needs the key seq"),
     ],
 )
 async def test_the_log_names_adapter_and_cause(answer, cause):

@@ -90,7 +90,7 @@ def test_a_process_that_is_ended_while_its_thread_waits_has_no_successor(remote)
         decide(player, view)
     ending.join()
     assert strategy.pid is None and strategy.starts == 1
-    with pytest.raises(ProcessFailed, match="for good"):
+    with pytest.raises(ProcessFailed, match="was closed"):
         decide(player, view)
 
 

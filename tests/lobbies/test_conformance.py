@@ -87,7 +87,7 @@ def never_refused(self, item):
     [
         (raises, "hostile input", "raised"),
         (returns_none, "plays a hand", "feed returned NoneType"),
-        (numbers_by_connection, "comes back", "after a fresh process, request"),
+        (numbers_by_connection, "comes back", "after a restart of the process, request"),
         (one_number_for_all, "plays a hand", "request ids: r is used at two positions"),
         (no_snapshot, "plays a hand", "before the position"),
         (counts_down, "plays a hand", "seq: a snapshot at event"),

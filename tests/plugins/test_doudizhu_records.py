@@ -80,9 +80,9 @@ def test_a_collection_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
 
     with pytest.raises(UsageError, match="is not empty"):
         collect(tmp_path / "once", records=900)
-    with pytest.raises(UsageError, match="was collected by"):
+    with pytest.raises(UsageError, match="was collected with other settings"):
         collect(tmp_path / "once", records=900, resume=True, seed=2)
-    with pytest.raises(UsageError, match="was collected by"):
+    with pytest.raises(UsageError, match="was collected with other settings"):
         collect(tmp_path / "once", records=900, resume=True, iterations=9)
     with pytest.raises(UsageError, match="no end"):
         collect(tmp_path / "new")
@@ -109,7 +109,7 @@ def test_a_file_that_is_no_records_is_refused(tmp_path):
     with pytest.raises(UsageError, match="there are no records"):
         records.load(tmp_path)
     (tmp_path / "records-0000000.parquet").write_bytes(b"PAR1")
-    with pytest.raises(UsageError, match="holds no records"):
+    with pytest.raises(UsageError, match="is not a file of records"):
         records.load(tmp_path)
     records.write(tmp_path / "records-0000000.parquet", records.Batch(), GAME.rules, {})
     with pytest.raises(UsageError, match="there are no records"):

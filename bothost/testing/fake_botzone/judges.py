@@ -1,7 +1,7 @@
-"""Judges for the fake of Botzone: each runs one match of one of its games, with opponents that play at random.
+"""Judges for the fake of Botzone. Each runs one match of a game against opponents that play at random.
 
-A judge speaks to one seat, ``me``: ``request`` is what it asks, ``answer`` takes the response. It is strict: what is
-not legal, or not said as the game wants it, loses the match.
+A judge talks to one seat, ``me``: ``request`` is its request, and ``answer`` takes the response. It is strict: an
+illegal or malformed response loses the match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Illegal(ValueError):
 
 
 class Judge(ABC):
-    """One match. ``seed`` deals, ``rng`` plays for the others."""
+    """One match. ``seed`` is for the deal, ``rng`` for the moves of the others."""
 
     players: ClassVar[int]
     state: State
@@ -32,13 +32,13 @@ class Judge(ABC):
         self.me = me
         self.rng = rng
         self.request: Any = None
-        """What is asked now: an object, or a line of text. None once the match is over."""
+        """The open request: an object or a line of text. None once the match is over."""
         self.scores: tuple[float, ...] = ()
         self.moves: list[str] = []
-        """What ``me`` did, in canonical notation."""
+        """The moves of ``me`` in canonical notation."""
 
     def answer(self, response: Any) -> None:
-        """Take a response. Raises Illegal; the match is then over, and lost."""
+        """Take a response. Raises Illegal, which ends and loses the match."""
         try:
             self._take(response)
         except Illegal:
@@ -128,12 +128,12 @@ class LandlordJudge(Judge):
 
     @staticmethod
     def _take_out(cards: list[tuple[int, str]], ranks: str) -> list[tuple[int, str]]:
-        """Cards of these ranks, out of others."""
+        """Take cards of these ranks out of ``cards``."""
         out = []
         for rank in ranks:
             card = next((card for card in cards if card[1] == rank), None)
             if card is None:
-                raise Illegal(f"no {rank} is held")
+                raise Illegal(f"the hand has too few cards of rank {rank}")
             cards.remove(card)
             out.append(card)
         return out
@@ -150,7 +150,7 @@ class LandlordJudge(Judge):
                 or len(set(response)) != len(response)
                 or not held.keys() >= set(response)
             ):
-                raise Illegal("these cards are not held")
+                raise Illegal("the hand does not have these cards")
             text = "".join(sorted((held[card] for card in response), key=_RANKS.index))
             self._play(self.me, text or "pass", response)
         self._go_on()
@@ -180,7 +180,7 @@ class LandlordJudge(Judge):
         return word
 
     def _go_on(self) -> None:
-        """The others play up to our turn."""
+        """The others play until our turn."""
         while not self.state.terminal and self.state.to_act[0] != self.me:
             seat = self.state.to_act[0]
             bidding = self._phase() == "bid"
@@ -212,7 +212,7 @@ class BiddingJudge(LandlordJudge):
 
 
 class MahjongJudge(Judge):
-    """Every event of the seat is a request; ``me`` answers PASS to what it is not asked about."""
+    """Every event of the seat is a request. ``me`` must answer PASS if it has nothing to decide."""
 
     players = 4
     flowers = False
@@ -229,7 +229,7 @@ class MahjongJudge(Judge):
 
     @staticmethod
     def _dealt(events: list[str]) -> int:
-        """How many events are the deal and the flowers in it."""
+        """The number of events for the deal and its flowers."""
         owed = 0
         for at, event in enumerate(events[1:], 1):
             if event.startswith("flower"):
@@ -256,9 +256,9 @@ class MahjongJudge(Judge):
 
     def _take(self, response: Any) -> None:
         if not isinstance(response, str):
-            raise Illegal("a line of text is wanted")
+            raise Illegal("the response must be a line of text")
         if (self.queue or self.me not in self.state.to_act) and response != "PASS":
-            raise Illegal(f"{response} where nothing was asked")
+            raise Illegal(f"{response} as the response to a request that needs PASS")
         if not self.queue:
             self._round(response)
             self._collect()
@@ -266,7 +266,7 @@ class MahjongJudge(Judge):
             self.request = self.queue.pop(0)
 
     def _round(self, response: str) -> None:
-        """Everybody who is asked answers; a claim that goes through is followed by its discard."""
+        """Everybody who is asked answers. A successful claim is followed by its discard."""
         asked, discard = self.state.to_act, ""
         for seat in asked:
             if seat == self.me:
@@ -293,7 +293,7 @@ class MahjongJudge(Judge):
             self._random(seat)
 
     def _words(self, response: str) -> tuple[str, str]:
-        """Our answer as an action, and the discard that follows a claim."""
+        """Our answer as an action, and the discard after a claim."""
         view = self.state.view(self.me)
         last = view.to_json()["last_tile"]
         turn = view.phase == "turn"
@@ -314,10 +314,10 @@ class MahjongJudge(Judge):
                 return f"peng:{last}", discard
             case ["CHI", middle, discard]:
                 return f"chi:{middle}", discard
-        raise Illegal(f"{response} is no answer")
+        raise Illegal(f"{response} is not a valid response")
 
     def _collect(self) -> None:
-        """The new events of our seat as requests."""
+        """Turn the new events of our seat into requests."""
         events = [event.split() for event in self.state.events(self.me, self.told)]
         self.told += len(events)
         at = 0
@@ -356,7 +356,7 @@ JUDGES: dict[str, type[Judge]] = {
 
 
 def written(request: Any, simple: bool) -> str:
-    """A request as the platform writes it."""
+    """Encode a request as the platform does."""
     if isinstance(request, dict) and simple and "x" in request:
         return f"{request['x']} {request['y']}"
     if isinstance(request, str) and simple:
@@ -365,7 +365,7 @@ def written(request: Any, simple: bool) -> str:
 
 
 def read(text: str, request: Any, simple: bool) -> Any:
-    """A response to ``request`` as the game's judge reads it. Raises Illegal."""
+    """Decode a response to ``request`` as the game's judge does. Raises Illegal."""
     try:
         if isinstance(request, str):
             return text if simple else msgspec.json.decode(text, type=str)

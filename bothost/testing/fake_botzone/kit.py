@@ -1,4 +1,4 @@
-"""What the conformance kit must know of Botzone's local AI."""
+"""The conformance kit's settings for Botzone's local AI."""
 
 from bothost.lobbies.base import Account
 from bothost.lobbies.botzone import Botzone

@@ -1,8 +1,8 @@
-"""A server that speaks the protocol of Botzone's local AI on loopback, for tests of its adapter.
+"""A fake server of Botzone's local AI on loopback, for tests of its adapter.
 
-Written from the protocol (``docs/reference/adapters/botzone.md``), with its habits: a poll stands until something is to
-do, the answers come as headers of the next one, nothing is confirmed, nothing says which game a match is, an illegal
-answer loses, a match may be aborted. ``Traps`` adds the accidents of a bad evening.
+It follows the protocol (``docs/reference/adapters/botzone.md``): a poll stays open until there is news, the answers are
+headers of the next poll, nothing is confirmed, nothing names the game of a match, an illegal answer loses, and a match
+may be aborted. ``Traps`` adds faults.
 
 ::
 
@@ -29,26 +29,26 @@ from bothost.testing.fake_server import FakeServer
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. Counts are of polls over all users, 0 is never."""
+    """The faults. Counts are of polls over all users; 0: never."""
 
     bad_gateway_every: int = 0
-    """502, and nothing was heard."""
+    """502, and the answers are lost."""
     gateway_timeout_every: int = 0
-    """504 at once, and the answers were heard all the same."""
+    """504 at once, but the answers arrive."""
     break_every: int = 0
-    """The answers are heard, and what the poll brings is lost on the way."""
+    """The answers arrive, but the response is lost."""
     noise_every: int = 0
-    """The end of an unknown match is sent too, and lines end as on Windows."""
+    """The response also has the end of an unknown match, and lines end with CR LF."""
     abort_every: int = 0
-    """Every so many matches one is aborted in its middle."""
+    """Abort one match in this many."""
     garble_every: int = 0
     """A page of HTML instead of an answer."""
     told_once: bool = False
-    """A request is sent once, and not repeated while it has no answer."""
+    """Send a request only once, instead of repeating it until it has an answer."""
     think_s: float = 0.0
-    """How long the opponents take."""
+    """Thinking time of the opponents."""
     flowers: bool = False
-    """Mahjong is played with flowers."""
+    """Play mahjong with flowers."""
 
 
 class Match:
@@ -73,7 +73,7 @@ class FakeBotzone(FakeServer):
     """The platform. Use it in an ``async with``."""
 
     def __init__(self, *, traps: Traps | None = None, seed: int = 0, stand_s: float = 30.0, most: int = 8) -> None:
-        """``stand_s``: how long a poll stands before the gateway gives it up (504); ``most``: matches of one user."""
+        """``stand_s``: how long a poll may stay open (then 504). ``most``: most matches of one user."""
         super().__init__(
             [
                 Route("/api/{user}/{secret}/localai", self._localai),
@@ -88,7 +88,7 @@ class FakeBotzone(FakeServer):
         self.secrets: dict[str, str] = {}
         self.matches: dict[str, Match] = {}
         self.ended: list[Match] = []
-        """Every match that is over, its end told or not."""
+        """All matches that are over, also those whose end was not sent yet."""
         self.illegal: list[tuple[str, str, str]] = []
         """(game, answer, why) of every answer that lost its match."""
         self.unasked: list[tuple[str, str]] = []
@@ -99,7 +99,7 @@ class FakeBotzone(FakeServer):
         self.aborts: list[str] = []
         self.polls = 0
         self.at_once = 0
-        """Most polls of one user that stood at the same time."""
+        """Most polls of one user that were open at the same time."""
         self.times: dict[str, list[float]] = collections.defaultdict(list)
         """When each user polled."""
         self._standing: collections.Counter[str] = collections.Counter()
@@ -111,7 +111,7 @@ class FakeBotzone(FakeServer):
         return f"http://127.0.0.1:{self.port}"
 
     def add(self, user: str) -> str:
-        """An account. Returns the address that it keeps secret."""
+        """Add an account. Returns its secret address."""
         self.secrets[user] = f"{self.rng.getrandbits(64):016x}"
         return self.token(user)
 
@@ -119,7 +119,7 @@ class FakeBotzone(FakeServer):
         return f"{self.url}/api/{user}/{self.secrets[user]}/localai"
 
     def begin(self, user: str, game: str, slot: int = 0, *, simple: bool = False, seed: int | None = None) -> Match:
-        """A match of a user's local AI against others, as people make it at a table."""
+        """Start a match of a user's local AI against others."""
         kind = FlowerJudge if self.traps.flowers and game == "Chinese-Standard-Mahjong" else JUDGES[game]
         seed = self.rng.getrandbits(31) if seed is None else seed
         name = f"{self.rng.getrandbits(96):024x}"
@@ -132,7 +132,7 @@ class FakeBotzone(FakeServer):
     # ------------------------------------------------------------------------------------------------------ matches
 
     def _after(self, match: Match) -> None:
-        """A match has news for its user: a request, or its end."""
+        """Notify the user of a request, or of the end of the match."""
         match.open = match.told = False
         if match.judge.request is None or match.aborted:
             match.over = True

@@ -1,4 +1,4 @@
-"""The hands at the fake of mailgyc/doudizhu: dealing, calling, shooting, and the robots that join in."""
+"""The hands at the fake of mailgyc/doudizhu: dealing, calling, playing, and robots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bothost.testing.fake_mailgyc.parts import Line, Room, Seat, Traps
 
 
 class Owner(Protocol):
-    """What hands need of the lobby."""
+    """The part of the lobby that hands need."""
 
     traps: Traps
     rng: random.Random
@@ -28,7 +28,7 @@ class Owner(Protocol):
 
 
 class Hands:
-    """What happens at the tables once all seats are taken."""
+    """Plays hands at tables with three players."""
 
     def __init__(self, lobby: Owner) -> None:
         self.game = rules.game("doudizhu", preset="mailgyc")

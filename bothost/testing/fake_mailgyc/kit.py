@@ -1,4 +1,4 @@
-"""What the conformance kit must know of mailgyc/doudizhu."""
+"""The conformance kit's settings for mailgyc/doudizhu."""
 
 from bothost.lobbies.base import Account
 from bothost.lobbies.mailgyc import MailgycLobby

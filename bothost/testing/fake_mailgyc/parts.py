@@ -1,4 +1,4 @@
-"""What the fake of mailgyc/doudizhu is made of: its connections, seats and rooms, and what goes wrong there."""
+"""Connections, seats, rooms and faults of the fake of mailgyc/doudizhu."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bothost.testing.fake_server import Line as BaseLine
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. All off by default; the behaviour of the lobby itself is always on."""
+    """Additional faults, all off by default. The real lobby's own defects are always on."""
 
     drop_every: int = 0
-    """Every so many moves, the connection of the mover breaks: the move counts, its echo is lost."""
+    """After every this many moves, break the mover's connection. The move counts, but its echo is lost."""
     refuse: float = 0.0
-    """Chance that a fitting move is refused all the same."""
+    """Chance that a legal move is refused."""
     noise: float = 0.0
     """Chance that an unknown frame comes before a frame."""
     dead_after: int | None = None
-    """Robots never move again after so many moves."""
+    """After this many moves, robots do not move any more."""
     login_status: int = 200
     refuses_cookie: bool = False
     notices_after_s: float = 0.0
-    """The lobby keeps a dead socket for so long. Until it notices, it answers a reconnect with an error."""
+    """How long the lobby takes to notice a dead socket. Until then it answers a reconnect with an error."""
     forgets_rooms: bool = False
     """After a lost connection the room is gone, but the login still names it."""
 
@@ -36,7 +36,7 @@ class Line(BaseLine):
     """One websocket."""
 
     dumb = False
-    """Its player counts as gone: the lobby says nothing to it, and hears nothing until it names its room."""
+    """Its player counts as gone. The lobby sends it nothing, and ignores it until it names its room."""
 
 
 class Seat:

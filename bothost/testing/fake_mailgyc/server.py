@@ -1,5 +1,5 @@
-"""A lobby that speaks the dialect of mailgyc/doudizhu, with the behaviour seen at the real server: HTTP and websocket
-on one port of loopback, every frame recorded, every trap a switch.
+"""A fake of the lobby mailgyc/doudizhu with the behaviour of the real server: HTTP and websocket on one loopback port,
+recorded frames, and faults as switches.
 
 ::
 
@@ -41,9 +41,9 @@ class MailgycFake(FakeServer):
         self.uids: dict[str, int] = {}
         self.rooms: dict[int, Room] = {}
         self.lines: dict[int, Line] = {}
-        """The connection that the lobby speaks to, by player."""
+        """The connection to which the lobby sends, by player."""
         self.frames: list[tuple[int, str, str]] = []
-        """(player, "in" | "out", text), oldest first; ``in`` is what a client said."""
+        """(player, "in" | "out", text), oldest first. ``in`` is a frame of a client."""
         self.logins = 0
         self.errors: list[str] = []
         self._numbers = 0
@@ -68,7 +68,7 @@ class MailgycFake(FakeServer):
     def connected(self, socket: WebSocket) -> Line | None:
         cookie = socket.headers.get("cookie", "")
         if not (cookie.startswith("userinfo=") and cookie.endswith(SECRET)) or self.traps.refuses_cookie:
-            return None  # without a word
+            return None  # closed without a message, as the real lobby does
         line = Line(socket)
         line.user = int(cookie.split("=")[1].split("|")[0])
         line.dumb = self._is_gone(line.user)
@@ -86,7 +86,7 @@ class MailgycFake(FakeServer):
         return room is not None and any(seat.uid == uid and seat.leave for seat in room.taken)
 
     def _closed(self, line: BaseLine) -> None:
-        """Whichever socket of a player ends, the player counts as gone, on another socket as well."""
+        """When any socket of a player ends, the player counts as gone, also on another socket."""
         current = self.lines.get(line.user)
         if current is line:
             del self.lines[line.user]
@@ -164,7 +164,7 @@ class MailgycFake(FakeServer):
             return self.leave(room, uid)
         expected = {wire.WAITING: wire.READY, wire.CALLING: wire.CALL, wire.PLAYING: wire.SHOOT}[room.state]
         if room.state != wire.WAITING and room.seat_of(uid) != room.turn:
-            return self.fail(uid, "TURN ERROR")  # whatever the message is
+            return self.fail(uid, "TURN ERROR")  # for any message
         if code != expected:
             return self.fail(uid, f"STATE[{room.state}]")
         if code == wire.READY:
@@ -201,7 +201,7 @@ class MailgycFake(FakeServer):
             self.later(self.robots_after_s, self.play.fill_with_robots, room)
 
     def leave(self, room: Room, uid: int) -> None:
-        """A seat that is left during a hand stays dead; the table waits for it for ever."""
+        """A seat that is left during a hand stays taken, and the table waits for it for ever."""
         self.broadcast(room, wire.LEFT, uid=uid)
         place = room.seat_of(uid)
         assert place is not None

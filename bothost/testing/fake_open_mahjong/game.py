@@ -1,4 +1,4 @@
-"""A match of the fake open_mahjong lobby: hands dealt, flowers asked for, claims weighed, clocks run, people offline.
+"""A match of the fake open_mahjong lobby: deals, flowers, claims, clocks, and players who are offline.
 
 Written from the frames of the real lobby (``docs/reference/adapters/open_mahjong.md``); the scoring is our own.
 """
@@ -13,11 +13,11 @@ from bothost.testing.fake_open_mahjong.position import Position
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
-"""Of claims; a chow has 1."""
+"""Priorities of claims. A chow has 1."""
 
 
 class Owner(Protocol):
-    """What a match needs of the lobby."""
+    """The part of the lobby that a match needs."""
 
     second: float
     traps: Any
@@ -33,7 +33,7 @@ class Owner(Protocol):
 
 
 class Match:
-    """Hands until ``rounds`` times four were played."""
+    """A match of four hands for each round of the room's setting."""
 
     def __init__(self, owner: Owner, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
@@ -55,7 +55,7 @@ class Match:
         self.answers: dict[int, tuple[str, int]] = {}
         self.ask: dict[str, Any] = {}
         self.waits: set[int] = set()
-        """Who has not said ready for the next hand."""
+        """Players who have not said ready for the next hand."""
         self.alarm: asyncio.TimerHandle | None = None
         self.over = False
 
@@ -117,7 +117,7 @@ class Match:
                 self.owner.later(0.0 if self.seats[i].robot else 0.02, self.auto, self.round, self.tick, i)
 
     def auto(self, hand: int, tick: int, index: int) -> None:
-        """Robots discard what they draw; for who is offline the lobby does the same, and passes at flowers."""
+        """Move for a robot or a player who is offline: discard the drawn tile. For the latter, pass at flowers."""
         if self.over or (hand, tick) != (self.round, self.tick) or index not in self.asked:
             return
         actions, seat = self.asked[index], self.seats[index]
@@ -145,7 +145,7 @@ class Match:
     # --------------------------------------------------------------------------------------------------- answers
 
     def heard(self, user: int, frame: dict[str, Any]) -> None:
-        """Whatever does not fit is met by silence."""
+        """Handle a player's action. An invalid one is ignored, and recorded as a silence."""
         index = next((i for i, seat in enumerate(self.seats) if seat.user == user), None)
         action = "cut" if frame["type"].endswith("/cut_tile") else frame.get("action")
         where = f"{self.id}.{self.round}.{self.tick}"
@@ -257,7 +257,7 @@ class Match:
         return next((i for i, seat in enumerate(self.seats) if seat.user == user), None)
 
     def gone(self, user: int) -> bool:
-        """A player disconnected. Returns whether people are left."""
+        """Record that a player disconnected. Returns whether other people are online."""
         index = self.index_of(user)
         if index is None:
             return True
@@ -273,7 +273,7 @@ class Match:
         return True
 
     def back(self, user: int) -> None:
-        """A player returned: the position, and the question that is open."""
+        """Send a player who returned the position, and the open request."""
         index = self.index_of(user)
         assert index is not None
         self.seats[index].offline = False
@@ -293,7 +293,7 @@ class Frames:
         self._match = match
 
     def to_all(self, kind: str, member: str, info: Any) -> None:
-        """``info``: a dict, or a function of the viewer's index."""
+        """Send a frame to all. ``info``: a dict, or a function of the receiver's index."""
         for i, seat in enumerate(self._match.seats):
             if not seat.robot and not seat.offline:
                 body = info(i) if callable(info) else info
@@ -373,7 +373,7 @@ class Frames:
 
 
 class Moves:
-    """What players do in a hand, once it is allowed."""
+    """Performs the players' legal actions."""
 
     def __init__(self, match: Match) -> None:
         self._match = match

@@ -1,4 +1,4 @@
-"""What the conformance kit must know of open_mahjong."""
+"""The conformance kit's settings for open_mahjong."""
 
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import OpenMahjong

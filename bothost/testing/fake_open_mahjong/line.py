@@ -11,4 +11,4 @@ class Line(BaseLine):
     checked = False
     """Whether the release version was accepted."""
     dead = False
-    """The server's loop ended: the socket stands, answers protocol pings, and hears nothing."""
+    """Whether the server ignores the socket. It stays open, and answers protocol pings."""

@@ -1,4 +1,4 @@
-"""What the seats of the fake open_mahjong lobby may do, by its rules."""
+"""The legal actions at the fake open_mahjong lobby, by its rules."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Position:
     round_wind: int
     """0: east."""
     least_points: int
-    """That a hand must be worth."""
+    """Minimum points of a win."""
 
     def options(self, index: int, *, kong: bool = False) -> list[str]:
-        """What a seat that has drawn may do."""
+        """Legal actions of a seat that has drawn a tile."""
         seat = self.seats[index]
         out = []
         if self.wall:
@@ -36,7 +36,7 @@ class Position:
         return out
 
     def claims(self, tile: int, *, robbing: bool = False) -> dict[int, list[str]]:
-        """What the other seats may do with a tile that was discarded, or added to a pung, by seat."""
+        """Legal claims of a tile that was discarded, or added to a pung, by seat."""
         out: dict[int, list[str]] = {}
         for step, hu in ((1, "hu_first"), (2, "hu_second"), (3, "hu_third")):
             i = (self.current + step) % 4
@@ -55,7 +55,7 @@ class Position:
         return out
 
     def win(self, index: int, tile: int, tiles: list[int], *, drawn: bool, kong: bool) -> tuple[int, list[str]] | None:
-        """Points and fans of a complete hand that may be declared."""
+        """Points and fans of a win; None if the hand is not complete or has too few points."""
         seat = self.seats[index]
         if any(map(wire.is_flower, tiles)):
             return None

@@ -21,7 +21,7 @@ ROOM_MEMBERS = (
 
 
 class Owner(Protocol):
-    """What rooms need of the lobby."""
+    """The part of the lobby that rooms need."""
 
     playing: dict[int, Match]
 
@@ -41,7 +41,7 @@ class Rooms:
         self._opened = 0
 
     def remove(self, user: int) -> None:
-        """The player disconnected: every room forgets it, for good."""
+        """Remove a player who disconnected from every room, for good."""
         for room in list(self.by_id.values()):
             if user in room["player_list"]:
                 self.leave(room, user)
@@ -50,7 +50,7 @@ class Rooms:
         return [self.public(room) for room in self.by_id.values()]
 
     def match_ended(self, room_id: str) -> None:
-        """The players are back in the room."""
+        """Return the players of a finished match to their room."""
         room = self.by_id.get(room_id)
         if room is not None:
             room["is_game_running"], room["ready_list"] = False, []
@@ -126,7 +126,7 @@ class Rooms:
             self.by_id.pop(room["room_id"], None)
             match = next((m for m in self._lobby.playing.values() if m.room["room_id"] == room["room_id"]), None)
             if match is not None:
-                self._lobby.delete(match)  # although all may be online
+                self._lobby.delete(match)  # even if all are online, as the real lobby does
             return
         if user == room["host_user_id"]:
             room["host_user_id"] = people[0]
@@ -143,6 +143,6 @@ class Rooms:
         return public | {"has_password": bool(public.pop("password"))}
 
     def last_in_room(self, user: int) -> bool:
-        """Whether all other people of this player's room have disconnected once: the next loss deletes the game."""
+        """Whether this player is the only person left in the room, so that a disconnect would delete the game."""
         room = next((room for room in self.by_id.values() if user in room["player_list"]), None)
         return room is not None and sum(u >= wire.ROBOTS_BELOW for u in room["player_list"]) == 1

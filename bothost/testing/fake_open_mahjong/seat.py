@@ -30,7 +30,7 @@ class Seat:
         self.offline = False
         self.original = 0
         self.claimed: list[int] = []
-        """Discards of ours that others claimed. The lobby does not clear it between the hands of a match."""
+        """Discards that others claimed. As in the real lobby, it is not cleared between the hands of a match."""
         self.clear()
 
     @property
@@ -47,7 +47,7 @@ class Seat:
         """Whether the last tile was just drawn."""
 
     def picture(self, index: int, *, shown: bool) -> dict[str, Any]:
-        """As the lobby shows it; ``shown``: to the seat itself."""
+        """The seat in a frame. ``shown``: with its hidden tiles, for the seat itself."""
         info = {
             "user_id": self.user,
             "username": self.name,
@@ -67,7 +67,7 @@ class Seat:
         return info | ({"hand_tiles": list(self.tiles)} if shown else {})
 
     def value(self, tiles: list[int], wins: list[Any]) -> tuple[int, list[int]]:
-        """Points and count of each fan of these tiles with our melds; 0 points where they are no complete hand."""
+        """Points and count of each fan of these tiles with our melds; 0 points if the hand is not complete."""
         standing = np.zeros((1, 34), np.uint8)
         for held in tiles:
             standing[0, kind_of(held)] += 1

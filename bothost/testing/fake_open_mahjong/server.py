@@ -1,5 +1,5 @@
-"""A lobby that speaks the dialect of open_mahjong_unity, with the behaviour seen at the real server: a websocket
-on loopback, every frame recorded, every trap a switch.
+"""A fake of the lobby open_mahjong_unity with the behaviour of the real server: a websocket on loopback, recorded
+frames, and faults as switches.
 
 ::
 
@@ -41,13 +41,13 @@ NOISE: tuple[str, ...] = (
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong. All off by default; the behaviour of the lobby itself is always on."""
+    """Additional faults, all off by default. The real lobby's own defects are always on."""
 
     drop_every: int = 0
-    """Every so many moves, the connection of the mover breaks. The move counts; what follows is lost to it. The last
-    player in the room is spared: the lobby would delete the game."""
+    """After every this many moves, break the mover's connection. The move counts, but later frames are lost. The last
+    player in the room keeps the connection, because the lobby would delete the game."""
     ignore: float = 0.0
-    """Chance that a fitting discard is met by silence all the same."""
+    """Chance that a legal discard is ignored."""
     repeat: float = 0.0
     """Chance that a frame of a game is sent twice."""
     noise: float = 0.0
@@ -62,24 +62,24 @@ class FakeOpenMahjong(FakeServer):
         self.chat = ChatServer()
         self.traps = traps or Traps()
         self.second = second
-        """How long a second of the lobby's clocks lasts."""
+        """Real seconds per second of the lobby's clocks."""
         self.accounts: dict[str, tuple[int, str]] = {}
         self.registered = 0
         self.lines: dict[int, Line] = {}
-        """The connection that the lobby speaks to, by user."""
+        """The connection to which the lobby sends, by user."""
         self.rooms = Rooms(self)
         self.playing: dict[int, Match] = {}
         """By user."""
         self.frames: list[tuple[int, str, dict[str, Any]]] = []
-        """(user, "in" | "out", frame), oldest first; ``in`` is what a client said."""
+        """(user, "in" | "out", frame), oldest first. ``in`` is a frame of a client."""
         self.silences: dict[tuple[int, str, str], int] = {}
-        """(user, moment, move) → how often it was met by silence."""
+        """(user, moment, move) → how often it was ignored."""
         self.stale: list[tuple[int, str]] = []
-        """(user, action) of moves that came too late, as a claim may that a higher one went before."""
+        """(user, action) of late moves, such as a claim after a higher one was made."""
         self.matches = 0
         self.hands = 0
         self.deleted = 0
-        """Games that were deleted because everyone was gone."""
+        """Number of games that were deleted because everyone was offline."""
         self.logins = 0
         self._moves = 0
         self._guests = 0
@@ -87,11 +87,11 @@ class FakeOpenMahjong(FakeServer):
 
     @property
     def repeated(self) -> list[tuple[int, str, str]]:
-        """Moves that were met by silence and made again at the same moment."""
+        """Ignored moves that were sent again at the same moment."""
         return [move for move, times in self.silences.items() if times > 1]
 
     def add(self, name: str, password: str) -> int:
-        """Register an account, outside of the day's three."""
+        """Register an account, without counting it towards the day's limit."""
         user = 10_000_001 + len(self.accounts)
         self.accounts[name] = (user, password)
         return user
@@ -118,7 +118,7 @@ class FakeOpenMahjong(FakeServer):
             self._gone(line.user)
 
     def _gone(self, user: int) -> None:
-        """A room removes a player who disconnects, for good. A game keeps the seat while people are left."""
+        """Remove a player who disconnected from the room. A game keeps the seat while other people are online."""
         self.rooms.remove(user)
         match = self.playing.get(user)
         if match is not None and not match.gone(user):
@@ -166,7 +166,7 @@ class FakeOpenMahjong(FakeServer):
             frame = json.loads(text)
             kind = frame["type"]
         except (ValueError, KeyError, TypeError):
-            line.dead = True  # without a word
+            line.dead = True  # without a message, as the real lobby does
             return
         self.frames.append((line.user, "in", frame))
         if kind == "ping":
@@ -191,7 +191,7 @@ class FakeOpenMahjong(FakeServer):
             if match is None or match.id != frame.get("gamestate_id"):
                 return self.silence(line.user, "no game", str(frame))
             match.heard(line.user, frame)
-        # An unknown type is met by silence.
+        # Unknown types are ignored.
 
     def _check_version(self, line: Line, frame: dict[str, Any]) -> None:
         line.checked = frame.get("release_version") == VERSION

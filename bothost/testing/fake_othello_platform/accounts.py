@@ -8,7 +8,7 @@ from collections import deque
 
 
 class Accounts:
-    """Passwords, tokens that live for a while, and the limit of logins a minute."""
+    """Passwords, tokens that expire, and the limit of logins a minute."""
 
     def __init__(self, rng: random.Random, token_s: float, logins_per_minute: float) -> None:
         self.passwords: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Accounts:
         return token
 
     def refreshed(self, token: str) -> int | None:
-        """The user of a refresh token, which is good once."""
+        """The user of a refresh token, which is valid once."""
         return self._refresh.pop(token, None)
 
     def of_header(self, authorization: str) -> int | None:

@@ -1,4 +1,4 @@
-"""The games of the fake of othello-platform: moves, clocks, and who must come back."""
+"""The games of the fake of othello-platform: moves, clocks, and reconnects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PASS = 64
 
 
 class Owner(Protocol):
-    """What games need of the lobby."""
+    """The part of the lobby that games need."""
 
     traps: Traps
     settings: dict[str, float]
@@ -78,7 +78,7 @@ class Games:
         return self._owner.every(getattr(self._owner.traps, f"{name}_every"), self.moves, name)
 
     def _unfair(self, game: Game, legal: int) -> bool:
-        """At most once at a position, and only if another move is left."""
+        """Whether to refuse a legal move: at most once at a position, and only if there is another legal move."""
         if legal < 2 or game.refused_at == len(game.moves) or not self._every("refuse"):
             return False
         game.refused_at = len(game.moves)
@@ -160,7 +160,7 @@ class Games:
             timer.cancel()
 
     def restore(self) -> None:
-        """The server restarts: games are rebuilt from their moves."""
+        """Rebuild the games from their moves, as after a restart of the server."""
         for game in self.running.values():
             self._stop(game)
             game.windows.clear()
@@ -183,7 +183,7 @@ class Games:
         self._owner.show(game.room)
 
     def closed(self, user: int) -> None:
-        """Any closing socket of a player, even if another one is open."""
+        """Handle the end of any socket of a player, even if another one is open."""
         for game in self.running.values():
             if user in game.seats and user not in game.windows:
                 self._freeze(game)

@@ -1,4 +1,4 @@
-"""What the conformance kit must know of othello_platform."""
+"""The conformance kit's settings for othello_platform."""
 
 from bothost.lobbies.base import Account
 from bothost.lobbies.othello_platform import OthelloPlatform
@@ -10,7 +10,7 @@ PASSWORD = "a-password-of-the-kit"
 
 
 def accounts(lobby: FakeOthelloPlatform) -> list[Account]:
-    """Two accounts, which the queue pairs."""
+    """Two accounts that the match queue pairs."""
     for name in ("ada", "bob"):
         lobby.add(name, PASSWORD)
     return [Account(name=name, url=lobby.url, password=PASSWORD) for name in ("ada", "bob")]

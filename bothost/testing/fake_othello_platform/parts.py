@@ -1,4 +1,4 @@
-"""What the fake of othello-platform is made of: its connections, rooms and games, and what goes wrong there."""
+"""Connections, rooms, games and faults of the fake of othello-platform."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ COLORS = ("BLACK", "WHITE")
 
 
 class Traps(msgspec.Struct, frozen=True):
-    """What goes wrong beyond what always does; counts are of moves over all games, 0 is never."""
+    """Faults in addition to the real lobby's own defects. Counts are of moves over all games; 0: never."""
 
     drop_every: int = 0
-    """The mover's connection breaks after its move was taken."""
+    """Break the mover's connection after the move."""
     refuse_every: int = 0
-    """A legal move is called illegal, where there is another."""
+    """Refuse a legal move as illegal, if there is another one."""
     lose_every: int = 0
-    """A move is lost, without an error."""
+    """Ignore a move without an error."""
     repeat_every: int = 0
-    """The news of a move comes twice."""
+    """Send a move's message twice."""
     noise_every: int = 0
-    """Messages of no known type, and the end of a game of another evening."""
+    """Send a message of an unknown type, and the end of an unknown game."""
     lie_every: int = 0
-    """One disc of the board that is sent is wrong; the next board is right again."""
+    """Send a board with one wrong disc. The next board is right again."""
     text_ids: bool = False
-    """Some ids are texts."""
+    """Send some ids as strings."""
     restart_on_pass: bool = False
-    """The server restarts right after the first forced pass, and restores the game without it."""
+    """Restart right after the first forced pass, and restore the game without it."""
 
 
 class Line(BaseLine):
@@ -48,7 +48,7 @@ class Line(BaseLine):
         self.times: deque[float] = deque()
 
     def count(self, now: float) -> int:
-        """Count a message. Returns how many there were within a second."""
+        """Count a message. Returns the number within the last second."""
         self.times.append(now)
         while self.times[0] <= now - 1.0:
             self.times.popleft()
@@ -87,11 +87,12 @@ class Game:
         self.left_ms = 0.0
         self.since = 0.0
         self.refused_at = -1
-        """How many moves had been made when one was refused last."""
+        """Number of moves when a legal one was last refused."""
         self.restored_turn: str | None = None
-        """Whose turn it is after a restart, until the next move: the colour that did not move last, able or not."""
+        """Whose turn it is after a restart, until the next move: the colour that did not move last, even if it has no
+        legal move."""
         self.windows: dict[int, asyncio.TimerHandle] = {}
-        """Players who must come back."""
+        """Players who must reconnect, with their timers."""
 
     @property
     def seats(self) -> list[int | None]:
@@ -104,6 +105,6 @@ class Game:
         return None if self.state.terminal else self.restored_turn or COLORS[self.state.to_act[0]]
 
     def restore(self) -> None:
-        """Rebuild from the moves, as the server does: it stores no passes."""
+        """Rebuild the game from its moves. Like the real server, it stores no passes."""
         last = self.moves[-1]["color"] if self.moves else "WHITE"
         self.restored_turn = COLORS[1 - COLORS.index(last)]

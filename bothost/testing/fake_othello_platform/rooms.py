@@ -30,7 +30,7 @@ class Rooms:
         return [room.described() for room in reversed(waiting)]
 
     def forget_waiting(self) -> None:
-        """The server restarts."""
+        """Forget waiting rooms and players, because the server restarts."""
         self.by_id = {number: room for number, room in self.by_id.items() if room.game is not None}
         self.queue.clear()
 

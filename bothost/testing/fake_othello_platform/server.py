@@ -1,8 +1,8 @@
-"""A server that speaks othello-platform's protocol on loopback, REST and websocket, for tests of its adapter.
+"""A fake server of othello-platform on loopback, REST and websocket, for tests of its adapter.
 
-Written from what was observed of the real one (``docs/reference/adapters/othello_platform.md``), with its traps: the
-21st message within a second closes the socket, passes have no message, any closing socket of a player starts the window
-in which ``reconnect`` must come, errors name nothing. ``Traps`` adds further faults.
+It has the observed behaviour of the real one (``docs/reference/adapters/othello_platform.md``): the 21st message within
+a second closes the socket, passes have no message, the end of any socket of a player starts the time limit for
+``reconnect``, and errors do not say what they are about. ``Traps`` adds further faults.
 
 ::
 
@@ -56,12 +56,12 @@ class FakeOthelloPlatform(FakeServer):
         self.ended = self.play.ended
         """(game, result, reason) of every game."""
         self.heard: list[tuple[int, Json]] = []
-        """(player, message) of everything that clients sent."""
+        """(player, message) of all messages from clients."""
         self.errors: list[tuple[int, str]] = []
         self.calls: list[str] = []
         """REST calls: method, path, status."""
         self.most_per_second = 0
-        """Messages on one connection within any one second."""
+        """Most messages on one connection within a second."""
         self.numbers = itertools.count(1)
         self._handlers: dict[str, Callable[[Line, Json], None]] = {
             "match_join": self.rooms.join_queue,
@@ -89,7 +89,7 @@ class FakeOthelloPlatform(FakeServer):
         self.play.stop()
 
     def restart(self) -> None:
-        """Restart after a crash: waiting rooms are gone, and games are restored from their moves."""
+        """Restart as after a crash: waiting rooms are lost, and games are restored from their moves."""
         self.rooms.forget_waiting()
         for line in self.lines:
             line.user = 0  # nobody notices the end of these connections
@@ -99,7 +99,7 @@ class FakeOthelloPlatform(FakeServer):
     # ----------------------------------------------------------------------------------------------------------- REST
 
     def _reply(self, request: Request, status: int, body: Json | str) -> Response:
-        """``body``: a text is the code of an error."""
+        """An answer. ``body``: a string is the code of an error."""
         self.calls.append(f"{request.method} {request.url.path} {status}")
         return JSONResponse(body if isinstance(body, dict) else {"error": {"code": body, "msg": "不可"}}, status)
 

@@ -12,7 +12,7 @@ from bothost.lobbies.frames import unknown
 
 
 class Frame(msgspec.Struct):
-    """What the lobby sends: hello, denied, a board, or the end of a game."""
+    """A frame of the lobby: hello, denied, a board, or the end of a game."""
 
     hello: str = ""
     denied: str = ""
@@ -27,7 +27,7 @@ class Frame(msgspec.Struct):
 
 
 class SmallLobby(LobbyAdapter):
-    """One account. It remembers nothing: each frame says everything, and the lobby knows us by name."""
+    """One account. It needs no memo, because each frame has the whole position and the lobby knows us by name."""
 
     name = "small-lobby"
     kit = "bothost.testing.small_lobby.fake:KIT"
@@ -90,7 +90,7 @@ class SmallLobby(LobbyAdapter):
         return [*out, m.HandEnded(table, table, frame.over), m.TableEnded(table, "normal", frame.over)]
 
     def _answered(self, frame: Frame) -> list[m.Output]:
-        """What became of the move that we sent: it was refused, or the next board shows it."""
+        """Report what happened to our last move: the lobby refused it, or the next board shows it."""
         sent, self._sent = self._sent, None
         if sent is None or sent.table != frame.table:
             return []

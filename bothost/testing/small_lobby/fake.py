@@ -1,4 +1,4 @@
-"""A fake of the lobby, faithful to what was seen of the real one, and what the conformance kit must know of it."""
+"""A fake of the lobby with the behaviour of the real one, and the conformance kit's settings for it."""
 
 from __future__ import annotations
 
