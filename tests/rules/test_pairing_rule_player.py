@@ -163,5 +163,5 @@ def test_playouts_refuse_what_cannot_be() -> None:
             rule_returns(state.view(asked), deals=deals, seed=1)
     other = rules.game("othello").new_state(1).view(0)
     for call in (lambda: rule_choice(other), lambda: rule_returns(other, deals=1, seed=1)):
-        with pytest.raises(TypeError, match="of pairing$"):
+        with pytest.raises(TypeError, match=r"of pairing$"):
             call()
