@@ -84,7 +84,7 @@ def test_a_collection_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
         collect(tmp_path / "once", records=900, resume=True, seed=2)
     with pytest.raises(UsageError, match="was collected with other settings"):
         collect(tmp_path / "once", records=900, resume=True, iterations=9)
-    with pytest.raises(UsageError, match="no end"):
+    with pytest.raises(UsageError, match="no stopping condition"):
         collect(tmp_path / "new")
 
 

@@ -130,10 +130,10 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
     [
         ("sys.exit(3)", "exit code 3"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
-        ("print('thinking')", "debug output belongs on stderr"),
+        ("print('thinking')", "write debug output to stderr"),
         ("print('x' * 200_000)", "more than 65536 bytes"),
-        ("say(type='hello', version=1, name='b', games=[])", "hello twice"),
-        ("say(type='action', id='one', action='x')", "not in the protocol"),
+        ("say(type='hello', version=1, name='b', games=[])", "a second hello"),
+        ("say(type='action', id='one', action='x')", "an invalid line"),
         ("[say(type='action', id=-n, action='x') for n in range(5000)]", "without a request"),
     ],
 )
