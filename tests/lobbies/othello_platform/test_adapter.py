@@ -296,6 +296,13 @@ def test_heartbeat():
     assert adapter.feed(m.Frame(1, '{"type":"pong","ts":1}')) == [m.Alive()]
 
 
+@proves("chat")
+def test_the_lobby_has_no_chat():
+    adapter, _ = playing()
+    assert not adapter.capabilities.chat
+    assert adapter.feed(m.Say("room-7", "hello")) == []
+
+
 @proves("transport")
 def test_every_capability_is_proven():
     assert test_login and test_resume  # they prove some
