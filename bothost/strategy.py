@@ -45,6 +45,9 @@ class Decision(msgspec.Struct, kw_only=True):
     """Search statistics, or reasons: what a person reads in ``bothost games show``. JSON values only."""
     model_sha256: str | None = None
     encoder_version: int | None = None
+    wait_ms: float | None = None
+    """The host sends the move no earlier than so long after it was asked, though always before the deadline: the tempo
+    of a person. Matches in the arena ignore it."""
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -261,6 +264,10 @@ class PlayerLog(Protocol):
         Memory does not grow with their number. Calls and forced moves are decisions too. Raises UsageError where a
         named player is unknown or did not agree.
         """
+        ...
+
+    def thinking_ms(self, game: str, players: Collection[str]) -> Iterator[float]:
+        """How long these players thought, milliseconds, move by move, where everybody else was a bot of ours."""
         ...
 
     def lineage(self) -> dict[str, Any]:

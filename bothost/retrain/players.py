@@ -20,6 +20,7 @@ import structlog
 from bothost.config import nearest
 from bothost.errors import StoreError, UsageError
 from bothost.export.options import ExportOptions
+from bothost.retrain.tempo import thinking_ms
 from bothost.rules.game import Game
 from bothost.store.consent import Consent, Sitter, recorded, sitters
 from bothost.store.logged_games import GameCache
@@ -75,6 +76,13 @@ class Players:
             yield from found.run(self._hands(game), split)
         finally:
             self._passes[key] = {"game": game, "players": list(key[1]), "split": split, **found.report()}
+
+    def thinking_ms(self, game: str, players: Collection[str]) -> Iterator[float]:
+        """See :class:`bothost.PlayerLog`."""
+        words = recorded(self._store)
+        for player in sorted(players):
+            self._require(game, player, words)
+        return thinking_ms(self._store, msgspec.structs.replace(self._query, games=(game,)), players)
 
     def lineage(self) -> Json:
         """See :class:`bothost.PlayerLog`."""

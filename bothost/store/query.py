@@ -89,8 +89,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.games:
             conditions.append(games.c.game.in_(self.games))
         if self.strategies:
-            # Fallbacks have an index; other rows of a hand have its strategy.
-            decided = sa.exists().where(*_fell_back(low, high), decisions.c.strategy.in_(self.strategies))
+            # Rows that are no fallbacks have the strategy of their hand.
+            decided = _fell_back(low, high, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
         if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
             named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.players)
@@ -99,7 +99,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.opponents)
             conditions.append(sa.or_(*named))
         if self.fallbacks:
-            conditions.append(sa.exists().where(*_fell_back(low, high)))
+            conditions.append(_fell_back(low, high))
         if self.live:
             conditions.append(game_ends.c.game_id.is_(None))
         if self.closed or self.scored or self.results:
@@ -133,11 +133,15 @@ def between(column: sa.Column[bytes], low: bytes | None, high: bytes | None) -> 
     return [] + ([] if low is None else [column >= low]) + ([] if high is None else [column <= high])
 
 
-def _fell_back(low: bytes | None, high: bytes | None) -> list[sa.ColumnElement[bool]]:
-    """That a row of ``decisions`` is a fallback of the hand."""
-    d = decisions.c
-    same = [d.game_id == games.c.game_id, d.seat == games.c.seat]
-    return [*same, d.fallback.is_not(None), *between(d.game_id, low, high)]
+def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """That a fallback decided at the hand. Fallbacks have an index. Within a range of ids they are looked up once, and
+    PostgreSQL opens the partitions of that range alone.
+    """
+    d, here = decisions.c, sa.tuple_(games.c.game_id, games.c.seat)
+    if low is None:
+        return sa.exists().where(d.game_id == games.c.game_id, d.seat == games.c.seat, d.fallback.is_not(None), *more)
+    found = sa.select(d.game_id, d.seat).where(d.fallback.is_not(None), *between(d.game_id, low, high), *more)
+    return here.in_(found)
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")

@@ -44,6 +44,12 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     not_before: float
     bank_ms: float
 
+    def waiting(self, wait_ms: float) -> float:
+        """When an answer may leave that shall wait so long after the arrival: never after the deadline."""
+        if not wait_ms > 0.0:  # nor where a plugin says nan
+            return self.not_before
+        return min(self.answer, max(self.not_before, self.arrival + wait_ms / 1000.0))
+
 
 def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms: float = 0.0) -> Window:
     """The window of a request that arrived at ``arrival``. It is valid for any grant (nan, negative)."""

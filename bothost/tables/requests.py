@@ -130,7 +130,8 @@ class Requests:
             steps = (job,)
             actions = (self._game.notation(decision.action),)
         answer = Answer(hand, job.request_id, job.seq, job.attempt, actions, steps)
-        answer.not_before = job.window.not_before
+        wait_ms = decision.wait_ms
+        answer.not_before = job.window.not_before if wait_ms is None else job.window.waiting(wait_ms)
         hand.job, hand.answer = None, answer
         hand.due_at = NEVER
         out.append(answer)

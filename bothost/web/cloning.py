@@ -42,6 +42,8 @@ class Clone(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     game: str
     consents: bool = False
+    tempo: bool = False
+    """Whether it shall also take as long for its moves as the person."""
 
 
 class Cloning:
@@ -90,16 +92,17 @@ class Cloning:
             await asyncio.to_thread(
                 lambda: consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
             )
-        commands, clean = await asyncio.to_thread(self._commands, name, wanted.game)
+        commands, clean = await asyncio.to_thread(self._commands, name, wanted)
         return JSONResponse({"job": self._jobs.start(f"clone {name}", commands, after=clean).id})
 
-    def _commands(self, name: str, game: str) -> tuple[list[list[str]], Callable[[], None]]:
+    def _commands(self, name: str, wanted: Clone) -> tuple[list[list[str]], Callable[[], None]]:
         """The commands that train and register a clone, and what cleans up after them, whether they succeed or not."""
         _remove_old(self._site.settings.host.data_dir / "clones")
         version = f"{name}-{len(clones_of(self._site, name)) + 1}-{secrets.token_hex(2)}"
         folder = self._site.settings.host.data_dir.resolve() / "clones" / version
         train = ["train", STRATEGY, "--player", name, "--lobby", LOBBY, "--out", str(folder)]
-        train += ["--option", f"game={game}", "--option", "curve=true"]
+        train += ["--option", f"game={wanted.game}", "--option", "curve=true"]
+        train += ["--option", "tempo=true"] if wanted.tempo else []
         register = ["model", "import", STRATEGY, str(folder / "weights"), "--version", version, "--alias", ""]
         return [train, register], lambda: shutil.rmtree(folder, ignore_errors=True)
 

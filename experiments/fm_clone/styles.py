@@ -157,6 +157,10 @@ class StyledGames:
                 yield PlayerMove(own, game_id, part, sitting[seat], seat, view, legal, action, 0, None)
             state.apply(seat, action)
 
+    def thinking_ms(self, game: str, players: Collection[str]) -> Iterator[float]:
+        """Nobody's times are known."""
+        return iter(())
+
     def lineage(self) -> dict[str, Any]:
         return {"styles": dict(self.styles), "hands": self.hands, "seed": self.seed}
 

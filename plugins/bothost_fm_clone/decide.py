@@ -11,7 +11,7 @@ import numpy as np
 from bothost import Budget, Decision, Model, ModelError, Player, Strategy, Table, Trainer
 from bothost.inference import choose
 from bothost.rules import ActionArray, Game, View, doudizhu
-from bothost_fm_clone import encode
+from bothost_fm_clone import encode, tempo
 from bothost_fm_clone.encode import complete
 from bothost_fm_clone.files import VERSIONS, AnyClone, load_any
 from bothost_fm_clone.model import file_of, games_of
@@ -23,6 +23,8 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float = 0.0
     """0: always the most probable move. Above: moves are drawn with probabilities to the power 1 / temperature; with 1
     as often as the player is thought to make them."""
+    tempo: bool = True
+    """Whether a clone that was trained with its player's tempo also takes as long for its moves."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature <= 100.0:
@@ -57,6 +59,7 @@ class FmClone(Strategy):
             )
         self.sha256 = model.sha256
         self.temperature = options.temperature
+        self.tempo = tempo.load(Path(model.path)) if options.tempo else None
         self.clones = {game: load_any(Path(model.path) / file_of(game), game) for game in games_of(list(model.files))}
 
     @classmethod
@@ -88,7 +91,10 @@ class FmClonePlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self._decision(view, legal, explained=True)
+        decision = self._decision(view, legal, explained=True)
+        if self.strategy.tempo is not None:
+            decision.wait_ms = self.strategy.tempo.wait_ms(self.seed, view)
+        return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The policy takes less than a millisecond; the reasons take most of a decision's time."""

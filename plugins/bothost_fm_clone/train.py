@@ -30,6 +30,8 @@ from bothost_fm_clone.learn import Grown, SharedOptions, crowd_of, grow_all, pla
 from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.tempo import FILE as TEMPO
+from bothost_fm_clone.tempo import NEEDED, Tempo
 
 CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of hands of the learning curve."""
@@ -48,6 +50,9 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Learn from the first ``hands`` hands of the player. None: all."""
     curve: bool = False
     """Whether to also fit the player on the first 5, 10, 20, 50 … hands, and measure each on the held-out hands."""
+    tempo: bool = False
+    """Whether the clone also takes as long for its moves as the player. The times are known of hands at which everybody
+    else was a bot of ours."""
     most: int = 60_000
     """Most decisions of the crowd for growing features. The last layer is fitted to all decisions."""
     afterstates: bool = True
@@ -133,9 +138,24 @@ class FmCloneTrainer(Trainer):
             clone = self._crowd(run, log, begin, player, report, figures)
         else:
             clone = begin or load_any(PACKAGE / file_of(own.game), own.game)
+        tempo = self._tempo(run, log) if self.options.tempo else None
         if player is not None:
             clone = self._player(clone, player, run.seed, report, figures)
-        return self._publish(run, log, clone, figures, others=start or (PACKAGE if player is None else None))
+        if tempo is not None:
+            figures["tempo_ms"] = {
+                "median": round(tempo.quantiles_ms[len(tempo.quantiles_ms) // 2]),
+                "longest": round(tempo.quantiles_ms[-1]),
+            }
+        return self._publish(run, log, clone, tempo, figures, others=start or (PACKAGE if player is None else None))
+
+    def _tempo(self, run: TrainingRun, log: PlayerLog) -> Tempo:
+        if not run.players:
+            raise UsageError("the crowd has no tempo", advice="name a player: --player NAME")
+        times = list(log.thinking_ms(self.options.game, run.players))
+        if len(times) < NEEDED:
+            known = f"the log knows how long {len(times)} moves of {', '.join(run.players)} took, of {NEEDED} needed"
+            raise UsageError(known, advice="play more against bots of this host, or leave out the option tempo")
+        return Tempo.of(times)
 
     def _crowd(
         self,
@@ -279,7 +299,14 @@ class FmCloneTrainer(Trainer):
         return len(own.leaves) if self.options.afterstates else 0
 
     def _publish(
-        self, run: TrainingRun, log: PlayerLog, clone: AnyClone, figures: dict[str, Any], *, others: Path | None
+        self,
+        run: TrainingRun,
+        log: PlayerLog,
+        clone: AnyClone,
+        tempo: Tempo | None,
+        figures: dict[str, Any],
+        *,
+        others: Path | None,
     ) -> dict[str, Any]:
         """Write the version. For other games it gets the files in the folder ``others``."""
         game, place = clone.encoding.game, run.out / "weights" / "v1"
@@ -301,6 +328,9 @@ class FmCloneTrainer(Trainer):
         }
         files = sorted(path.name for path in place.glob("*.safetensors"))
         newest = max(load_any(place / name, name.removesuffix(".safetensors")).version for name in files)
+        if tempo is not None:
+            tempo.save(place)
+            files.append(TEMPO)
         version = version_of(place, files, newest)
         write_manifest(run.out / "weights", {"v1": version}, {"champion": "v1"}, lineage)
         return {"out": str(run.out), "game": game, **figures}

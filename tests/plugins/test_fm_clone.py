@@ -52,6 +52,9 @@ class Log:
                     yield PlayerMove(DOUDIZHU, f"{hand:032x}", part, player, seat, view, view.legal(), action, 0, None)
                 state.apply(seat, action)
 
+    def thinking_ms(self, game, players):
+        return iter([1000.0 + 10.0 * move for move in range(self.hands)])
+
     def lineage(self):
         return {"hands": self.hands}
 
@@ -225,6 +228,38 @@ def test_bids_are_the_rule_players(strategy):
     view = next(state.view(state.to_act[0]) for state in [game.new_state(3)])
     decision = strategy.player(table(game)).decide(view, view.legal(), FOREVER)
     assert decision.action == doudizhu.rule_choice(view)[0] and "not cloned" in decision.stats["reason"]
+
+
+def test_a_clone_keeps_the_tempo_of_its_player_if_asked(strategy, tmp_path):
+    def train(**options):
+        made = FmCloneTrainer(TrainOptions(tempo=True, **options))
+        return made.train(TrainingRun(out=tmp_path / "ada", log=Log(40), players=("ada",)), lambda *told: None)
+
+    assert train()["tempo_ms"] == {"median": 1195, "longest": 1390}
+    made = json.loads((tmp_path / "ada" / "weights" / "manifest.json").read_text())["versions"]["v1"]
+    assert set(made["files"]) == {"doudizhu.safetensors", "tempo.json"}
+    path, version = tmp_path / "ada" / "weights" / "v1", made["encoder_version"]
+    model = Model("fm-clone", "ada", "0", path, made["files"], version)
+    clone, some = FmClone(PlayOptions(), model), list(positions())[:40]
+    waits = [clone.player(table(DOUDIZHU, 7)).decide(view, view.legal(), FOREVER).wait_ms for view in some]
+    assert waits == [clone.player(table(DOUDIZHU, 7)).decide(view, view.legal(), FOREVER).wait_ms for view in some]
+    assert all(1000.0 <= wait <= 1390.0 for wait in waits) and max(waits) - min(waits) > 150.0
+    hasty = FmClone(PlayOptions(tempo=False), model).player(table(DOUDIZHU, 7))
+    assert hasty.decide(some[0], some[0].legal(), FOREVER).wait_ms is None
+    assert strategy.player(table(DOUDIZHU, 7)).decide(some[0], some[0].legal(), FOREVER).wait_ms is None
+    (path / "tempo.json").write_text('{"quantiles_ms": [2, 1]}')
+    with pytest.raises(ModelError, match="no tempo"):
+        FmClone(PlayOptions(), model)
+
+
+def test_no_tempo_is_made_of_too_few_moves_or_of_a_crowd(tmp_path):
+    options = FmCloneTrainer(TrainOptions(tempo=True))
+    with pytest.raises(UsageError, match="29 moves of ada took, of 30 needed"):
+        options.train(TrainingRun(out=tmp_path / "few", log=Log(29), players=("ada",)), lambda *told: None)
+    with pytest.raises(UsageError, match="crowd has no tempo"):
+        FmCloneTrainer(TrainOptions(tempo=True, crowd="package")).train(
+            TrainingRun(out=tmp_path / "crowd", log=Log(40)), lambda *told: None
+        )
 
 
 def test_it_refuses_to_play_without_a_model_or_with_one_of_another_encoder(strategy):

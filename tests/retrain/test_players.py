@@ -11,7 +11,7 @@ from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.export.options import ExportOptions
 from bothost.retrain.players import Players
-from bothost.store import DecisionRecord, EventsRecord, Store, consent, schema
+from bothost.store import DecisionRecord, EventsRecord, OutcomeRecord, Store, consent, schema
 from bothost.store.rebuild import moves_of
 from bothost.testing.sample_rows import played_hand, write_rows
 
@@ -205,3 +205,41 @@ def test_what_our_player_did_not_choose_is_left_out(settings, tmp_path):
         everything = truth(hands[0], {0})
         assert found == [everything[0], *everything[4:]]
         assert log.lineage()["read"][0]["left_out"] == {"moves that the player did not choose": 3}
+
+
+def timed(hands, turns_ms):
+    """Sets when the decisions of these hands, in this order, were asked and sent, milliseconds."""
+    decisions = [row for rows in hands for row in rows if isinstance(row, DecisionRecord)]
+    outcomes = {row.decision_id: row for rows in hands for row in rows if isinstance(row, OutcomeRecord)}
+    for decision, (asked, sent) in zip(decisions, turns_ms, strict=False):
+        decision.elapsed_ms = 5.0
+        decision.at_us = START_US + int(1000 * (asked + 5.0))
+        outcomes[decision.id].at_us = START_US + 1000 * sent
+    for decision in decisions[len(turns_ms) :]:
+        del outcomes[decision.id]
+        for rows in hands:
+            rows[:] = [row for row in rows if getattr(row, "decision_id", None) != decision.id]
+    return hands
+
+
+START_US = 1_700_000_000_000_000
+
+
+def test_the_times_of_a_person_are_the_pauses_of_the_bots(settings, tmp_path):
+    """Bob sits against a bot of ours at Othello, and against two at Dou Dizhu, who are asked one after the other."""
+    othello = timed(hands_of("othello", hands=1), [(0, 700), (1700, 2400), (2450, 3000), (5500, 6000)])
+    two = hands_of("doudizhu", seats=(0, 2), hands=2)[2:]
+    doudizhu = timed([two[0]], [(0, 100), (3100, 3200)]) + timed([two[1]], [(1600, 1700), (1705, 1800)])
+    write_rows(settings, tmp_path, [*othello, *doudizhu])
+    with Store.open(settings) as store:
+        players = Players(store, rules.game)
+        assert list(players.thinking_ms("othello", ["bob"])) == [1000.0, 2500.0]  # 50 ms are the network's
+        assert list(players.thinking_ms("doudizhu", ["bob"])) == [1500.0, 1300.0]
+        with pytest.raises(UsageError, match="has not agreed"):
+            players.thinking_ms("doudizhu", ["cyd"])
+
+
+def test_where_others_sit_too_nobody_knows_who_took_the_time(settings, tmp_path):
+    write_rows(settings, tmp_path, timed(hands_of("doudizhu", hands=1), [(0, 100), (1600, 1700)]))
+    with Store.open(settings) as store:
+        assert list(Players(store, rules.game).thinking_ms("doudizhu", ["bob"])) == []

@@ -54,6 +54,19 @@ def test_a_request_becomes_a_job_and_its_decision_an_answer(seat):
     assert seat.session.requests.may_send(answer)
 
 
+@pytest.mark.parametrize(
+    ("wait_ms", "leaves_after_s"),
+    [(None, 0.0), (0.0, 0.0), (-1.0, 0.0), (float("nan"), 0.0), (400.0, 0.4), (1e9, None)],
+)
+def test_a_decision_may_wait_but_not_beyond_the_deadline(seat, wait_ms, leaves_after_s):
+    """``leaves_after_s`` None: at the deadline."""
+    job = seat.job(grant_ms=5000.0)
+    decision = Decision(action=int(job.legal[0]), wait_ms=wait_ms)
+    [answer] = seat.session.requests.decided(job, job.ticket, decision, None, seat.now)
+    window = job.window
+    assert answer.not_before == (window.answer if leaves_after_s is None else window.arrival + leaves_after_s)
+
+
 def test_what_belongs_to_no_known_hand_is_dropped():
     seat = Seat()
     assert seat.feed(Delta("t", "unknown", 0, ("x",))) == []

@@ -119,6 +119,18 @@ def test_visitors_do_not_get_names_that_played_before_names_had_owners(site, han
             names.claim(Browser(), bad, trusted=True)
 
 
+def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site, hands, eve):
+    """The made-up hands do not say it: the page shows what is missing, and the training leaves nothing behind."""
+    hands(NEEDED)
+    page.context.add_cookies([{"name": COOKIE, "value": cookie(eve), "url": served}])
+    page.goto(f"{served}/clone")
+    page.get_by_label("A strategy may be trained").check()
+    page.get_by_label("It also takes as long").check()
+    page.get_by_role("button", name="train a clone").click()
+    page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=60_000)
+    assert not list((site.settings.host.data_dir / "clones").glob("*"))
+
+
 def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, eve, monkeypatch):
     hands(NEEDED + 10)
     site.plugins.aliases = resolver(site.settings)

@@ -79,6 +79,7 @@ const ZH = {
   "needed": "需要",
   "Play some more hands first.": "请先多打几局。",
   "A strategy may be trained to imitate me. I can take this back.": "允许训练模仿我的策略，以后可以收回。",
+  "It also takes as long for its moves as I do.": "出牌快慢也像我。",
   "train a clone": "训练克隆",
   "agreement with you on hands it never saw": "在没见过的牌局上与你的一致率",
   "agreement with you on hands it never saw, by number of hands": "与你的一致率（按牌局数）",

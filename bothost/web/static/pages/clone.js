@@ -26,6 +26,7 @@ export function Page({ t }) {
   const [found, setFound] = useState(null);
   const [game, setGame] = useState("");
   const [agreed, setAgreed] = useState(false);
+  const [tempo, setTempo] = useState(false);
   const [job, setJob] = useState("");
   const [problem, setProblem] = useState("");
   const load = () => get("/api/clone").then((about) => {
@@ -36,7 +37,7 @@ export function Page({ t }) {
   const train = (event) => {
     event.preventDefault();
     setProblem("");
-    post("/api/clone", { game, consents: agreed }).then((started) => setJob(started.job), (error) => setProblem([error.message, error.advice].filter(Boolean).join(": ")));
+    post("/api/clone", { game, consents: agreed, tempo }).then((started) => setJob(started.job), (error) => setProblem([error.message, error.advice].filter(Boolean).join(": ")));
   };
   if (!found) return html`<h1>${t("clone me")}</h1><p class="dim">${problem || "…"}</p>`;
   if (!found.player) return html`<h1>${t("clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")} <a href="/play">${t("play a game")}</a></p>`;
@@ -48,6 +49,7 @@ export function Page({ t }) {
       <p class="count">${t("hands played")}: ${hands} · ${t("needed")}: ${found.needed}${enough ? "" : html`<br />${t("Play some more hands first.")}`}
         <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
+      <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
       <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("train a clone")}</button></div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>
