@@ -127,7 +127,7 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
     page.get_by_label("A strategy may be trained").check()
     page.get_by_label("It also takes as long").check()
     page.get_by_role("button", name="train a clone").click()
-    page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=60_000)
+    page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=180_000)
     assert not list((site.settings.host.data_dir / "clones").glob("*"))
 
 
