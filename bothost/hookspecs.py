@@ -57,8 +57,11 @@ class Board(msgspec.Struct, frozen=True):
     """How the browser draws a game: an ES module that comes with a plugin."""
 
     game: str
-    folder: Path
-    """Holds ``board.js``, which exports ``Board`` and may export ``describe``, and the files that it loads."""
+    """``openspiel:*`` stands for a family of games."""
+    folder: Path | None
+    """Holds ``board.js``, which exports ``Board`` and may export ``describe``, and the files that it loads.
+
+    None: the browser shows the view as a table."""
     public: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Takes ``View.to_json()`` and returns what spectators may see of it. None: nothing before the hand ends."""
 

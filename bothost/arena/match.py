@@ -71,6 +71,8 @@ class HandInPlay:
         self.players: list[Player] = [
             strategies[who].player(table) for who, table in zip(lineup, self.tables, strict=True)
         ]
+        self.news: list[list[str] | None] = [[] if strategies[who].wants_events else None for who in lineup]
+        """Events that the player of each seat has not been told yet; None where it wants none."""
         self.decisions = [0] * len(strategies)
         self.seconds = [0.0] * len(strategies)
         self.illegal = [0] * len(strategies)
@@ -90,6 +92,14 @@ class HandInPlay:
     def receive(self, seat: int, events: Sequence[str]) -> None:
         """Pass events to a seat."""
         self.views[seat].observe_all(events)
+        if (news := self.news[seat]) is not None:
+            news.extend(events)
+
+    def tell(self, seat: int) -> None:
+        """Tell the player of a seat what is new, before it decides, as the host does (``Player.observe``)."""
+        if news := self.news[seat]:
+            self.players[seat].observe(news)
+            self.news[seat] = []
 
     def requests(self, budget: Budget) -> list[tuple[int, Request]]:
         """The pending (seat, request) pairs, with all seats of a simultaneous decision."""
@@ -144,15 +154,17 @@ def decide(
             continue
         requests = [request for _, _, request in batch]
         if math.isfinite(ms):  # a batch shares the processor: each request gets its time from its own start
-            decisions, times = _decide_singly(strategy, requests, ms, forgive=forgive)
+            decisions, times = _decide_singly(strategy, batch, ms, forgive=forgive)
         else:
             start = time.perf_counter()
             try:
+                for hand, seat, _ in batch:
+                    hand.tell(seat)
                 decisions = strategy.decide_many(requests)
             except Exception:
                 if not forgive:
                     raise
-                decisions, _ = _decide_singly(strategy, requests, ms, forgive=True)  # only some of them fail
+                decisions, _ = _decide_singly(strategy, batch, ms, forgive=True)  # only some of them fail
             times = [(time.perf_counter() - start) / len(requests)] * len(requests)
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
             hand.answer(seat, request, decision, seconds)
@@ -161,13 +173,14 @@ def decide(
 
 
 def _decide_singly(
-    strategy: Strategy, requests: list[Request], ms: float, *, forgive: bool
+    strategy: Strategy, batch: Sequence[tuple[HandInPlay, int, Request]], ms: float, *, forgive: bool
 ) -> tuple[list[Decision], list[float]]:
     decisions, times = [], []
-    for request in requests:
+    for hand, seat, request in batch:
         start = time.perf_counter()
         timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
         try:
+            hand.tell(seat)
             decisions += strategy.decide_many([timed])
         except Exception:
             if not forgive:

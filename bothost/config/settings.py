@@ -224,7 +224,7 @@ class MannersSettings(Section, frozen=True):
     """Play only where no bot sits, or only where no person sits."""
     own_accounts: bool = True
     """Whether to play with our own accounts (see also ``allow_same_table``)."""
-    games: tuple[Name, ...] = ()
+    games: tuple[GameName, ...] = ()
     """Accept challenges at these games. Default: those of the wishes."""
     rated: Literal["any", "rated", "casual"] = "any"
     """Tables to play at, by their attribute ``rated``."""

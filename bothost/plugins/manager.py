@@ -244,9 +244,9 @@ def _game_problems(item: Any) -> Iterator[tuple[str, str]]:
 def _board_problems(board: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(board, Board):
         yield f"{board!r} is not a board", "yield bothost.Board(game, folder)"
-    elif not isinstance(board.game, str) or not NAME.fullmatch(board.game):
-        yield f"the game of a board is {board.game!r}", "lower-case words joined by hyphens"
-    elif not (Path(board.folder) / "board.js").is_file():
+    elif not isinstance(board.game, str) or not NAME.fullmatch(board.game.removesuffix(":*")):
+        yield f"the game of a board is {board.game!r}", "lower-case words joined by hyphens, or FAMILY:*"
+    elif board.folder is not None and not (Path(board.folder) / "board.js").is_file():
         yield f"the board of {board.game} has no file {board.folder}/board.js", "see docs/guide/write-a-board.md"
 
 

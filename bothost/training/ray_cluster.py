@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from bothost.errors import UsageError
 from bothost.training.processes import WorkerDied
+from bothost.training.trackers import VARIABLE
 
 LOOPBACK = "127.0.0.1"
 KNOCK_S = 10.0
@@ -18,8 +19,8 @@ KNOCK_S = 10.0
 def connect(address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) -> bool:
     """Connect to the cluster at ``address``. Without an address, start Ray on this machine with ``cores`` cores.
 
-    Returns False if this process is connected already; do not shut that connection down. Raises UsageError if Ray is
-    not installed or the cluster cannot be reached.
+    Processes on all of its nodes report to the trackers of this one. Returns False if this process is connected already;
+    do not shut that connection down. Raises UsageError if Ray is not installed or the cluster cannot be reached.
     """
     # These settings avoid warnings of Ray and switch off its usage reports.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -32,6 +33,7 @@ def connect(address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) 
         raise UsageError("running on Ray needs ray", advice='pip install "bothost[ray]"') from error
     if ray.is_initialized():
         return False
+    environment = {"env_vars": {VARIABLE: os.environ[VARIABLE]}} if VARIABLE in os.environ else None
     advice = "ray status shows whether a cluster runs; ray start --head starts one"
     try:
         _knock(address)
@@ -44,9 +46,10 @@ def connect(address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) 
                 _node_ip_address=LOOPBACK,
                 logging_level=logging.ERROR,
                 log_to_driver=False,
+                runtime_env=environment,
             )
         else:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, runtime_env=environment)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(f"Ray cannot be reached at {address or LOOPBACK}: {error}", advice=advice) from error
     return True

@@ -33,15 +33,15 @@ class BoardFiles(StaticFiles):
 
 def routes(site: Site) -> list[BaseRoute]:
     """``/api/boards`` lists game → address of its module; ``/boards/GAME/`` has the files."""
-    boards = site.plugins.boards
-    addresses = {game: f"/boards/{game}/board.js" for game in boards}
+    folders = {game: board.folder for game, board in site.plugins.boards.items() if board.folder is not None}
+    addresses = {game: f"/boards/{game}/board.js" for game in folders}
 
     async def listed(request: Request) -> Response:
         return JSONResponse(addresses)
 
     return [
         Route("/api/boards", listed),
-        *(Mount(f"/boards/{game}", BoardFiles(directory=board.folder)) for game, board in boards.items()),
+        *(Mount(f"/boards/{game}", BoardFiles(directory=folder)) for game, folder in folders.items()),
         Mount("/boards", _missing),
     ]
 

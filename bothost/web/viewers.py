@@ -137,7 +137,7 @@ def public_view(game: str, view: Json, boards: Mapping[str, Board]) -> Json | No
 
     ``boards``: those of plugins. What is public of a game of bothost itself, no plugin decides.
     """
-    board = boards.get(game)
+    board = boards.get(game) or boards.get(f"{game.partition(':')[0]}:*")
     hide = _PUBLIC.get(game) or (None if board is None else board.public)
     # Events that only this seat receives count in ``seq``.
     try:

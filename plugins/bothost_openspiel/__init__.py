@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bothost import Strategy, hookimpl
+from bothost import Board, Strategy, hookimpl
 from bothost.errors import UsageError
 from bothost.rules import GameFactory
 
@@ -47,6 +47,12 @@ def make(name: str, **options: object) -> SpielGame:
 def bothost_games() -> Iterator[GameFactory]:
     members = MEMBERS if find_spec("pyspiel") is not None else ()
     yield GameFactory("openspiel:", make, members=tuple(f"openspiel:{name}" for name in members))
+
+
+@hookimpl
+def bothost_boards() -> Iterator[Board]:
+    """Nothing is hidden in these games: spectators see what the seats see."""
+    yield Board("openspiel:*", None, public=dict)
 
 
 @hookimpl

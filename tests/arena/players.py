@@ -109,3 +109,39 @@ def build(spec):
     return rules.game(spec.game, **spec.rules), [
         STRATEGIES[name](STRATEGIES[name].Options()) for name in spec.contestants
     ]
+
+
+class _ListeningPlayer(Player):
+    def __init__(self, fails):
+        self.told, self.fails = 0, fails
+
+    def observe(self, events):
+        if self.fails:
+            raise RuntimeError("does not listen")
+        self.told += len(events)
+
+    def decide(self, view, legal, budget):
+        if self.told != view.seq:
+            raise AssertionError(f"told {self.told} of {view.seq} events")
+        return Decision(action=int(legal[0]))
+
+
+class Listening(Strategy):
+    """Fails unless it was told every event before it decides."""
+
+    name = "test-listening"
+    version = "1"
+    games = ("*",)
+    wants_events = True
+
+    def player(self, table):
+        return _ListeningPlayer(fails=False)
+
+
+class Deaf(Listening):
+    """Fails when it is told anything."""
+
+    name = "test-deaf"
+
+    def player(self, table):
+        return _ListeningPlayer(fails=True)

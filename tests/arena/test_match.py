@@ -177,3 +177,22 @@ def test_a_journal_of_another_match_is_refused(tmp_path):
     journal.write_text("hello\n")
     with pytest.raises(UsageError, match="not a match journal"):
         run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
+
+
+@pytest.mark.parametrize("ms", [float("inf"), 5_000.0])
+@pytest.mark.parametrize("game", ["othello", "doudizhu"])
+def test_players_that_want_events_are_told_all_of_them_before_they_decide(game, ms):
+    made = rules.game(game)
+    strategies = [players.Listening({}), players.First({})]
+    results = list(play_deals(made, strategies, lineups(made, 2), range(3), seed=1, ms=ms))
+    assert len(results) == 3
+
+
+def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
+    made = rules.game("othello")
+    strategies = [players.Deaf({}), players.First({})]
+    (result, *_) = play_deals(made, strategies, lineups(made, 2), range(1), seed=1, forgive=True)
+    for hand in result.hands:
+        assert hand.failed == (hand.decisions[0], 0) and hand.decisions[0] > 1
+    with pytest.raises(RuntimeError, match="does not listen"):
+        list(play_deals(made, strategies, lineups(made, 2), range(1), seed=1))

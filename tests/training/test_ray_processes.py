@@ -100,3 +100,26 @@ def test_without_an_address_ray_is_started_here_and_stopped(tmp_path, run_ray_sc
             assert not ray.is_initialized()
         """,
     )
+
+
+@pytest.mark.long
+def test_actors_report_to_the_trackers_of_the_coordinator(run_ray_script, monkeypatch):
+    """A worker process of a cluster does not inherit the environment of who connects."""
+    monkeypatch.delenv("BOTHOST_TRACKERS", raising=False)
+    run_ray_script(
+        SCRIPT
+        + textwrap.dedent(
+            """
+            from bothost.training.ray_cluster import connect
+
+            head = {"num_cpus": 1, "node_ip_address": LOOPBACK, "include_dashboard": False}
+            cluster = Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": 2**27})
+            os.environ["BOTHOST_TRACKERS"] = "mlflow"
+            assert connect(cluster.address, cores=1, device="cpu")
+            found = ray.get(ray.remote(lambda: os.environ.get("BOTHOST_TRACKERS")).remote(), timeout=60)
+            assert found == "mlflow", found
+            ray.shutdown()
+            cluster.shutdown()
+            """
+        )
+    )

@@ -1,0 +1,67 @@
+"""OpenSpiel's games in the browser: a table that spectators follow, and a hand that a person plays and reviews."""
+
+import json
+
+import pytest
+
+from bothost.host.recorder import now_us
+from bothost.store.query import HandQuery
+from bothost.store.reader import iter_hands
+from bothost.web import opponents
+from bothost.web.hands import name_of
+from bothost.web.live import Live, line, seen
+from bothost.web.viewers import Viewer
+
+pytest.importorskip("pyspiel")
+GAMES = ("openspiel:connect_four", "openspiel:go(board_size=9)")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_spectators_see_the_position_of_a_live_table(site, logged, played, game):
+    rows = played(game, lambda number, legal: legal[number % len(legal)], started_us=now_us())
+    logged(rows[:12])
+    live = Live(site)
+    live.read()
+    (hand,) = live.hands.values()
+    shown = seen(hand, Viewer(kind="spectator"), site.plugins.boards)
+    assert shown["view"]["position"] == hand.view.to_json()["position"] != ""
+    assert line(hand)["game"] == game and json.dumps(shown)
+
+
+def test_a_live_table_of_connect_four(page, served, logged, played):
+    rows = played("openspiel:connect_four", lambda number, legal: legal[number % len(legal)], started_us=now_us())
+    logged(rows[:8])
+    page.goto(f"{served}/")
+    page.locator(f"a[href='/table/{rows[0].game_id.hex()}-0']").first.click()
+    page.wait_for_selector(".board.generic pre")
+    assert "x" in page.locator(".board.generic pre").inner_text()
+
+
+def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, monkeypatch):
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    page.goto(f"{served}/play")
+    page.locator("select[name=game]").select_option("openspiel:connect_four")
+    page.get_by_label("your name").fill("eve")
+    page.locator("select[name='opponent.0']").select_option("openspiel-random")
+    page.get_by_role("button", name="start").click()
+    review = page.get_by_role("link", name="review this hand")
+    move = page.locator(".board.generic .actions button")
+    for _ in range(60):
+        review.or_(move.first).first.wait_for(timeout=60_000)
+        if review.count():
+            break
+        before = page.locator(".board.generic pre").inner_text()
+        move.first.click()
+        page.wait_for_function(
+            "(before) => document.querySelector('.board.generic pre')?.innerText !== before || "
+            "[...document.querySelectorAll('a')].some((link) => link.innerText === 'review this hand')",
+            arg=before,
+        )
+    review.click(timeout=60_000)
+    page.wait_for_selector(".steps")
+    page.keyboard.press("End")
+    page.wait_for_selector(".board.generic pre")
+    (hand, *_) = iter_hands(site.store, HandQuery(games=("openspiel:connect_four",), scored=True))
+    assert sum(hand.scores) == 0
+    page.goto(f"{served}/hands?game=openspiel%3Aconnect_four")
+    page.locator(f"a[href*='{name_of(hand)}']").first.wait_for(timeout=30_000)
