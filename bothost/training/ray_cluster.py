@@ -19,8 +19,9 @@ KNOCK_S = 10.0
 def connect(address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) -> bool:
     """Connect to the cluster at ``address``. Without an address, start Ray on this machine with ``cores`` cores.
 
-    Processes on all of its nodes report to the trackers of this one. Returns False if this process is connected already;
-    do not shut that connection down. Raises UsageError if Ray is not installed or the cluster cannot be reached.
+    Processes on all of its nodes report to the trackers of this one. Returns False if this process is connected
+    already; do not shut that connection down. Raises UsageError if Ray is not installed or the cluster
+    cannot be reached.
     """
     # These settings avoid warnings of Ray and switch off its usage reports.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

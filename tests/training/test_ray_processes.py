@@ -107,11 +107,11 @@ def test_actors_report_to_the_trackers_of_the_coordinator(run_ray_script, monkey
     """A worker process of a cluster does not inherit the environment of who connects."""
     monkeypatch.delenv("BOTHOST_TRACKERS", raising=False)
     run_ray_script(
-        SCRIPT
-        + textwrap.dedent(
-            """
-            from bothost.training.ray_cluster import connect
+        SCRIPT,
+        """
+        from bothost.training.ray_cluster import connect
 
+        if __name__ == "__main__":
             head = {"num_cpus": 1, "node_ip_address": LOOPBACK, "include_dashboard": False}
             cluster = Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": 2**27})
             os.environ["BOTHOST_TRACKERS"] = "mlflow"
@@ -120,6 +120,5 @@ def test_actors_report_to_the_trackers_of_the_coordinator(run_ray_script, monkey
             assert found == "mlflow", found
             ray.shutdown()
             cluster.shutdown()
-            """
-        )
+        """,
     )
