@@ -32,6 +32,7 @@ from bothost.training.rollout import (
     rollout_figures,
 )
 from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
+from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
 from bothost_phase_ppo.model import NETWORKS, graph
 
 DEFAULT_MINUTES = 20.0
@@ -60,6 +61,9 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     skip_forced: bool = True
     """Learn from choices only: a third of the decisions have one legal action."""
+    method: Literal["ppo", "improve"] = "ppo"
+    """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``)."""
+    improve: ImproveOptions = ImproveOptions()
     logged_share: float = 0.25
     """In a retraining: logged samples for each sample of self-play."""
 
@@ -158,7 +162,11 @@ class PhasePpoTrainer(Trainer):
         run = limited(run, options, DEFAULT_MINUTES)
         start = None if options.start is None else Path(options.start)
         network, version = NETWORKS[options.version], options.version
-        progress = train(options, options.task, network, run, report, version=version, start=start)
+        if options.method == "improve":
+            learner = ExpertLearner(options.improve, options.task.game, network, version, run.seed)
+            progress = TrainerLoop(options, run, version, learner, report, start=start).train()
+        else:
+            progress = train(options, options.task, network, run, report, version=version, start=start)
         levels = publish(run, progress, options.levels, version, _play(options.playouts))
         return {"out": str(run.out), **progress.figures(), "levels": levels}
 
