@@ -12,7 +12,7 @@ from bothost import Budget, Decision, Model, ModelError, Player, Request, Strate
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
-from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, VERSION, Symmetries, encode, masks
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, VERSION, WIN_POINTS, Symmetries, encode, masks
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,8 +39,6 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("temperature must be within 0 and 100")
 
 
-WIN_POINTS = 10.0
-"""Points that a win adds to its lead when playouts are compared. Equal players win by about ten points."""
 PLAYOUT_MS = 0.5
 """Time budget for each playout, several times the usual time. With less the network decides alone."""
 

@@ -31,6 +31,8 @@ TURNS = 381
 """Index of the number of finished turns."""
 REWARD_SCALE = 0.1
 """Reward per point of the score lead. Final leads are about ten points, so returns are about 1."""
+WIN_POINTS = 10.0
+"""Points that a win adds to its lead when playouts are compared. Equal players win by about ten points."""
 
 PLANES, COLOURS, RANKS = 7, 4, 13
 CARDS = COLOURS * RANKS

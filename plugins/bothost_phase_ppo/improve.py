@@ -23,8 +23,7 @@ from bothost.rules.pairing import rule_returns
 from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.ppo import Model, clip_gradients, masked_log_probs
 from bothost.training.rollout import draw
-from bothost_phase_ppo.decide import WIN_POINTS
-from bothost_phase_ppo.encode import ACTIONS, BLOCKS, SIZES, Symmetries, masks
+from bothost_phase_ppo.encode import ACTIONS, BLOCKS, SIZES, WIN_POINTS, Symmetries, masks
 from bothost_phase_ppo.model import PhaseNet
 
 
