@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import fsspec
@@ -16,6 +18,7 @@ from bothost.config import StoreSettings
 from bothost.errors import ModelError, UsageError
 from bothost.plugins.weights import Version
 from bothost.store import hub, schema
+from bothost.testing.fake_hub import FakeHub
 
 DATA = b'{"playouts": 4}'
 FILES = {"play.json": hashlib.sha256(DATA).hexdigest()}
@@ -150,3 +153,42 @@ def test_s3_compatible_storage(model, tmp_path, monkeypatch):
         assert (tmp_path / "got" / "play.json").read_bytes() == DATA
     finally:
         server.stop()
+
+
+ON_THE_HUB = """
+import sys
+from pathlib import Path
+from bothost.plugins.weights import Version
+from bothost.store import hub
+
+model, files, into = Path(sys.argv[1]), {"play.json": sys.argv[2]}, Path(sys.argv[3])
+pushed = hub.push("hf://me/models/best", model, "v1", Version(files, 3))
+assert hub.pull("hf://me/models/best", into, sha256=pushed) == pushed
+"""
+
+
+@pytest.mark.parametrize("token", ["planted-token", "wrong"])
+def test_a_hugging_face_repository(token, model, tmp_path):
+    """At a fake of the Hub. The client reads its settings when it is imported: hence a process of its own."""
+    pytest.importorskip("huggingface_hub")
+    with FakeHub("me/models", "planted-token") as server:
+        settings = {
+            "HF_ENDPOINT": server.url,
+            "HF_TOKEN": token,
+            "HF_HOME": str(tmp_path / "hf"),
+            "HF_HUB_OFFLINE": "0",
+        }
+        run = subprocess.run(
+            [sys.executable, "-c", ON_THE_HUB, model, FILES["play.json"], tmp_path / "got"],
+            env={**os.environ, **settings, "HF_HUB_DISABLE_TELEMETRY": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if token == "wrong":
+            assert "hf://me/models/best cannot be written" in run.stderr and not server.files
+            assert "wrong" not in run.stderr.rpartition("ModelError")[2]
+        else:
+            assert run.returncode == 0, run.stderr
+            assert set(server.files) == {"best/play.json", "best/manifest.json"}
+            assert (tmp_path / "got" / "play.json").read_bytes() == DATA
