@@ -138,7 +138,7 @@ def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bo
     PostgreSQL opens the partitions of that range alone.
     """
     d, here = decisions.c, sa.tuple_(games.c.game_id, games.c.seat)
-    if low is None:
+    if low is None and high is None:
         return sa.exists().where(d.game_id == games.c.game_id, d.seat == games.c.seat, d.fallback.is_not(None), *more)
     found = sa.select(d.game_id, d.seat).where(d.fallback.is_not(None), *between(d.game_id, low, high), *more)
     return here.in_(found)
