@@ -1,11 +1,10 @@
-"""Child processes that run plugins: what they see of the host, and how they end with all that they started.
+"""Run plugins in child processes: limit what they see of the host, and end them with all their descendants.
 
-A contained process adopts its orphaned descendants. So a descendant that left its session is still below it, and
-``end`` finds it. This needs Linux; elsewhere ``end`` kills the process group, and memory is not known.
+A contained process adopts its orphaned descendants. A descendant that starts its own session is still below it, so
+``end`` finds it. This needs Linux. Elsewhere ``end`` kills the process group, and memory use is unknown.
 
-The file is also a program that contains another, which need not know of it: ``python -I -S children.py PARENT
-COMMAND…`` runs the command, kills what the command leaves behind, and exits with its code. It therefore imports the
-standard library only.
+This file is also a program that contains another one: ``python -I -S children.py PARENT COMMAND…`` runs the command,
+kills the processes that the command leaves behind, and exits with its code. So it imports the standard library only.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ VARIABLES = frozenset(
 )
 """Environment variables that a plugin's process gets. It also gets those that start with ``LC_``."""
 ROUNDS = 100
-"""Descendants may start others while they are killed. So many times ``end`` looks for more."""
+"""How often ``end`` looks for more descendants: they may start others while they are killed."""
 
 _PARENT_DIES_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # prctl(2)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def environment(more: Iterable[str] = ()) -> dict[str, str]:
-    """The environment of a plugin's process. ``more``: names of further variables that it gets."""
+    """Return the environment of a plugin's process. ``more``: names of additional variables."""
     names = VARIABLES.union(more)
     return {name: value for name, value in os.environ.items() if name in names or name.startswith("LC_")}
 
@@ -43,14 +42,14 @@ def environment(more: Iterable[str] = ()) -> dict[str, str]:
 def hide() -> None:
     """Keep other processes of this user from reading this process's memory, environment and open files.
 
-    The superuser still can. No core file is written from now on.
+    The superuser still can. This also disables core files.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def contained(command: Sequence[str]) -> list[str]:
-    """The command that runs ``command`` contained, as a child of this process."""
+    """Return the command line that runs ``command`` contained, as a child of this process."""
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 
@@ -88,7 +87,7 @@ def _end_descendants(pid: int) -> None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Process ids of the children of a process, their children, and so on. Empty if the system does not tell."""
+    """Process ids of all descendants of a process. Empty if the system does not report them."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:  # the process has ended
@@ -104,7 +103,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of a process. 0 if it has ended or the system does not tell."""
+    """Resident memory of a process, in bytes. 0 if it has ended or the system does not report it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
@@ -120,11 +119,11 @@ def _state(pid: int) -> str:
 
 
 def _main() -> None:
-    def over(*_: object) -> None:
+    def terminate(*_: object) -> None:
         _end_descendants(os.getpid())
         os._exit(128 + signal.SIGTERM)
 
-    signal.signal(signal.SIGTERM, over)
+    signal.signal(signal.SIGTERM, terminate)
     contain(int(sys.argv[1]), signal.SIGTERM)
     own, command = os.getpid(), sys.argv[2:]
     started = os.fork()

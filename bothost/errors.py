@@ -12,11 +12,11 @@
     │   └── StrategyNotFound
     ├── ModelError                a model file is missing, corrupt, or made for another encoder
     ├── StoreError                the database
-    │   ├── SchemaOutdated        older or newer than this bothost: run ``bothost db upgrade``
+    │   ├── SchemaOutdated        the schema is of another version: run ``bothost db upgrade``
     │   └── StoreUnavailable      cannot be reached now
-    └── ProtocolError             a peer (lobby, exec program) said something that it must not
+    └── ProtocolError             a peer (lobby, exec program) sent something invalid
 
-Errors hold data in attributes, tell what happened in ``str()``, and what to do about it in ``advice``.
+Errors hold data in attributes. ``str()`` says what happened; ``advice`` says what to do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 ANY_FAILURE = (Exception, SystemExit)
-"""What foreign code may raise: ``exit()`` in a plugin must end neither a thread that others share nor the host."""
+"""What plugin code may raise. SystemExit too: ``exit()`` in a plugin must not end the host or a shared thread."""
 
 
 class BothostError(Exception):
@@ -37,7 +37,7 @@ class BothostError(Exception):
         self.advice = advice
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Between processes: as it is, since subclasses are made from other things than their text."""
+        """Pickle arguments and attributes: the constructors of subclasses do not take the message."""
         return _again, (type(self), self.args, vars(self))
 
 
@@ -55,7 +55,7 @@ class UsageError(BothostError):
 
 
 class ConfigError(BothostError):
-    """A setting is wrong. ``file``, ``line`` and ``key`` say where, ``value`` what stands there."""
+    """A setting is wrong. ``file``, ``line`` and ``key`` say where; ``value`` is the bad value."""
 
     exit_code = 78
 
@@ -120,15 +120,15 @@ class StrategyNotFound(PluginError):
 
 
 class ModelError(BothostError):
-    """A model file is missing, corrupt, of another sha256, or made for another encoder version."""
+    """A model file is missing or corrupt, has the wrong sha256, or was made for another encoder version."""
 
 
 class StoreError(BothostError):
-    """The database refused, or holds what it must not."""
+    """The database refused a statement, or holds invalid data."""
 
 
 class SchemaOutdated(StoreError):
-    """The database schema does not fit this bothost."""
+    """The database schema does not match this version of bothost."""
 
     exit_code = 78
 
@@ -140,7 +140,7 @@ class StoreUnavailable(StoreError):
 
 
 class ProtocolError(BothostError):
-    """A peer said something that it must not. ``frame`` is what it said, shortened."""
+    """A peer sent something invalid. ``frame`` is what it sent, shortened."""
 
     def __init__(self, message: str, *, frame: str = "", advice: str = "") -> None:
         super().__init__(message, advice=advice)

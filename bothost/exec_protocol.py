@@ -1,6 +1,6 @@
 """The exec protocol: a strategy as a program in any language, JSON lines over its stdin and stdout.
 
-What is said, in order::
+The messages, in order::
 
     host → program   hello(version)
     program → host   hello(version, name, games)
@@ -24,7 +24,7 @@ VERSION = 1
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
-    """Base of all messages: one JSON object on one line, told apart by ``type``."""
+    """Base of all messages: one JSON object on one line. ``type`` names the message."""
 
 
 class HostHello(Line, frozen=True, kw_only=True, tag="hello"):
@@ -38,19 +38,19 @@ class Open(Line, frozen=True, kw_only=True, tag="open"):
     """A hand begins at a table, or the program was restarted in the middle of one."""
 
     table: str
-    """Names the hand until ``close``; never used twice in a process."""
+    """Identifies the hand until ``close``; never used twice in a process."""
     game: str
     rules: dict[str, Any]
     seat: int
     seats: int
     seed: int
-    """Draw all randomness from it, and games can be replayed."""
+    """Seed for all randomness of the program; then games can be replayed."""
     resumed: bool = False
     """Whether events of this hand were missed."""
 
 
 class Event(Line, frozen=True, kw_only=True, tag="event"):
-    """Something happened that this seat may know. The view of the next ``decide`` contains it."""
+    """An event that this seat can see. The view of the next ``decide`` includes it."""
 
     table: str
     event: str
@@ -62,13 +62,13 @@ class Decide(Line, frozen=True, kw_only=True, tag="decide"):
     table: str
     id: int
     seq: int
-    """Events that this seat has received."""
+    """Number of events that this seat has received."""
     phase: str
     ms: float | None = None
-    """Time that is left; absent where there is no clock."""
+    """Milliseconds left; absent if there is no clock."""
     legal: tuple[str, ...]
     view: dict[str, Any]
-    """All that this seat may know, in the game's JSON form."""
+    """Everything that this seat can see, in the game's JSON form."""
 
 
 class Close(Line, frozen=True, kw_only=True, tag="close"):
@@ -97,11 +97,11 @@ class Action(Line, frozen=True, kw_only=True, tag="action"):
     value: float | None = None
     """Expected score of the hand for this seat."""
     stats: dict[str, Any] | None = None
-    """Whatever should be logged beside the decision."""
+    """Anything to log with the decision."""
 
 
 class Error(Line, frozen=True, kw_only=True, tag="error"):
-    """The program cannot decide this one; the host falls back at once."""
+    """The program cannot answer this ``decide``; the host plays a fallback at once."""
 
     id: int
     message: str

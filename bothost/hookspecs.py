@@ -1,8 +1,8 @@
 """The whole plugin contract: nine hooks. A plugin is a module with functions of these names, marked ``@hookimpl``.
 
-Plugins are found through the entry-point group ``bothost`` and in ``plugins_dir``; what comes with bothost uses the
-same door. Registering hooks fire once, at start-up, in registration order; notifying hooks fire in the host, off the
-hot path: they may lag, must not block, and an exception in them is logged and costs nothing else.
+Plugins are found through the entry-point group ``bothost`` and in ``plugins_dir``. The plugins included with bothost
+register in the same way. Registration hooks fire once, at start-up, in registration order. Notification hooks fire in
+the host, off the hot path: they may lag and must not block. An exception in one is logged and has no other effect.
 """
 
 from __future__ import annotations
@@ -54,47 +54,47 @@ class TableClosed(msgspec.Struct, frozen=True):
 
 
 class Board(msgspec.Struct, frozen=True):
-    """How the browser draws a game: an ES module that comes with a plugin."""
+    """How the browser draws a game: an ES module in a plugin."""
 
     game: str
-    """``openspiel:*`` stands for a family of games."""
+    """Name of the game, or of a family, such as ``openspiel:*``."""
     folder: Path | None
-    """Holds ``board.js``, which exports ``Board`` and may export ``describe``, and the files that it loads.
+    """Folder with ``board.js`` and the files that it loads. It exports ``Board`` and may export ``describe``.
 
     None: the browser shows the view as a table."""
     public: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Takes ``View.to_json()`` and returns what spectators may see of it. None: nothing before the hand ends."""
+    """Takes ``View.to_json()`` and returns what spectators may see. None: nothing before the hand ends."""
 
 
 @hookspec
 def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body]
-    """Strategies that this plugin brings. Fires at start-up; a generator runs no further than to the one sought."""
+    """Strategies that this plugin adds. Fires at start-up. A generator runs until the requested one is found."""
 
 
 @hookspec
 def bothost_games() -> Iterable[tuple[str, Callable[..., Game]] | GameFactory]:  # type: ignore[empty-body]
-    """Games (name, factory taking the rules as keywords) this plugin brings. Fires at start-up, first.
+    """Games that this plugin adds: name, and a factory that takes the rules as keywords. Fires first at start-up.
 
-    A ``bothost.rules.GameFactory`` brings a game with presets, or a family of games.
+    A ``bothost.rules.GameFactory`` adds a game with presets, or a family of games.
     """
 
 
 @hookspec
 def bothost_boards() -> Iterable[Board]:  # type: ignore[empty-body]
-    """Boards that this plugin brings for the browser. Fires when ``bothost web`` starts.
+    """Boards that this plugin adds to the browser. Fires when ``bothost web`` starts.
 
-    A board for a game that bothost draws itself replaces that drawing.
+    A board for a game that bothost draws itself replaces the built-in one.
     """
 
 
 @hookspec
 def bothost_lobbies() -> Iterable[type[LobbyAdapter]]:  # type: ignore[empty-body]
-    """Lobby adapters that this plugin brings. Fires at start-up; a generator runs no further than to the one sought."""
+    """Lobby adapters that this plugin adds. Fires at start-up. A generator runs until the requested one is found."""
 
 
 @hookspec
 def bothost_exporters() -> Iterable[type[Exporter]]:  # type: ignore[empty-body]
-    """Export formats that this plugin brings. Fires when ``bothost export`` runs."""
+    """Export formats that this plugin adds. Fires when ``bothost export`` runs."""
 
 
 @hookspec
@@ -104,7 +104,7 @@ def bothost_commands() -> Iterable[tuple[str, typer.Typer]]:  # type: ignore[emp
 
 @hookspec
 def bothost_table_opened(table: Table) -> None:
-    """A hand begins at a table of ours. Fires when its strategy is chosen, before the first decision is asked for.
+    """A hand begins at one of our tables. Fires when its strategy is chosen, before the first decision is requested.
 
     After a restart it fires again for hands that continue.
     """
@@ -114,7 +114,7 @@ def bothost_table_opened(table: Table) -> None:
 def bothost_decision_made(event: DecisionMade) -> None:
     """A decision was sent. Fires after the move was handed to the connection.
 
-    It does not fire for moves that are never sent, because the lobby withdrew its request.
+    It does not fire if the lobby withdraws its request before the move is sent.
     """
 
 
@@ -122,7 +122,7 @@ def bothost_decision_made(event: DecisionMade) -> None:
 def bothost_table_closed(event: TableClosed) -> None:
     """A hand ended or its table was lost. Fires once per ``bothost_table_opened``, after the last decision.
 
-    It does not fire where another host takes the account over: the hand continues there.
+    It does not fire if another host takes over the account: the hand continues there.
     """
 
 

@@ -1,4 +1,4 @@
-"""How a listening socket is left."""
+"""Close listening sockets without losing connections that are being accepted."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class _Descriptor(Protocol):
 
 
 class Listening(Protocol):
-    """An ``asyncio.Server``, or what wraps one."""
+    """An ``asyncio.Server`` or a wrapper of one."""
 
     @property
     def sockets(self) -> Iterable[_Descriptor]:
-        """Where it listens."""
+        """The listening sockets."""
 
 
 async def stop_accepting(*servers: Listening) -> None:
-    """Take no more connections, and let those that are being taken get their transports: then ``close()``.
+    """Stop accepting connections, and wait until those just accepted have transports. Call it before ``close()``.
 
-    Without it asyncio's selector loop forgets a connection, and never closes its socket, that it accepted in the turn
-    before the server was closed (python/cpython#109564).
+    Otherwise asyncio's selector loop loses a connection that it accepted in the iteration before the server was
+    closed, and never closes its socket (python/cpython#109564).
     """
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError):  # a loop without readers (Windows) has no such turn
+    with contextlib.suppress(NotImplementedError):  # a proactor loop (Windows) has no readers
         for server in servers:
             for listening in server.sockets:
                 loop.remove_reader(listening.fileno())

@@ -1,7 +1,6 @@
-"""Logging: structlog for ours, the standard library's for others', one pipe and one redaction filter for both.
+"""Logging: structlog for bothost, the standard library for other packages, one pipeline for both.
 
-What leaves through a handler is one text by then (message, values, exception and all) and passes :class:`Redactor`
-last. Nothing else writes logs.
+A record is rendered to text (message, values, exception) and then passes :class:`Redactor`. Nothing else writes logs.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from urllib.parse import quote
 
 REDACTED = "[redacted]"
 _SHORTEST = 4
-"""Shorter values are not looked for: they would blacken ordinary words."""
+"""Shorter values are not redacted: they would match ordinary words."""
 _WORD = r"token|password|passwd|secret|api[_-]?key|access[_-]?key|session[_-]?id"
 _GAP = r"\s{0,8}+"
-# Lobbies choose much of what is logged. Every pattern starts at a fixed word and never gives back what it took. So the
-# time grows linearly with the text.
+# Lobbies choose much of what is logged. Every pattern starts at a fixed word and uses possessive quantifiers, so
+# matching takes linear time.
 _PATTERNS = (
     # Authorization: Bearer abc · 'Authorization': 'Bearer abc' · cookies
     (
@@ -51,7 +50,7 @@ MAX_TEXT = 256 * 1024
 
 
 class Redactor:
-    """Replaces known secret values, and what looks like a secret, by ``[redacted]``. Call it with a text."""
+    """Replaces known secrets, and text that looks like a secret, with ``[redacted]``. Call it with a text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
@@ -61,12 +60,12 @@ class Redactor:
 
     @classmethod
     def from_environment(cls, env: Mapping[str, str] = os.environ) -> Redactor:
-        """One that knows the secrets in bothost's own environment variables."""
+        """Return a redactor that knows the secrets in bothost's environment variables."""
         names = [n for n in env if n.startswith("BOTHOST_") and n.endswith(("TOKEN", "TOKENS", "PASSWORD", "SECRET"))]
         return cls(part for n in names for part in (tokens_of(env[n]) if n.endswith("TOKENS") else [env[n]]))
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Know more values, also as they look in URLs, in JSON and in basic authentication."""
+        """Redact these values as well, also as they are encoded in URLs, JSON and basic authentication."""
         for value in secrets:
             if len(value) >= _SHORTEST:
                 encoded = base64.b64encode(value.encode()).decode()
@@ -84,7 +83,7 @@ class Redactor:
 
 
 def tokens_of(accounts: str) -> list[str]:
-    """The tokens of ``name:token,name:token``. The names are no secrets: a log without them hides an attacker."""
+    """The tokens of ``name:token,name:token``. Names are not redacted: a log must show who attacked."""
     return [entry.partition(":")[2] or entry for entry in accounts.split(",")]
 
 
@@ -101,7 +100,7 @@ class _Formatter(logging.Formatter):
 
 
 def _quiet(handler: logging.Handler) -> logging.Handler:
-    """A handler whose own failures do not print the record, which is not redacted yet."""
+    """Make a handler's failures not print the record, which is not redacted yet."""
 
     def handle_error(record: logging.LogRecord) -> None:
         kind = sys.exc_info()[0]
@@ -121,10 +120,9 @@ def configure(
     secrets: Iterable[str] = (),
     stream: TextIO | None = None,
 ) -> Redactor:
-    """Send all logs of this process to ``stream`` (stderr) and ``file``; return the redactor, to teach it more.
+    """Send all logs of this process to ``stream`` (default: stderr) and ``file``; return the redactor.
 
-    Also takes over warnings and the last words of threads and of the process. Raises OSError when ``file`` cannot be
-    opened.
+    Also logs warnings and uncaught exceptions. Raises OSError if ``file`` cannot be opened.
     """
     structlog = _structlog()
     redact = Redactor.from_environment()
@@ -165,14 +163,14 @@ def configure(
     for noisy in ("httpx", "httpcore", "websockets", "uvicorn.access"):  # they log whole requests and frames
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
-    _take_last_words()
+    _log_uncaught_exceptions()
     return redact
 
 
 def _structlog() -> ModuleType:
-    """structlog, imported without rich: that is for tracebacks which we do not print, and a tenth of a host's start."""
+    """Import structlog without rich, which only its tracebacks use. Importing rich is a tenth of a host's start-up."""
     if "structlog" not in sys.modules and "rich" not in sys.modules:
-        sys.modules["rich"] = None  # type: ignore[assignment]  # to structlog it is not installed
+        sys.modules["rich"] = None  # type: ignore[assignment]  # makes `import rich` fail
         try:
             return importlib.import_module("structlog")
         finally:
@@ -198,7 +196,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def _printable(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """What a lobby sent must not forge log lines, drive the terminal or fill the log: escape and cut values."""
+    """Escape and shorten values: text from a lobby must not forge log lines, control the terminal or fill the log."""
     for key, value in event.items():
         if isinstance(value, (str, bytes, list, tuple, dict)):
             text = value if isinstance(value, str) else repr(value)
@@ -213,7 +211,7 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
 
 
-def _take_last_words() -> None:
+def _log_uncaught_exceptions() -> None:
     log = logging.getLogger("bothost")
 
     def of_process(kind: type[BaseException], error: BaseException, trace: Any) -> None:

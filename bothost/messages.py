@@ -39,12 +39,12 @@ class Frame(Message, frozen=True, gc=False):
 class SocketClosed(Message, frozen=True, gc=False):
     conn: int
     code: int
-    """Close code, 1006 where the connection broke."""
+    """Close code; 1006 if the connection broke."""
     reason: str = ""
 
 
 class SocketFailed(Message, frozen=True, gc=False):
-    """The socket could not be opened. ``status`` is the HTTP status of a refused upgrade, 0 where there was none."""
+    """The socket could not be opened. ``status`` is the HTTP status of the refused upgrade, or 0 without a response."""
 
     conn: int
     status: int
@@ -52,7 +52,7 @@ class SocketFailed(Message, frozen=True, gc=False):
 
 
 class HttpResult(Message, frozen=True, gc=False):
-    """Answer to an ``HttpRequest``; ``status`` 0 means that none arrived; ``body`` then holds the reason."""
+    """Answer to an ``HttpRequest``. ``status`` 0 means that no answer arrived; then ``body`` holds the reason."""
 
     request: int
     status: int
@@ -68,7 +68,7 @@ class TimerFired(Message, frozen=True, gc=False):
 
 
 class Wish(Message, frozen=True):
-    """The table that an account wants, by its configuration."""
+    """The table that the configuration asks for."""
 
     game: str
     rules: Json = {}
@@ -81,7 +81,7 @@ class Authenticate(Message, frozen=True):
     """Connect and log in. Sent once, when the account starts; reconnecting is ``Resume``."""
 
     memo: Json = {}
-    """What the adapter asked to ``Remember`` for this account, from an earlier process."""
+    """What the adapter stored with ``Remember`` for this account, possibly in an earlier process."""
 
 
 class ListTables(Message, frozen=True):
@@ -89,10 +89,10 @@ class ListTables(Message, frozen=True):
 
 
 class Seek(Message, frozen=True):
-    """Ask for a seat. The lobby may answer with a table of any of its own naming."""
+    """Ask for a seat. The lobby names the table."""
 
     seek: str
-    """Our name of this seek; it has a reserved slot."""
+    """Our name for this seek. A slot is reserved for it."""
     wish: Wish
 
 
@@ -131,7 +131,7 @@ class Start(Message, frozen=True):
 
 
 class Act(Message, frozen=True, gc=False):
-    """Answer an ``ActionRequest``: canonical notations, one unless the lobby takes composite moves."""
+    """Answer an ``ActionRequest``. ``actions`` holds one canonical notation unless the lobby takes composite moves."""
 
     table: str
     request_id: str
@@ -147,7 +147,7 @@ class Leave(Message, frozen=True):
 
 
 class Resume(Message, frozen=True):
-    """Connect again after a loss. Tables in ``known`` are live on our side."""
+    """Reconnect after a lost connection. Tables in ``known`` are live on our side."""
 
     known: tuple[str, ...]
     memo: Json = {}
@@ -161,18 +161,20 @@ class Say(Message, frozen=True):
 
 
 class Resync(Message, frozen=True):
-    """Our view of this table may be wrong: get a new ``Snapshot``, and the ``ActionRequest`` if one is pending. If the
-    lobby has no other way, connect again."""
+    """Request a new ``Snapshot``, and the ``ActionRequest`` if one is pending: our view of the table may be wrong.
+
+    If the lobby has no other way, reconnect.
+    """
 
     table: str
 
 
 class Ping(Message, frozen=True):
-    """Check that the session works; answered by ``Alive``."""
+    """Check that the session is alive; answered by ``Alive``."""
 
 
 class Close(Message, frozen=True):
-    """Log out and close; nothing further is expected."""
+    """Log out and close; no further events are expected."""
 
 
 Command = (
@@ -227,7 +229,7 @@ class HttpRequest(Message, frozen=True):
 
 
 class SetTimer(Message, frozen=True):
-    """Fire once, ``after_s`` from now; a timer of the same name is replaced."""
+    """Fire once, ``after_s`` from now. It replaces a timer of the same name."""
 
     name: str
     after_s: float
@@ -238,9 +240,9 @@ class CancelTimer(Message, frozen=True):
 
 
 class Remember(Message, frozen=True):
-    """Store durably what a resume by a fresh process needs (a game id, a session token).
+    """Store durably what a new process needs to resume (a game id, a session token).
 
-    It replaces what was remembered before; {}: nothing is needed any more.
+    It replaces the previous memo. {} clears it.
     """
 
     memo: Json
@@ -252,7 +254,7 @@ Effect = OpenSocket | SendFrame | CloseSocket | HttpRequest | SetTimer | CancelT
 
 
 class Connected(Message, frozen=True):
-    """Logged in. ``resumed``: whether the lobby continues our previous session."""
+    """We are logged in. ``resumed``: whether the lobby continues our previous session."""
 
     player: str
     """Our id in this lobby."""
@@ -268,13 +270,13 @@ class Disconnected(Message, frozen=True):
 
 
 class AuthFailed(Message, frozen=True):
-    """The lobby refuses our credentials: trying again is pointless until the operator changes them."""
+    """The lobby refuses our credentials. The host does not retry until the operator changes them."""
 
     reason: str
 
 
 class Superseded(Message, frozen=True):
-    """Another socket of the same account took over. We do not connect again."""
+    """Another connection of the same account replaced ours. We do not reconnect."""
 
     reason: str = ""
 
@@ -284,14 +286,14 @@ class Throttled(Message, frozen=True):
 
 
 class Notice(Message, frozen=True):
-    """Something that the operator may want to read."""
+    """A message for the operator."""
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
 
 
 class Unknown(Message, frozen=True):
-    """A frame that the adapter does not understand: logged, never fatal."""
+    """A frame that the adapter does not understand. It is logged and never fatal."""
 
     raw: str
 
@@ -336,13 +338,13 @@ class PlayerInfo(Message, frozen=True):
 
 
 class Invitation(Message, frozen=True):
-    """The lobby offers a seat; it must be accepted or declined."""
+    """The lobby offers a seat. We must accept or decline it."""
 
     invitation: str
     info: TableInfo
     expires_s: float | None = None
     players: tuple[PlayerInfo, ...] = ()
-    """Who sits there, as far as the lobby tells."""
+    """The players at the table, if the lobby reports them."""
 
 
 class SeekEnded(Message, frozen=True):
@@ -353,13 +355,13 @@ class SeekEnded(Message, frozen=True):
 
 
 class Seated(Message, frozen=True):
-    """We have a seat. Also sent for every table that a resume finds alive."""
+    """We have a seat. Also sent for every live table after a resume."""
 
     table: str
     game: str
     rules: Json
     seat: int | None
-    """None where seats are only drawn when the hand starts."""
+    """None if seats are drawn when the hand starts."""
     players: tuple[PlayerInfo, ...] = ()
     attributes: Json = {}
     seek: str | None = None
@@ -393,10 +395,10 @@ class Delta(Message, frozen=True, gc=False):
 
 
 class Presence(Message, frozen=True):
-    """Another player of the running hand, or between hands of the last one, went away or came back.
+    """Another player of the current hand (between hands: of the last one) went offline or came back.
 
-    Report it before the moves that the lobby makes for them, and again after ``Seated`` if it is news. A player who is
-    away stays away in later hands.
+    Report it before the moves that the lobby makes for them, and again after ``Seated`` if it changed. A player who is
+    offline stays offline in later hands.
     """
 
     table: str
@@ -408,12 +410,12 @@ class HandEnded(Message, frozen=True):
     table: str
     hand: str
     scores: tuple[float, ...] | None
-    """Per seat; None where the hand was void."""
+    """One per seat; None if the hand was void."""
     reason: str = "normal"
 
 
 class TableEnded(Message, frozen=True):
-    """``aborted`` is not a result: the lobby went away, or gave the table up."""
+    """The table ended. ``aborted`` is not a result: the lobby went away, or gave up the table."""
 
     table: str
     reason: Literal["normal", "resigned", "timeout", "left", "aborted", "kicked"]
@@ -432,15 +434,15 @@ class ActionRequest(Message, frozen=True, gc=False):
     hand: str
     request_id: str
     grant_ms: float | None
-    """Time for this action from the arrival of the request; None where the lobby has no clock."""
+    """Time for this action from the arrival of the request; None if the lobby has no clock."""
     bank_ms: float = 0.0
     """Reserve of the clock, in addition to ``grant_ms``."""
     seq: int | None = None
-    """Events that our seat must have seen when it answers, where the lobby says so."""
+    """Number of events that our seat must have seen before it answers, if the lobby sends it."""
     legal: tuple[str, ...] | None = None
-    """The lobby's own list of legal actions, where it sends one. A hint: our rules decide."""
+    """The lobby's list of legal actions, if it sends one. It is a hint: our rules decide."""
     raw: str | bytes | None = None
-    """The frame that asked, kept beside the decision."""
+    """The frame with the request. It is logged with the decision."""
 
 
 class RequestWithdrawn(Message, frozen=True):
@@ -455,7 +457,7 @@ class MoveAcknowledged(Message, frozen=True, gc=False):
 
 
 class Rejected(Message, frozen=True):
-    """Our answer was refused; a new ``ActionRequest`` follows, or ``resync`` is needed first."""
+    """The lobby refused our answer. A new ``ActionRequest`` follows. ``resync``: whether we must resync first."""
 
     table: str
     request_id: str
@@ -464,7 +466,7 @@ class Rejected(Message, frozen=True):
 
 
 class ServerActedForUs(Message, frozen=True):
-    """The lobby moved in our place (a timeout)."""
+    """The lobby moved for us, for example after a timeout."""
 
     table: str
     request_id: str | None

@@ -1,4 +1,4 @@
-"""A sequential test: one that may be looked at after every observation, and stopped at any."""
+"""A sequential test: valid when it is checked after every observation and stopped at any time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 class BettingTest:
-    """Sequential test of H0: E[x] <= threshold, for scores x in [0, 1], valid at every moment one cares to look.
+    """Anytime-valid test of H0: E[x] <= threshold, for scores x in [0, 1].
 
-    A gambler bets against H0 with a fair (under H0, at best fair) game; the wealth is a non-negative supermartingale,
-    so that by Ville's inequality it reaches 1 / alpha with probability at most alpha when H0 holds. The stakes are the
-    approximate growth-rate-adaptive ones, computed from earlier scores alone. Source: Waudby-Smith and Ramdas,
+    A gambler bets against H0. Under H0 the wealth is a non-negative supermartingale, so by Ville's inequality it
+    reaches 1 / alpha with probability at most alpha. The stakes are approximately growth-rate adaptive (aGRAPA) and
+    depend only on earlier scores. Source: Waudby-Smith and Ramdas,
     "Estimating means of bounded random variables by betting", JRSS B 86 (2024).
     """
 
@@ -25,18 +25,18 @@ class BettingTest:
         self.log_wealth = 0.0
         self.rejected = False
         self._n = 0
-        # A prior of one score at the threshold with variance 1/4 keeps the first stakes small.
+        # The prior, one score at the threshold with variance 1/4, keeps the first stakes small.
         self._sum = 0.0
         self._sum_sq = 0.25
 
     def update(self, score: float) -> bool:
-        """Take one more score; True once H0 is rejected (it stays so)."""
+        """Add a score. Returns True once H0 is rejected, and from then on. Raises ValueError outside [0, 1]."""
         if not 0.0 <= score <= 1.0:
             raise ValueError(f"a score must lie within [0, 1], not {score}")
         gain = score - self.threshold
         mean = self._sum / (self._n + 1)
         stake = mean / (self._sum_sq / (self._n + 1) + mean * mean) if mean > 0 else 0.0
-        # Half of the largest stake that cannot lose everything.
+        # At most half of the stake that could lose everything.
         stake = min(stake, 0.5 / self.threshold)
         self.log_wealth += math.log1p(stake * gain)
         self._n += 1
@@ -47,10 +47,10 @@ class BettingTest:
         return self.rejected
 
     def update_all(self, scores: Iterable[float]) -> bool:
-        """Take scores in order until H0 is rejected or none is left."""
+        """Add scores in order until H0 is rejected. Returns whether it is."""
         return any(self.update(score) for score in scores) or self.rejected
 
     @property
     def p_value(self) -> float:
-        """Anytime-valid p-value at this moment, at most 1."""
+        """Anytime-valid p-value of the scores so far, at most 1."""
         return min(1.0, math.exp(-self.log_wealth))

@@ -1,4 +1,4 @@
-"""Uvicorn inside an event loop that it does not own."""
+"""Run uvicorn inside an existing event loop."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bothost.listening import stop_accepting
 
 REQUEST_S = 10.0
-"""A request must be complete by then."""
+"""Seconds within which a request must be complete."""
 UNFINISHED = 100
-"""Connections without a complete request. One more disconnects the oldest of them."""
+"""Most connections without a complete request. One more disconnects the oldest of them."""
 
 
 class WebServer(uvicorn.Server):
-    """Installs no signal handlers, leaves no connection open, and waits for no request for ever."""
+    """A uvicorn server without signal handlers. It closes every connection and limits the time of each request."""
 
     def __init__(self, config: uvicorn.Config, *, request_s: float = REQUEST_S) -> None:
         unfinished: dict[BoundedHttp, asyncio.TimerHandle] = {}
@@ -41,7 +41,7 @@ class WebServer(uvicorn.Server):
 
 
 class BoundedHttp(H11Protocol):
-    """Uvicorn's HTTP, with a deadline for each request and a bound on connections without one."""
+    """Uvicorn's HTTP protocol with a deadline for each request and a limit on incomplete ones."""
 
     def __init__(
         self, *args: Any, unfinished: dict[BoundedHttp, asyncio.TimerHandle], request_s: float, **named: Any
@@ -73,7 +73,7 @@ class BoundedHttp(H11Protocol):
             self._wait()
 
     def _wait(self) -> None:
-        """The next request is due."""
+        """Start the deadline of the next request."""
         self._finish()
         self._unfinished[self] = self.loop.call_later(self._request_s, self.transport.abort)
         if len(self._unfinished) > UNFINISHED:

@@ -1,8 +1,8 @@
-"""What a strategy plugin implements.
+"""The classes that a strategy plugin implements.
 
-A :class:`Strategy` is a class: it declares what it plays, how it runs and which options it takes. The host makes one
-instance per resolved address and options (in each worker), and asks it for a :class:`Player` per seat and hand table.
-``decide`` is synchronous and never runs on the event loop.
+A :class:`Strategy` subclass declares the games it plays, how it runs and its options. Each worker makes one instance
+per address and options, and asks it for one :class:`Player` per seat and hand. ``decide`` is synchronous and never
+runs on the event loop.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from bothost.rules.game import ActionArray, FloatArray, Game, View
 Execution = Literal["inline", "thread", "process"]
 """Where ``decide`` runs.
 
-inline   in one worker thread that all inline strategies share, batched across tables: for what takes microseconds
-thread   in a pool of worker threads: for what releases the GIL (native search, model inference)
-process  in a worker process of its own: guarantees against crash, GIL-hold and leak hold only here
+inline   in one worker thread shared by all inline strategies, batched across tables: for decisions of microseconds
+thread   in a pool of worker threads: for code that releases the GIL (native search, model inference)
+process  in its own worker process: only this mode contains crashes, code that holds the GIL, and memory leaks
 
-Inline or thread, a hang costs a fallback: the worker is abandoned and the strategy quarantined for new tables.
+If an inline or thread strategy hangs, a fallback moves. The host abandons the worker and quarantines the strategy.
 """
 
 
 class Decision(msgspec.Struct, kw_only=True):
-    """One model decision. Arrays over actions are aligned with the ``legal`` that ``decide`` received."""
+    """A player's decision. ``policy`` and ``values`` are aligned with the ``legal`` that ``decide`` received."""
 
     action: int
     policy: Sequence[float] | None = None
@@ -42,7 +42,7 @@ class Decision(msgspec.Struct, kw_only=True):
     phase: str | None = None
     """None: the view's phase."""
     stats: Mapping[str, Any] | None = None
-    """Search statistics, or reasons: what a person reads in ``bothost games show``. JSON values only."""
+    """Search statistics or reasons, shown by ``bothost games show``. JSON values only."""
     model_sha256: str | None = None
     encoder_version: int | None = None
     wait_ms: float | None = None
@@ -54,9 +54,9 @@ class Budget(msgspec.Struct, frozen=True):
     """Time that a decision may take."""
 
     deadline: float
-    """Monotonic time, seconds, by which ``decide`` must have returned; infinity where there is no clock."""
+    """Monotonic time in seconds by which ``decide`` must return; infinity without a clock."""
     bank_ms: float = 0.0
-    """What the table's clock holds beyond this action."""
+    """The reserve of the table's clock, in addition to the time for this action."""
 
     def left_ms(self) -> float:
         """Milliseconds left now, never negative."""
@@ -64,7 +64,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """What a player is told about its table."""
+    """What a player knows about its table."""
 
     lobby: str
     table: str
@@ -74,11 +74,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Seed of all randomness of this player at this hand; logged."""
     level: str | None = None
     attributes: Mapping[str, Any] = {}
-    """The table's attributes as the lobby tells them (room, rated, level, …)."""
+    """The table's attributes as the lobby reports them (room, rated, level, …)."""
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A resolved model version: what ``NAME:ALIAS`` stands for."""
+    """A model version that ``NAME:ALIAS`` resolves to."""
 
     strategy: str
     version: str
@@ -100,28 +100,28 @@ class Player(ABC):
 
     @abstractmethod
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        """Choose one of ``legal`` (int32, ascending, not empty). The view must not be kept or changed."""
+        """Choose one of ``legal`` (int32, ascending, not empty). Do not keep or change the view."""
 
     def observe(self, events: Sequence[str]) -> None:
-        """Events of this seat since the last call, oldest first; before ``decide``, where ``Strategy.wants_events``.
+        """Receive the events of this seat since the last call, oldest first.
 
-        After a reconnect some may be missing, and the view holds them all: a player that keeps a state of its own must
-        see that ``view.seq`` is what it expects.
+        Called before ``decide`` if ``Strategy.wants_events``. After a reconnect some events may be missing, but the
+        view includes them: a player that keeps its own state must check ``view.seq``.
         """
         return None
 
     def quick(self, view: View, legal: ActionArray) -> Decision | None:
-        """The cheap policy for when ``decide`` is late or fails: within a millisecond or so. None: there is none.
+        """Choose an action within about a millisecond, for when ``decide`` is late or fails. None: not supported.
 
-        It may be called, in another thread, while a ``decide`` of this player that was given up still runs: read what
-        it needs from ``view`` and from what never changes, and rely on nothing that ``decide`` is in the middle of.
+        It may run in another thread while an abandoned ``decide`` of this player still runs. So it must use only the
+        view and immutable data, and no state that ``decide`` changes.
         """
         return None
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision | None:
-        """Make a logged decision again, whose ``Decision.stats`` these were: for what a clock cut short.
+        """Repeat a logged decision that a clock cut short. ``stats``: its logged ``Decision.stats``.
 
-        The decisions of a hand are replayed in order. None (as here): ``decide`` without a clock comes out the same.
+        The decisions of a hand are replayed in order. None (the default): call ``decide`` without a clock instead.
         """
         return None
 
@@ -153,7 +153,7 @@ class Strategy(ABC):
     version: ClassVar[str]
     games: ClassVar[tuple[str, ...]]
     levels: ClassVar[tuple[str, ...]] = ()
-    """Levels that ``NAME:LEVEL`` and the table's wish may name, weakest first."""
+    """Levels that ``NAME:LEVEL`` and the table's ``level`` may name, weakest first."""
     execution: ClassVar[Execution] = "inline"
     api_version: ClassVar[int] = 1
     """The plugin API that the strategy was written for."""
@@ -162,30 +162,30 @@ class Strategy(ABC):
     needs_search_thread: ClassVar[bool] = False
     """Whether a decision occupies a core for its whole budget: admitted by ``limits.search_threads``."""
     wants_events: ClassVar[bool] = False
-    """Whether its players are told events (``Player.observe``); views hold them anyway."""
+    """Whether the host calls ``Player.observe``. Views include all events in any case."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``options`` in a route, a frozen msgspec Struct that forbids unknown fields."""
 
     evaluators: ClassVar[tuple[str, ...]] = ()
-    """Options that hold the address of an :class:`Evaluator`, "" for none. It is resolved and made as routes are, and
-    handed to ``use_evaluator``."""
+    """Options that hold the address of an :class:`Evaluator`, or "". It is resolved like the address of a route and
+    passed to ``use_evaluator``."""
 
     def __init__(self, options: Any, model: Model | None = None) -> None:
         self.options = options
         self.model = model
 
     def use_evaluator(self, option: str, evaluator: Evaluator) -> None:
-        """What the option, one of ``evaluators``, names; before the first player is asked for."""
+        """Receive the evaluator that ``option``, one of ``evaluators``, names. Called before ``player``."""
         return None
 
     @classmethod
     def supports(cls, game: Game) -> bool:
-        """Whether this strategy plays this game under these very rules."""
+        """Whether this strategy plays this game with these rules."""
         return plays(cls.games, game.name)
 
     @abstractmethod
     def player(self, table: Table) -> Player:
-        """A player for one seat and hand."""
+        """Make a player for one seat and hand."""
 
     def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
         """Decide for several tables at once; strategies that batch inference override it."""
@@ -193,48 +193,48 @@ class Strategy(ABC):
 
     @classmethod
     def trainer(cls) -> type[Trainer] | Mapping[str, type[Trainer]] | None:
-        """What ``bothost train NAME`` runs; None: it learns nothing. Imported only when it is asked for.
+        """Return the trainer that ``bothost train NAME`` runs; None: it does not learn. Import the trainer here.
 
-        A mapping where training has stages, in their order, each of which ``bothost train NAME STAGE`` runs.
+        If training has stages, return a mapping in their order; ``bothost train NAME STAGE`` runs one.
         """
         return None
 
     @classmethod
     def reproduction(cls) -> type[Reproduction] | None:
-        """A plugin's own experiment, which ``bothost reproduce NAME`` runs; None: there is none.
+        """Return the plugin's experiment that ``bothost reproduce NAME`` runs; None: there is none.
 
-        bothost's own experiments are in the repository's folder ``experiments/``.
+        The experiments of bothost itself are in the repository's folder ``experiments/``.
         """
         return None
 
     def close(self) -> None:
-        """No more players will be asked for."""
+        """Free resources. ``player`` is not called afterwards."""
         return None
 
 
 class Evaluator(Strategy):
-    """A strategy that can tell what actions are worth, for the searches of others to build on."""
+    """A strategy that values actions, for the searches of other strategies."""
 
     @abstractmethod
     def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Sequence[FloatArray]:
-        """Of each view, whose seat is asked, the expected utility of each of its ``legal`` actions: float32, within
-        [-1, 1], for the side of that seat; twice its chance to win less one where hands are won or lost.
+        """Return, for each view, the expected utility of each of its ``legal`` actions: float32, within [-1, 1].
 
-        One inference for all of them. Called by many threads at once.
+        The utility is for the side of the view's seat, which must act: 2 * P(win) - 1 in games that are won or lost.
+        Run one inference for all views. Called by many threads at once.
         """
 
 
 class PlayerMove(msgspec.Struct, frozen=True):
-    """One decision of anybody at a logged table, rebuilt from the events of a hand whose cards were revealed."""
+    """One decision of any player at a logged table, rebuilt from the events of a revealed hand."""
 
     game: Game
-    """The same object for all hands under equal rules."""
+    """The same object for all hands with equal rules."""
     game_id: str
-    """In hexadecimal. The moves of a hand follow one another."""
+    """Hexadecimal. The moves of a hand are consecutive."""
     split: str
     """"train", "val" or "test": by hash of the hand, the same as in exports."""
     player: str
-    """Who decided: our account's name, or the lobby's id of the player."""
+    """The player who decided: our account's name, or the lobby's id of the player."""
     seat: int
     view: View
     """What the seat knew. The consumer's own copy."""
@@ -243,26 +243,26 @@ class PlayerMove(msgspec.Struct, frozen=True):
     started_us: int
     """When the hand started, microseconds since 1970, UTC."""
     scores: tuple[float, ...] | None
-    """Of all seats, at the end of the hand; None where it was aborted."""
+    """Scores of all seats at the end of the hand; None if it was aborted."""
 
 
 class PlayerLog(Protocol):
-    """Logged hands as the decisions of those who sat at them, bots and people alike, and who agreed to be imitated.
+    """The decisions of players (bots and people) in logged hands, if they agreed to be imitated.
 
-    Nobody else's decisions come out of it. Left out are also hands that were not revealed or that the log does not hold
-    whole, what our own seats did without their player having chosen it (fallbacks, the lobby's moves after a
-    time-out), and hands of other players from which they were away at some time, as far as the lobby told.
+    It excludes hands that were not revealed or are incomplete in the log. It excludes moves of our seats that their
+    strategy did not choose (fallbacks, the lobby's moves after a timeout), and hands during which another player was
+    reported away.
     """
 
     def players(self, game: str) -> Mapping[str, int]:
-        """Who agreed, with the number of closed hands of the game that they played, the most first."""
+        """Return each player who agreed → number of closed hands of the game, most first."""
         ...
 
     def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
-        """Decisions of these players (none named: of all who agreed), hand after hand in the order of their ids.
+        """Yield decisions of these players (default: all who agreed), hand by hand in the order of their ids.
 
-        Memory does not grow with their number. Calls and forced moves are decisions too. Raises UsageError where a
-        named player is unknown or did not agree.
+        Memory is constant. Calls and forced moves are included. Raises UsageError if a named player is unknown or did
+        not agree.
         """
         ...
 
@@ -271,33 +271,36 @@ class PlayerLog(Protocol):
         ...
 
     def lineage(self) -> dict[str, Any]:
-        """What was read so far, for the lineage of a model, JSON values only: the query, and of each pass the hands,
-        the moves, what was left out and why, and a sha256 of what came out."""
+        """Return what was read so far, for the lineage of a model; JSON values only.
+
+        It holds the query and, for each pass, the hands, the moves, what was excluded and why, and a sha256 of the
+        moves.
+        """
         ...
 
 
 class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One training, as the command line asks for it."""
+    """The parameters of one training."""
 
     out: Path
-    """Folder of everything that it writes."""
+    """Output folder."""
     seed: int = 0
     minutes: float | None = None
-    """Time to train in all, in earlier runs too that this one resumes; None: as the trainer's options say."""
+    """Total training time, including earlier runs that this one resumes; None: the trainer's options decide."""
     resume: bool = False
-    """Go on from the last checkpoint in ``out``."""
+    """Continue from the last checkpoint in ``out``."""
     command: str = ""
-    """The command line, for the lineage of what comes out."""
+    """The command line, for the lineage of the models."""
     log: PlayerLog | None = None
-    """The host's log, where ``Trainer.learns_from_log``."""
+    """The host's log, if ``Trainer.learns_from_log``."""
     players: tuple[str, ...] = ()
-    """Whom to imitate, where the command line names anybody."""
+    """Players to imitate; empty: the trainer chooses."""
     evaluators: Mapping[str, Evaluator] = {}
     """Option of ``Trainer.evaluators`` → the strategy that it names."""
 
 
 class ReportProgress(Protocol):
-    """Tells whoever watches how far a long job has come."""
+    """Reports the progress of a long job: ``done`` of ``total`` units."""
 
     def __call__(self, done: int, note: str = "", total: int | None = None) -> None: ...
 
@@ -310,78 +313,78 @@ class LoggedStep(msgspec.Struct, frozen=True):
     legal: ActionArray
     action: int
     policy: FloatArray | None
-    """The strategy's probabilities of ``legal``, float32; not of a temperature that it may have drawn with."""
+    """The strategy's probabilities of ``legal``, float32, before any sampling temperature."""
     stats: Mapping[str, Any]
     own: bool
-    """Whether the strategy decided; False for a fallback, of which nobody knows the probability."""
+    """Whether the strategy decided; False for a fallback, whose probability is unknown."""
     model_sha256: str | None
     values: FloatArray | None = None
     """The strategy's values of ``legal``, float32."""
 
 
 class Trajectory(msgspec.Struct, frozen=True):
-    """The decisions of one seat in one closed hand, in order, refused ones left out."""
+    """The decisions of one seat in one closed hand, in order, without rejected ones."""
 
     game: Game
     game_id: str
     seat: int
     scores: tuple[float, ...]
-    """Of all seats, at the end of the hand."""
+    """Scores of all seats at the end of the hand."""
     steps: tuple[LoggedStep, ...]
 
 
 class LoggedGames(Protocol):
-    """Logged hands, frozen in an export: reading it again gives the same."""
+    """Logged hands in an export. Every read returns the same hands."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """Of the export: rows, hands, splits, query, sha256 of its files."""
+        """The manifest of the export: rows, hands, splits, query, sha256 of its files."""
         ...
 
     def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
-        """The hands of a split ("train", "val", "test"), one after another, in the order of their ids."""
+        """Yield the trajectories of a split ("train", "val", "test"), in the order of the hands' ids."""
         ...
 
 
 class Trainer(ABC):
-    """Makes models of a strategy, offline."""
+    """Trains models of a strategy."""
 
     name: ClassVar[str]
-    """Of the strategy."""
+    """Name of the strategy."""
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
     evaluators: ClassVar[tuple[str, ...]] = ()
-    """Options that hold the address of a strategy that values actions; "" for none."""
+    """Options that hold the address of an :class:`Evaluator`, or ""."""
     learns_from_log: ClassVar[bool] = False
-    """Whether what players did is read from the host's log (``TrainingRun.log``)."""
+    """Whether it learns from players' moves in the host's log (``TrainingRun.log``)."""
 
     def __init__(self, options: Any) -> None:
         self.options = options
 
     @abstractmethod
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
-        """Train, and write models into ``run.out / "weights"`` as a package ships them, with their manifest.
+        """Train, and write the models with their manifest into ``run.out / "weights"``, in the format of packages.
 
-        Returns figures for people, JSON values only. Killed at any moment, it can be resumed.
+        Returns figures to show, JSON values only. It must be resumable when killed at any time.
         """
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """As ``train``, from logged hands; ``start``: the model to go on from, None: from nothing.
+        """Train from logged hands. ``start``: the model to continue from; None: train from scratch.
 
-        The model that shall become the challenger is the manifest's ``champion``. Where ``learns_from_log``,
-        ``run.log`` reads what everybody did at the hands of ``games``; ``run.players``: whom to imitate, if anybody.
+        The alias ``champion`` of the manifest names the challenger. If ``learns_from_log``, ``run.log`` reads all
+        players' moves in the hands of ``games``, and ``run.players`` names the players to imitate.
         """
         raise UsageError(f"{self.name} does not learn from logged hands", advice=f"bothost train {self.name}")
 
     def gains(
         self, log: PlayerLog, lineage: Mapping[str, Any], challenger: Model, champion: Model
     ) -> Iterator[float] | None:
-        """What makes a challenger better than the champion, where it is not winning: of each of many hands of the log
-        that neither has learnt from a number within [-1, 1], above 0 where the challenger was better.
+        """Compare a challenger with the champion by something else than wins. None: a match decides.
 
-        ``lineage``: the challenger's. None: a match decides. Where ``learns_from_log`` only.
+        Yields one number within [-1, 1] for each logged hand that neither model has learnt from, above 0 if the
+        challenger was better. ``lineage``: that of the challenger. Called only if ``learns_from_log``.
         """
         return None
 
@@ -393,15 +396,15 @@ class Contestant(msgspec.Struct, frozen=True):
     """``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
     options: Mapping[str, Any] = {}
     weights: Path | None = None
-    """Folder with the ``manifest.json`` that a training wrote, where the address's alias (default: ``champion``) is
-    looked up; None: as everywhere, in the registry and in the strategy's package."""
+    """Folder with the ``manifest.json`` of a training, in which the alias (default: ``champion``) is resolved. None:
+    it is resolved in the registry and the strategy's package."""
 
 
 class PlayMatch(Protocol):
-    """Plays a match on duplicate deals and returns its figures, which are those of ``bothost arena --json``.
+    """Plays a match on duplicate deals and returns the figures of ``bothost arena --json``.
 
-    With ``each_deal`` they have one more, ``scores``: A's share of wins of every deal, for figures over the same deals
-    of several matches. A match that was begun in an earlier run of the same folder goes on where it was.
+    With ``each_deal`` the result also has ``scores``: contestant A's share of wins in each deal. A match that an
+    earlier run in the same folder began is continued.
     """
 
     def __call__(
@@ -418,9 +421,9 @@ class PlayMatch(Protocol):
 
 
 class RecordGames(Protocol):
-    """Lets strategies play and writes their hands to a log, in the folder of the run, as a host does.
+    """Plays hands between strategies and logs them in the run's folder, as a host does.
 
-    Hands that an earlier run has logged are not played again.
+    Hands that an earlier run logged are not played again.
     """
 
     def __call__(
@@ -433,24 +436,24 @@ class RecordGames(Protocol):
         rules: Mapping[str, Any] | None = None,
         report: ReportProgress | None = None,
     ) -> PlayerLog:
-        """``players``: name → who plays; each sits at equally many hands. All of them agree to be imitated."""
+        """Play the hands. ``players``: name → contestant. All play equally many hands and agree to be imitated."""
         ...
 
 
 class ReproductionRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One reproduction, as the command line asks for it."""
+    """The parameters of one reproduction."""
 
     out: Path
-    """Folder of everything that it writes; it exists, and may hold what an interrupted run left."""
+    """Output folder. It exists, and may hold the files of an interrupted run."""
     play: PlayMatch
     record: RecordGames
     full: bool = False
-    """At the source's size, not at one that fits two cores and some minutes."""
+    """Use the sizes of the source instead of sizes for two cores and a few minutes."""
     seed: int = 0
     workers: int = 1
-    """Processes to use where work can be spread."""
+    """Number of processes for parallel work."""
     command: str = ""
-    """The command line, for the lineage of what comes out."""
+    """The command line, for the lineage of the models."""
 
 
 class ResultTable(msgspec.Struct, frozen=True):
@@ -459,23 +462,23 @@ class ResultTable(msgspec.Struct, frozen=True):
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """As people read them; the numbers themselves stand in ``Reproduced.figures``."""
+    """Formatted cells; ``Reproduced.figures`` has the numbers."""
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a reproduction."""
+    """The results of a reproduction."""
 
     figures: Mapping[str, Any]
-    """Numbers with their names, JSON values only."""
+    """Name → number or other JSON value."""
     tables: tuple[ResultTable, ...]
     plots: tuple[str, ...] = ()
     """File names within ``ReproductionRun.out``."""
     notes: tuple[str, ...] = ()
-    """What a reader must know of how it was done: sizes, machine, what differs from the source."""
+    """Conditions of the run: sizes, machine, differences from the source."""
 
 
 class Reproduction(ABC):
-    """An experiment: the tables of a source made again, an ablation or a comparison."""
+    """An experiment: a reproduction of a paper's tables, an ablation or a comparison."""
 
     name: ClassVar[str]
     """Name of the experiment, as in ``bothost reproduce NAME``."""
@@ -487,7 +490,7 @@ class Reproduction(ABC):
 
     @abstractmethod
     def run(self, run: ReproductionRun, report: ReportProgress) -> Reproduced:
-        """Run the experiment and write its plots into ``run.out``. Killed at any moment, it can be run again.
+        """Run the experiment and write its plots into ``run.out``. It must be repeatable when killed at any time.
 
         The command line prints the tables and writes them, with the figures, to ``results.md`` and ``results.json``.
         """

@@ -1,7 +1,7 @@
-"""Check plain data against a msgspec struct and report everything that is wrong with it, not only the first thing.
+"""Check plain data against a msgspec struct and report all errors.
 
-msgspec stops at the first error and does not name unknown keys helpfully, so the structure is walked here through
-``msgspec.inspect`` and each leaf is converted on its own. Used for config.toml and for the options of plugins.
+msgspec stops at the first error and gives no advice on unknown keys. So this module walks the structure with
+``msgspec.inspect`` and converts each leaf separately. Used for config.toml and the options of plugins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Hook = Callable[[type, Any], Any]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One wrong thing. ``key`` is dotted, with indices: ``lobby[0].account[1].tables``."""
+    """One error. ``key`` is dotted, with indices: ``lobby[0].account[1].tables``."""
 
     key: str
     message: str
@@ -29,7 +29,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?``, or the list of what there is."""
+    """Return ``did you mean 'x'?``, or the list of known words."""
     names = list(known)
     if close := difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6):
         return f"did you mean {close[0]!r}?"
@@ -37,7 +37,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def problems(data: Any, struct: type[msgspec.Struct], *, key: str = "", dec_hook: Hook | None = None) -> list[Problem]:
-    """Everything that keeps ``data`` from being a ``struct``, in the order of the data; empty when it converts."""
+    """Return all errors of ``data`` as a ``struct``, in the order of the data; [] if it is valid."""
     found = list(_walk_struct(data, struct, key, dec_hook))
     if not found:
         found = list(_convert(data, struct, key, dec_hook))
@@ -91,7 +91,7 @@ def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[
 
 def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield Problem(key, f"{value} is not a number to work with", value)
+        yield Problem(key, f"{value} is not a finite number", value)
         return
     try:
         msgspec.convert(value, annotation, dec_hook=hook)
@@ -109,7 +109,7 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
 
 
 def _described(annotation: Any) -> msgspec.Meta | None:
-    """The description of a pattern, which says more than the pattern."""
+    """Return the ``Meta`` with a description, which is clearer than its pattern."""
     for part in (annotation, *get_args(annotation)):
         for meta in getattr(part, "__metadata__", ()):
             if isinstance(meta, msgspec.Meta) and meta.description:
@@ -118,7 +118,7 @@ def _described(annotation: Any) -> msgspec.Meta | None:
 
 
 def _is_custom(annotation: Any) -> bool:
-    """Whether ``dec_hook`` decodes it: its value may be a secret and is not repeated."""
+    """Whether ``dec_hook`` decodes it: then its value may be a secret and is not shown."""
     info = inspect.type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     return any(isinstance(member, inspect.CustomType) for member in members)
@@ -131,7 +131,7 @@ def _choices(annotation: Any) -> list[str]:
 
 
 def _plain(text: str, value: Any) -> str:
-    """msgspec's sentence in the words of a config file, with the bad value where it is short and no secret."""
+    """Rephrase msgspec's message for config files, and add a numeric bad value."""
     shown = f", got {value!r}" if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
     for technical, plain in (
         ("`str`", "text"),
@@ -159,7 +159,7 @@ def _join(key: str, name: str) -> str:
 
 
 def describe(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
-    """The options of a struct for people and ``--json``: name, type, default, required."""
+    """Describe the fields of a struct, for display and ``--json``: name, type, required, default."""
     hints = get_type_hints(struct, include_extras=True)
     return [
         {

@@ -1,6 +1,6 @@
-"""Which line of a TOML file a key stands in: tomllib does not tell, and an operator wants to know.
+"""Find the line numbers of keys in a TOML file, for error messages. tomllib does not report them.
 
-Good for what people write: headers and keys at the start of lines. Where it cannot tell, it names the table.
+It finds headers and keys at the start of lines. For other keys it returns the line of the table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _KEY = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
 
 
 def line_numbers(text: str) -> dict[str, int]:
-    """Dotted key with indices (``lobby[0].account[1].tables``) → line number, from 1."""
+    """Return dotted key with indices (``lobby[0].account[1].tables``) → line number, from 1."""
     found: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = ""
@@ -29,7 +29,7 @@ def line_numbers(text: str) -> dict[str, int]:
 
 
 def _enter(name: str, *, repeated: bool, counts: dict[str, int]) -> str:
-    """The path of a header: each repeated table on the way is the last one of its name."""
+    """Return the path of a header. A repeated table on the way means the last one with that name."""
     path = ""
     parts = [part.strip() for part in name.split(".")]
     for place, part in enumerate(parts):
@@ -42,7 +42,7 @@ def _enter(name: str, *, repeated: bool, counts: dict[str, int]) -> str:
 
 
 def find_line(lines: Mapping[str, int], key: str) -> int | None:
-    """The line of ``key``, or of the nearest table or key around it; None where there is none."""
+    """Return the line of ``key`` or of the innermost enclosing table or key; None if there is none."""
     while key:
         if key in lines:
             return lines[key]

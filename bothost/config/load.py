@@ -1,4 +1,4 @@
-"""Find config.toml, read it, and turn it into :class:`~bothost.config.Settings`, or say everything that is wrong."""
+"""Find config.toml, read it, and convert it to :class:`~bothost.config.Settings`, or report all errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """Settings with where they come from, and what the operator should know about them."""
+    """Settings with the path of their file, and warnings for the operator."""
 
     settings: Settings
     path: Path
@@ -36,24 +36,24 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def find(path: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Path:
-    """``path``, else $BOTHOST_CONFIG, else ./config.toml. Raises ConfigError when it is not there."""
+    """Return ``path``, else $BOTHOST_CONFIG, else ./config.toml. Raises ConfigError if the file does not exist."""
     if path is not None:
-        found, said = Path(path), "--config"
+        found, origin = Path(path), "--config"
     elif env.get("BOTHOST_CONFIG"):
-        found, said = Path(env["BOTHOST_CONFIG"]), "$BOTHOST_CONFIG"
+        found, origin = Path(env["BOTHOST_CONFIG"]), "$BOTHOST_CONFIG"
     else:
-        found, said = Path(FILE_NAME), ""
+        found, origin = Path(FILE_NAME), ""
     if found.is_file():
         return found.absolute()
     if found.exists():
-        raise ConfigError("is not a file", file=str(found), advice=f"name the file itself in {said or '--config'}")
+        raise ConfigError("is not a file", file=str(found), advice=f"name the file itself in {origin or '--config'}")
     advice = "run it in the folder of the demo, write a file with: bothost init, or name one with --config"
-    advice = f"{said} names it; correct that" if said else advice
+    advice = f"correct the path in {origin}" if origin else advice
     raise ConfigError("there is no such file", file=str(found), advice=advice)
 
 
 def load(path: str | Path | None = None, env: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file (searched as ``find`` does). Raises ConfigError that tells everything that is wrong."""
+    """Load the settings of the file that ``find`` returns. Raises ConfigError or ConfigErrors."""
     return read(path, env).settings
 
 
@@ -77,7 +77,7 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
 
 
 def parse(text: str, *, base: Path, env: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from text, paths relative to ``base``."""
+    """Parse settings from text, with paths relative to ``base``. Raises ConfigError."""
     return _settle(tomllib.loads(text), base / FILE_NAME, env, [], line_numbers(text))
 
 
@@ -95,9 +95,9 @@ def _settle(
 
     found = problems(data, Settings, dec_hook=decode)
     if not found:
-        warnings.clear()  # conversion runs once more, and would warn twice
+        warnings.clear()  # the second conversion below warns again
         settings = _complete(msgspec.convert(data, Settings, dec_hook=decode), base, env)
-        found = list(_contradictions(settings))
+        found = list(_semantic_problems(settings))
     if found:
         errors = [
             ConfigError(
@@ -106,12 +106,12 @@ def _settle(
             for p in found
         ]
         raise errors[0] if len(errors) == 1 else ConfigErrors(errors)
-    warnings.extend(_doubts(settings))
+    warnings.extend(_warnings(settings))
     return settings
 
 
 def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Settings:
-    """Anchor relative paths at the file, and look for secrets that the file does not name."""
+    """Resolve relative paths against the file's folder, and read the default variables of secrets."""
     change = msgspec.structs.replace
     host, log, store, server = settings.host, settings.log, settings.store, settings.lobby_server
     url = store.url
@@ -151,8 +151,8 @@ def _account(lobby: LobbySettings, account: AccountSettings, env: Mapping[str, s
     return msgspec.structs.replace(account, token=token, password=password)
 
 
-def _contradictions(settings: Settings) -> Iterable[Problem]:
-    """What is wrong although every key by itself is right."""
+def _semantic_problems(settings: Settings) -> Iterable[Problem]:
+    """Problems of settings that are valid key by key."""
     lobbies = [lobby.name for lobby in settings.lobbies]
     for name in _repeated(lobbies):
         yield Problem("lobby", f"two lobbies are named {name!r}", name, "give each its own name")
@@ -178,7 +178,7 @@ def _contradictions(settings: Settings) -> Iterable[Problem]:
         passed_on += [(f"route[{index}].options.environment", str(name)) for name in names]
     for key, name in passed_on:
         if name in hidden:
-            yield Problem(key, "passes a secret of this configuration on to plugins", name, "leave it out")
+            yield Problem(key, "passes a secret of this configuration to plugins", name, "leave it out")
     parts = _url_parts(settings.store.url)
     if parts is None or not parts.scheme:
         advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
@@ -214,11 +214,11 @@ def _bad_manners(account: AccountSettings, key: str) -> Iterable[Problem]:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         advice = nearest(manners.timezone, sorted(available_timezones()))
         advice = advice if advice.startswith("did") else 'for example "Europe/Berlin"'
-        yield Problem(f"{key}.timezone", "is no time zone", manners.timezone, advice)
+        yield Problem(f"{key}.timezone", "is not a time zone", manners.timezone, advice)
 
 
-def _doubts(settings: Settings) -> Iterable[str]:
-    """What works, but is likely not what the operator wants."""
+def _warnings(settings: Settings) -> Iterable[str]:
+    """Valid settings that are probably not what the operator wants."""
     for lobby in settings.lobbies:
         parts = urlsplit(lobby.url)
         if parts.scheme in ("ws", "http") and parts.hostname not in _LOOPBACK:
@@ -257,7 +257,7 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def plain(settings: Settings) -> dict[str, Any]:
-    """The settings as plain data in the shape of config.toml; of a secret only where it comes from."""
+    """Return the settings as plain data in the shape of config.toml. A secret is replaced by its source."""
 
     def encode(value: Any) -> Any:
         return value.reference if isinstance(value, Secret) else str(value)
@@ -266,13 +266,13 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 
 def config_hash(settings: Settings) -> str:
-    """16 hex digits that change with every setting but secrets: logged beside each decision."""
+    """Hash all settings except secrets to 16 hex digits. Logged with each decision."""
     data = msgspec.json.encode(settings, enc_hook=lambda v: None if isinstance(v, Secret) else str(v), order="sorted")
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 def secrets(settings: Settings) -> list[Secret]:
-    """Every secret that the settings know."""
+    """Return all secrets of the settings."""
     found = [settings.store.password, settings.web.password, settings.lobby_server.tokens]
     for lobby in settings.lobbies:
         for account in lobby.accounts:

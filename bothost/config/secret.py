@@ -1,4 +1,4 @@
-"""Secrets of the configuration: named there, never written there, never printed."""
+"""Secrets of the configuration. The file names their source; they are never in the file and never printed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ _MAX_BYTES = 64 * 1024
 
 
 class Secret:
-    """A value that must not be seen. ``str``, ``repr`` and every serialisation of it are redacted; ``reveal`` is not.
+    """A secret value. ``str``, ``repr`` and serialisation redact it; ``reveal`` returns it.
 
-    A secret that is not there is an error only when somebody needs it: ``config lint`` and ``doctor`` warn,
-    ``reveal`` raises.
+    A missing secret is an error only when it is used: ``config lint`` and ``doctor`` warn, ``reveal`` raises.
     """
 
     __slots__ = ("_value", "problem", "source")
 
     source: str
-    """Where it comes from, in words: ``$BOTHOST_HOME_TOKEN``."""
+    """Where it comes from: ``$BOTHOST_HOME_TOKEN``, or the path of a file."""
     problem: str
-    """Why there is no value; empty where there is one."""
+    """Why there is no value; empty if there is one."""
 
     def __init__(self, value: str | None, source: str, problem: str = "") -> None:
         self._value = value
@@ -39,13 +38,13 @@ class Secret:
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """How config.toml may name it; None where it may come from one of several places."""
+        """Its form in config.toml; None if it has several possible sources."""
         if " or " in self.source:
             return None
         return {"env": self.source[1:]} if self.source.startswith("$") else {"file": self.source}
 
     def reveal(self) -> str:
-        """The value. Raises ConfigError where there is none."""
+        """Return the value. Raises ConfigError if there is none."""
         if self._value is None:
             raise ConfigError(self.problem, advice=f"provide it through {self.source}")
         return self._value
@@ -72,7 +71,7 @@ def variable(*parts: str) -> str:
 
 
 def from_environment(names: tuple[str, ...], env: Mapping[str, str]) -> Secret:
-    """The first of these variables that is set."""
+    """Make a secret from the first of these variables that is set."""
     for name in names:
         if env.get(name):
             return Secret(env[name], f"${name}")
@@ -81,12 +80,12 @@ def from_environment(names: tuple[str, ...], env: Mapping[str, str]) -> Secret:
 
 
 def from_config(value: Any, base: Path, env: Mapping[str, str], warnings: list[str]) -> Secret:
-    """A secret as config.toml names it. Raises ValueError, whose text never holds the value."""
+    """Make a secret from its form in config.toml. Raises ValueError; its message never includes the value."""
     if isinstance(value, Secret):
         return value
     if isinstance(value, str):
         raise ValueError(
-            'a secret must not stand in the file; write { env = "NAME" } or { file = "path" } in its place '
+            'a secret must not be in the file; write { env = "NAME" } or { file = "path" } instead '
             "(and change the secret if the file was shared)"
         )
     if not isinstance(value, dict) or len(value) != 1 or not set(value) <= {"env", "file"}:

@@ -1,7 +1,7 @@
-"""The shape of config.toml: frozen structs, one per table. Durations say their unit in the name.
+"""The schema of config.toml: one frozen struct per table. Names of durations end with the unit.
 
-Keys of the file are the field names. A repeated table is singular there (``[[lobby]]``) and plural here. The string
-under a field is its line in docs/reference/configuration.md.
+The field names are the keys of the file, except that repeated tables are singular there (``[[lobby]]``). The string
+under a field is its description in docs/reference/configuration.md.
 """
 
 from __future__ import annotations

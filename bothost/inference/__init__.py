@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime, and reproducible draws from the policies that they return."""
+"""Run models with ONNX Runtime, and sample reproducibly from their policies."""
 
 from bothost.inference.sampling import choose, draw
 from bothost.inference.session import Session

@@ -1,4 +1,4 @@
-"""A model in ONNX Runtime."""
+"""Run a model with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Session:
     """
 
     def __init__(self, model: Model, *, encoder_version: int, file: str = "model.onnx") -> None:
-        """Raises ModelError if a file does not match its hash, or if the model needs another encoder."""
+        """Load ``file`` of a model. Raises ModelError for a wrong hash or another encoder version."""
         if model.encoder_version != encoder_version:
             raise ModelError(
                 f"{model.strategy}:{model.version} was made for encoder version {model.encoder_version}, "
                 f"this is version {encoder_version}",
-                advice="use a model of this encoder, or the release of bothost that the model came with",
+                advice="use a model for this encoder, or the release of bothost that the model was made for",
             )
         if model.path is None or file not in model.files:
-            raise ModelError(f"{model.strategy}:{model.version} has no file {file}", advice="import the model anew")
+            raise ModelError(f"{model.strategy}:{model.version} has no file {file}", advice="import the model again")
         weights.verify(Path(model.path), model.files)
         self.model = model
         self._session = _open(Path(model.path) / file)
@@ -54,7 +54,7 @@ class Session:
 
 
 def _open(path: Path) -> Any:
-    import onnxruntime  # a third of a second, only for strategies that have a network
+    import onnxruntime  # takes 0.3 s, so only strategies with a network import it
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -63,4 +63,4 @@ def _open(path: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the exceptions of ONNX Runtime have no common base
-        raise ModelError(f"model file {path} cannot be loaded: {error}", advice="import the model anew") from error
+        raise ModelError(f"model file {path} cannot be loaded: {error}", advice="import the model again") from error

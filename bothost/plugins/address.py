@@ -29,7 +29,7 @@ CHAMPION = "champion"
 
 
 class StrategySource(Protocol):
-    """What addresses are resolved against. :class:`bothost.plugins.Plugins` is one."""
+    """Where addresses are resolved. :class:`bothost.plugins.Plugins` implements it."""
 
     aliases: AliasResolver | None
     folder: Path | None
@@ -46,7 +46,7 @@ class StrategySource(Protocol):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """What an address stands for. A table keeps it, because the address may later mean another version."""
+    """The strategy, options and model of an address. A table keeps it, because an alias may be moved later."""
 
     address: str
     strategy: type[Strategy]
@@ -66,7 +66,7 @@ class Resolved(msgspec.Struct, frozen=True):
         )
 
     def make(self) -> Strategy:
-        """An instance of the strategy. Exceptions of its constructor pass."""
+        """Make an instance of the strategy. Exceptions of its constructor propagate."""
         return made(self.strategy(self.options, self.model), {key: to.make() for key, to in self.evaluators.items()})
 
 
@@ -100,7 +100,7 @@ def resolve(
 def evaluators_of(
     plugins: StrategySource, strategy: type[Strategy] | type[Trainer], options: Any
 ) -> dict[str, Resolved]:
-    """What the options name that hold addresses of evaluators. Raises ConfigError, with the option as its key."""
+    """Resolve the options that hold addresses of evaluators. Raises ConfigError with the option as its key."""
     out = {}
     for option in strategy.evaluators:
         address = getattr(options, option)
@@ -114,7 +114,7 @@ def evaluators_of(
         if found.evaluators or not issubclass(found.strategy, Evaluator):
             able = sorted(name for name, each in plugins.strategies.items() if issubclass(each, Evaluator))
             raise ConfigError(
-                f"{strategy.name}: {found.strategy.name} is no evaluator",
+                f"{strategy.name}: {found.strategy.name} is not an evaluator",
                 key=f"options.{option}",
                 value=address,
                 advice=f'evaluators: {", ".join(able) or "none is installed"}; or "" for none',
@@ -124,33 +124,33 @@ def evaluators_of(
 
 
 def made(strategy: Strategy, evaluators: Mapping[str, Strategy]) -> Strategy:
-    """The strategy, with its evaluators set."""
+    """Set the strategy's evaluators, and return it."""
     for option, evaluator in evaluators.items():
-        assert isinstance(evaluator, Evaluator)  # evaluators_of saw to it
+        assert isinstance(evaluator, Evaluator)  # checked by evaluators_of
         strategy.use_evaluator(option, evaluator)
     return strategy
 
 
 def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, Any]) -> Any:
-    """``strategy.Options`` for a model version: those of its ``play.json``, overridden by the given ones.
+    """Make ``strategy.Options`` from the ``play.json`` of a model version, overridden by the given options.
 
     Raises ModelError for the version's options, ConfigError for the given ones.
     """
-    brought = weights.play_options(model)
-    if not brought or model is None:
+    packaged = weights.play_options(model)
+    if not packaged or model is None:
         return check_options(strategy, given)
     try:
-        check_options(strategy, brought)
+        check_options(strategy, packaged)
     except ConfigError as error:
         raise ModelError(
-            f"{strategy.name}:{model.version} brings options of play that are refused: {error}",
+            f"{strategy.name}:{model.version} has invalid options in play.json: {error}",
             advice="use the release of the strategy that the model was made for",
         ) from error
-    return check_options(strategy, {**brought, **given})
+    return check_options(strategy, {**packaged, **given})
 
 
 def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
-    """``strategy.Options`` from plain data. Raises ConfigError with the wrong key and the nearest known one."""
+    """Make ``strategy.Options`` from plain data. Raises ConfigError with the wrong key and the nearest known one."""
     found = problems(dict(options), strategy.Options)
     if found:
         none = "" if strategy.Options.__struct_fields__ else f"{strategy.name} takes no options"

@@ -40,10 +40,10 @@ class PluginSource(msgspec.Struct, frozen=True):
     name: str
     """Unique name of the plugin."""
     source: str
-    """Where it was found, in words."""
+    """Where it was found: a readable description."""
     module: str
     path: Path | None = None
-    """Its file, or the folder of its package; None: import ``module`` as usual."""
+    """Its file, or the folder of its package; None: import ``module`` from ``sys.path``."""
     version: str = ""
 
 
@@ -66,7 +66,7 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
         if path.name.startswith(("_", ".")):
             continue
         if (open_to_others := _writable_by_others([folder, path, *path.rglob("*.py")])) is not None:
-            cause = f"other users may write {open_to_others}"
+            cause = f"other users can write to {open_to_others}"
             yield Failure(path.stem, str(path), cause, f"chmod go-w {open_to_others}")
             continue
         if path.suffix == ".py" and path.is_file():
@@ -78,11 +78,11 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
 
 
 def _writable_by_others(paths: Iterable[Path]) -> Path | None:
-    """The first path that everybody, or a group other than ours, may write."""
+    """Return the first path that all users, or a group other than ours, may write to."""
     for path in paths:
         try:
             found = path.stat()
-        except OSError:  # importing it says why
+        except OSError:  # the import reports it
             continue
         foreign = stat.S_IWOTH | (0 if found.st_gid == os.getegid() else stat.S_IWGRP)
         if found.st_mode & foreign:
@@ -106,7 +106,7 @@ def _project(folder: Path) -> Iterator[PluginSource | Failure]:
         path = next((place for place in places if place.exists()), None)
         if path is None or not str(module).isidentifier():
             advice = f"put the package {module} into {folder} or {folder / 'src'}"
-            yield Failure(name, str(folder), f"its module {module} is not there", advice)
+            yield Failure(name, str(folder), f"its module {module} was not found", advice)
         else:
             yield PluginSource(name, str(folder), str(module), path, version)
 
@@ -144,7 +144,7 @@ def _import_path(module: str, path: Path) -> ModuleType:
 
 
 def failure(found: PluginSource, error: BaseException, *, during: str = "") -> Failure:
-    """A failure from an exception in a plugin, with the line in the plugin's own files and the whole traceback."""
+    """Make a Failure from an exception in a plugin, with the line in the plugin's own files and the traceback."""
     cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "importlib" not in f.filename and not f.filename.startswith(str(Path(__file__).parent))]
@@ -154,6 +154,6 @@ def failure(found: PluginSource, error: BaseException, *, during: str = "") -> F
         cause += f" ({Path(own[-1].filename).name}, line {own[-1].lineno})"
     advice = ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        advice = f"install what brings the module {error.name.partition('.')[0]}, or fix the import"
+        advice = f"install the package with the module {error.name.partition('.')[0]}, or fix the import"
     text = "".join(traceback.format_exception(error))
     return Failure(found.name, found.source, f"{during}: {cause}" if during else cause, advice, text)

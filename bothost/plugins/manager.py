@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Plugins:
-    """Everything that the plugins register. Make it with :meth:`load`. Failures are listed and never raised.
+    """Everything that the plugins register. Create it with :meth:`load`. Failures are listed and never raised.
 
     Modules are imported at once. Hooks are called when first needed: ``--help`` calls no strategy's hook.
     """
@@ -71,12 +71,12 @@ class Plugins:
                 plugins._admit(item)
         for module in modules:
             plugins._register(PluginSource(module.__name__, "given", module.__name__), module)
-        _ = plugins.games  # a strategy may ask for them as soon as it is made
+        _ = plugins.games  # strategies may use them in their constructors
         return plugins
 
     @property
     def hook(self) -> Any:
-        """Calls hooks: ``plugins.hook.bothost_table_opened(table=…)``. Exceptions pass; see ``notify``."""
+        """Calls hooks: ``plugins.hook.bothost_table_opened(table=…)``. Exceptions propagate; see ``notify``."""
         return self.manager.hook
 
     def notify(self, name: str, log: Callable[[Failure], None], **arguments: Any) -> None:
@@ -89,7 +89,7 @@ class Plugins:
 
     @cached_property
     def games(self) -> dict[str, Callable[..., Game]]:
-        """Games of plugins: name → factory with the rules as keywords. ``bothost.rules`` knows them, too."""
+        """Games of plugins: name → factory with the rules as keywords. ``bothost.rules`` has them as well."""
         return dict(self._named("game", "bothost_games", _game_problems, _game_pair))
 
     @cached_property
@@ -121,7 +121,7 @@ class Plugins:
     def failures(self) -> list[Failure]:
         """All failures, in order. Calls the hooks that were not called yet."""
         for named in (self.games, self.strategies, self.boards, self.lobbies, self.exporters, self.commands):
-            len(named)  # asks for all of them
+            len(named)  # calls the hook
         return list(self._failures)
 
     def resolve(self, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None) -> Resolved:
@@ -141,7 +141,7 @@ class Plugins:
         problem = module_problem(module)
         if problem is None and (found.name in self.sources or self.manager.is_registered(module)):
             other = self.sources.get(found.name)
-            problem = (f"it is there already ({other.source if other else 'same module'})", "remove one of them")
+            problem = (f"it is registered already ({other.source if other else 'same module'})", "remove one of them")
         if problem is not None:
             self._failures.append(Failure(found.name, found.source, *problem))
             return
@@ -168,7 +168,7 @@ class Plugins:
         check: Callable[[Any], Iterable[tuple[str, str]]],
         split: Callable[[Any], tuple[str, Any]] = lambda item: (item[0], item[1]),
     ) -> Iterator[tuple[str, Any]]:
-        """(name, item) of all that is in order; the rest goes to the failures."""
+        """Yield (name, item) of valid items; add the problems of others to the failures."""
         for found, item in self._asked(hook):
             try:
                 wrong = list(check(item))
@@ -180,7 +180,7 @@ class Plugins:
                 continue
             name, value = split(item)
             if f"{kind} {name}" in self.origins:
-                cause = f"{kind} {name!r} is there already, from plugin {self.origins[f'{kind} {name}']}"
+                cause = f"{kind} {name!r} is registered already, by plugin {self.origins[f'{kind} {name}']}"
                 self._failures.append(Failure(found.name, found.source, cause, "rename one of them"))
                 continue
             self.origins[f"{kind} {name}"] = found.name
@@ -188,9 +188,9 @@ class Plugins:
 
 
 class AsFound(Mapping[str, T]):
-    """A mapping that reads its items on demand, and stops at the wanted name.
+    """A mapping that reads its items on demand, up to the requested name. Thread-safe.
 
-    A host thus imports only the strategies that it plays, which shortens its restart. Thread-safe.
+    So a host imports only the strategies that it plays, which shortens its restart.
     """
 
     def __init__(self, items: Iterator[tuple[str, T]]) -> None:
@@ -278,7 +278,7 @@ def _class_problems(
 
 
 def require(plugins: Plugins, what: Mapping[str, Any], kind: str, name: str) -> Any:
-    """``what[name]``. Raises PluginError with the nearest name, or the failure of its plugin."""
+    """Return ``what[name]``. Raises PluginError with the nearest name, or the failure of its plugin."""
     if name in what:
         return what[name]
     raise PluginError(name, f"there is no {kind} of this name", advice=why_missing(plugins.failures, name, what))

@@ -1,4 +1,4 @@
-"""Checks of plugin modules and of the classes that they register. Each check returns what is wrong, in words."""
+"""Checks of plugin modules and of the classes that they register. Each check returns (cause, advice)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bothost.strategy import Execution, Strategy
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 ADAPTER_NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
-"""Adapters are named as their lobbies are."""
+"""Names of adapters may have underscores, as the names of their lobbies do."""
 
 
 def new_manager() -> pluggy.PluginManager:
-    """A pluggy manager that knows the hooks of ``bothost.hookspecs``."""
+    """Make a pluggy manager with the hooks of ``bothost.hookspecs``."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     return manager
 
 
 def module_problem(module: ModuleType) -> tuple[str, str] | None:
-    """(cause, advice) if a module's hooks do not match the specification. Uses a manager of its own."""
+    """Return (cause, advice) if a module's hooks do not match the specification, else None."""
     wanted = getattr(module, "API_VERSION", hookspecs.API_VERSION)
     if wanted != hookspecs.API_VERSION:
         return _api_version("it", wanted)
@@ -54,7 +54,7 @@ def _api_version(what: str, wanted: Any) -> tuple[str, str]:
 
 
 def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
-    """(cause, advice) of every reason why this object is no strategy class."""
+    """Yield (cause, advice) for every reason why this object is not a valid strategy class."""
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
         advice = "yield classes, not instances, derived from bothost.Strategy"
         yield f"{strategy!r} is not a subclass of bothost.Strategy", advice
@@ -70,7 +70,7 @@ def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         yield f"{what}.name is {name!r}", "lower-case words joined by hyphens, for example: my-strategy"
     elif name == "exec" and strategy.__module__.partition(".")[0] != "bothost_exec":
-        yield f"{what}.name is {name!r}, which addresses use otherwise", "choose another name"
+        yield f"{what}.name is {name!r}, which is reserved for addresses", "choose another name"
     if not isinstance(getattr(strategy, "version", None), str) or not strategy.version:
         yield f"{what}.version is {getattr(strategy, 'version', None)!r}", 'a text, for example: "1.0"'
     if not _words(getattr(strategy, "games", None)) or not strategy.games:
@@ -87,14 +87,14 @@ def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
 
 
 def options_problems(what: str, options: Any) -> Iterator[tuple[str, str]]:
-    """The same for an ``Options`` schema."""
+    """Yield (cause, advice) for every problem of an ``Options`` schema."""
     advice = "class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): …"
     if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
         yield f"{what}.Options is {options!r}, not a msgspec Struct", advice
         return
     try:
         msgspec.inspect.type_info(options)
-    except Exception as error:  # whatever its annotations raise
+    except Exception as error:  # annotations may raise anything
         yield f"{what}.Options cannot be read: {type(error).__name__}: {error}", advice
 
 

@@ -1,16 +1,16 @@
-"""Model versions that come inside a plugin package: ``weights/manifest.json`` and the files that it names.
+"""Model versions in a plugin package: ``weights/manifest.json`` and the files that it lists.
 
 ::
 
     {"aliases": {"champion": "v1", "level-1": "v1"},
      "versions": {"v1": {"files": {"model.onnx": "<sha256>"}, "encoder_version": 1}}}
 
-A version's files are in ``weights/v1/`` if there is such a folder, else in ``weights/`` itself. One of them may be
-``play.json``: options of play that belong to the version, such as ``{"playouts": 64}``. They are part of its sha256 and
-apply wherever it plays, unless a route or a command gives other values.
+A version's files are in ``weights/v1/`` if that folder exists, else in ``weights/`` itself. One of them may be
+``play.json``: default options of the strategy for this version, such as ``{"playouts": 64}``. They are part of the
+version's sha256. A route or a command can override them.
 
 ``"retired"`` lists versions whose files the package no longer has, with the last release or commit that had them. Logs
-name versions by their sha256. Loading a retired one fails and names that place.
+name versions by their sha256. Loading a retired version fails with a message that names that release.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def model_sha256(files: Mapping[str, str]) -> str:
-    """The sha256 of a model: that of its only file, else of the lines ``<sha256>  <name>`` sorted by name."""
+    """Return the sha256 of a model: that of its only file, or else of the lines ``<sha256>  <name>`` sorted by name."""
     if len(files) == 1:
         return next(iter(files.values()))
     listing = "".join(f"{sha}  {name}\n" for name, sha in sorted(files.items()))
@@ -89,7 +89,7 @@ def manifest(strategy: type[Strategy], where: Path | None = None) -> Manifest | 
 
 
 def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Model | None:
-    """The version with this alias or name, its files verified; None if there is none.
+    """Return the version with this alias or name, with verified files; None if there is none.
 
     ``where``: the folder of the manifest; default: the strategy's package.
 
@@ -106,7 +106,7 @@ def find(strategy: type[Strategy], alias: str, where: Path | None = None) -> Mod
     if where is None or version is None:
         if alias in known.aliases:
             advice = nearest(name, known.versions)
-            raise ModelError(f"{strategy.name}:{alias} stands for {name!r}, which is not there", advice=advice)
+            raise ModelError(f"{strategy.name}:{alias} points to {name!r}, which does not exist", advice=advice)
         return None
     _plain(name)
     root = where / name if (where / name).is_dir() else where
@@ -131,7 +131,7 @@ def _retired_error(strategy: type[Strategy], name: str, version: RetiredVersion)
     instead = f"; or use {strategy.name}:{version.instead}" if version.instead else ""
     sha256 = model_sha256(version.files)
     return ModelError(
-        f"{strategy.name}:{name} ({sha256[:12]}) is retired: this release does not bring its files",
+        f"{strategy.name}:{name} ({sha256[:12]}) is retired: this release does not include its files",
         advice=f"{version.last_in} has them: bothost model import {strategy.name} FOLDER --of {name}{instead}",
     )
 
@@ -145,7 +145,7 @@ def aliases(strategy: type[Strategy]) -> list[str]:
 def verify(root: Path, files: Mapping[str, str]) -> None:
     """Raises ModelError unless every file lies under ``root`` and has its sha256."""
     if not files:
-        raise ModelError(f"a model in {root} names no files")
+        raise ModelError(f"a model in {root} lists no files")
     for name, sha in files.items():
         path = _inside(root, name)
         try:
@@ -154,15 +154,15 @@ def verify(root: Path, files: Mapping[str, str]) -> None:
         except OSError as error:
             raise ModelError(f"model file {path}: {error.strerror}", advice="install the package again") from error
         if actual != sha.lower():
-            advice = "the file was changed or cut short; install the package again, or import the model anew"
+            advice = "the file was changed or truncated; install the package again, or import the model again"
             raise ModelError(f"model file {path} has sha256 {actual}, its manifest says {sha}", advice=advice)
 
 
 def play_options(model: Model | None) -> dict[str, Any]:
-    """Options of play of a model version, as plain data; empty if it has none.
+    """Return the options in ``play.json`` of a model version, as plain data; {} if it has none.
 
     ``bothost.plugins.settle`` checks them against the strategy. Raises ModelError if the file is missing, changed, too
-    large, or no JSON object.
+    large, or not a JSON object.
     """
     if model is None or model.path is None or PLAY not in model.files:
         return {}
@@ -175,11 +175,13 @@ def play_options(model: Model | None) -> dict[str, Any]:
     if len(data) > MAX_PLAY_BYTES:
         raise ModelError(f"model file {path} is larger than {MAX_PLAY_BYTES >> 10} KiB")
     if hashlib.sha256(data).hexdigest() != model.files[PLAY].lower():
-        raise ModelError(f"model file {path} was changed", advice="install the package again, or import the model anew")
+        raise ModelError(
+            f"model file {path} was changed", advice="install the package again, or import the model again"
+        )
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ModelError(f"model file {path} is no JSON object: {error}", advice="make the model anew") from error
+        raise ModelError(f"model file {path} is not a JSON object: {error}", advice="create the model again") from error
 
 
 def _plain(name: str) -> None:

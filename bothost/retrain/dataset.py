@@ -47,7 +47,7 @@ class Dataset:
             self._manifest: Mapping[str, Any] = json.loads(self._info.read_bytes())
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{self._info} cannot be read: {error}", advice="remove the folder, and the dataset is made again"
+                f"{self._info} cannot be read: {error}", advice="remove the folder to create the dataset again"
             ) from error
 
     @classmethod

@@ -62,9 +62,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of the arena, or the mean ``gain`` on held-out hands."""
 
     def __str__(self) -> str:
-        said = "better" if self.better else "worse" if self.p_worse <= self.alpha else "not shown to be better"
+        result = "better" if self.better else "worse" if self.p_worse <= self.alpha else "not shown to be better"
         return (
-            f"{self.challenger} is {said} than {self.champion}: {self._evidence()}, "
+            f"{self.challenger} is {result} than {self.champion}: {self._evidence()}, "
             f"p = {self.p_better:.4g} that it is no better, where at most {self.alpha:g} passes"
         )
 
@@ -105,15 +105,15 @@ def play(
         config=config,
     )
     figures = run_match(spec, build, journal=journal, on_deal=on_deal)
-    said = figures["sequential"]
+    test = figures["sequential"]
     return Verdict(
-        better=said["verdict"] == "A",
+        better=test["verdict"] == "A",
         challenger=challenger,
         champion=champion,
         deals=figures["deals"],
         alpha=settings.alpha,
-        p_better=said["p_a_better"],
-        p_worse=said["p_b_better"],
+        p_better=test["p_a_better"],
+        p_worse=test["p_b_better"],
         figures=figures,
     )
 

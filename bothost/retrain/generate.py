@@ -1,7 +1,7 @@
 """Let strategies play without a lobby, and log their hands as a host does.
 
-Each hand is logged from one seat, in turn. The player there is an account of ours; the log takes the other players for
-people. The host's own recorder makes the rows.
+Each hand is logged from one seat, in turn. Its player is one of our accounts; the other players are logged like
+players of a lobby. The host's recorder makes the rows.
 """
 
 from __future__ import annotations

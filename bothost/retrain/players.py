@@ -1,9 +1,9 @@
 """The decisions of all logged players who agreed to be imitated. Implements ``bothost.PlayerLog``.
 
-The events of a hand end with the reveal of what was hidden. Replaying the hand from there gives the view of each seat
-at each decision. At our own seat the rebuilt views must equal the logged ones, byte by byte; otherwise the hand is left
-out and counted. Other seats have no such check. If the lobby reported a player as away, the moves of that player in the
-hand are left out.
+The events of a hand end with the reveal of hidden information. Replaying the hand from it gives the view of each seat
+at each decision. At our own seat the rebuilt views must equal the logged ones byte by byte, or the hand is excluded and
+counted. Other seats have no such check. The moves of a player in a hand are excluded if the lobby reported the player
+as away.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TOGETHER_US = 60_000_000
 _log = structlog.get_logger("bothost.retrain")
 Json = dict[str, Any]
 Place = tuple[str, str, str]
-"""Lobby, table and hand: the lobby's own name of a hand."""
+"""Lobby, table and hand: identifies a hand at its lobby."""
 
 
 class Players:
     """Reads the log for as long as the store is open."""
 
     def __init__(self, store: Store, make_game: Callable[..., Game], query: HandQuery | None = None) -> None:
-        """``query``: which hands, save their game and players; default: all."""
+        """``query``: conditions on hands, except game and players; default: all hands."""
         self._store = store
         self._query = msgspec.structs.replace(query or HandQuery(), closed=True, players=())
         self.games = GameCache(make_game)
@@ -54,11 +54,11 @@ class Players:
 
     def players(self, game: str) -> dict[str, int]:
         """See :class:`bothost.PlayerLog`."""
-        words = recorded(self._store)
+        records = recorded(self._store)
         counted: Counter[str] = Counter()
         for hand, siblings, away in _with_siblings(self._hands(game)):
             first = all(hand.game.seat < seat for seat in siblings)
-            for sitter in sitters(hand.game, words):
+            for sitter in sitters(hand.game, records):
                 own = sitter.seat == hand.game.seat
                 if sitter.consents and (own or (first and sitter.seat not in siblings | away)):
                     counted[sitter.names[0]] += 1
@@ -67,10 +67,10 @@ class Players:
     def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
         """See :class:`bothost.PlayerLog`."""
         wanted = frozenset(players)
-        words = recorded(self._store)
+        records = recorded(self._store)
         for player in sorted(wanted):
-            self._require(game, player, words)
-        found = _Pass(self, wanted, words)
+            self._require(game, player, records)
+        found = _Pass(self, wanted, records)
         key = game, tuple(sorted(wanted)), split
         try:
             yield from found.run(self._hands(game), split)
@@ -95,13 +95,13 @@ class Players:
     def _hands(self, game: str) -> Iterator[LoggedHand]:
         return iter_hands(self._store, msgspec.structs.replace(self._query, games=(game,)))
 
-    def _require(self, game: str, player: str, words: Mapping[tuple[str, str], Consent]) -> None:
-        """Raises UsageError unless the player sat at a hand, and agreed."""
+    def _require(self, game: str, player: str, records: Mapping[tuple[str, str], Consent]) -> None:
+        """Raise UsageError unless the player has a logged hand and agreed."""
         lobby: str | None = None
         ids: set[str] = set()
         shown: set[str] = set()
         for hand in self._hands(game):
-            for sitter in sitters(hand.game, words):
+            for sitter in sitters(hand.game, records):
                 if player in sitter.names:
                     if sitter.consents:
                         return
@@ -115,20 +115,20 @@ class Players:
             raise UsageError(f"{player} has not agreed to be imitated", advice=advice)
         if not (ids or shown):
             raise UsageError(
-                f"no closed hand of {game} is in the part of the log that was asked for",
-                advice="look by: bothost games list; ask for more: --since, --until, --lobby",
+                f"no closed hand of {game} in the log matches the query",
+                advice="list hands with bothost games list; change --since, --until or --lobby",
             )
-        advice = f"name the lobby's id: {', '.join(sorted(shown)[:3])}" if shown else nearest(player, sorted(ids))
+        advice = f"use the lobby's id: {', '.join(sorted(shown)[:3])}" if shown else nearest(player, sorted(ids))
         raise UsageError(f"no closed hand of {game} has a player {player!r}", advice=advice)
 
 
 class _Pass:
     """One pass through the log."""
 
-    def __init__(self, log: Players, wanted: frozenset[str], words: Mapping[tuple[str, str], Consent]) -> None:
+    def __init__(self, log: Players, wanted: frozenset[str], records: Mapping[tuple[str, str], Consent]) -> None:
         self._log = log
         self._wanted = wanted
-        self._words = words
+        self._records = records
         self._split = ExportOptions().split_of
         self._done: OrderedDict[tuple[Place, int], int] = OrderedDict()
         """Seats of the last hands whose moves were read, and when these hands started."""
@@ -163,7 +163,7 @@ class _Pass:
         }
 
     def _sitters(self, hand: LoggedHand) -> Iterator[Sitter]:
-        for sitter in sitters(hand.game, self._words):
+        for sitter in sitters(hand.game, self._records):
             if sitter.consents and (not self._wanted or self._wanted & set(sitter.names)):
                 yield sitter
 
@@ -217,7 +217,7 @@ class _LeftOut(Exception):
 
 
 def _checked(game: Game, timeline: Timeline, seats: Collection[int], away: Collection[int]) -> list[tuple[Move, str]]:
-    """The moves of these seats, and why one may not be the player's, "" where it is. Raises _LeftOut."""
+    """Return the moves of these seats, each with the reason to exclude it, or "". Raises _LeftOut."""
     own = timeline.hand.game.seat
     try:
         events = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
@@ -240,16 +240,16 @@ def _checked(game: Game, timeline: Timeline, seats: Collection[int], away: Colle
 
 
 def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]:
-    """Of the moves of our own seat, whether its player chose them. Raises _LeftOut where the log has it otherwise."""
+    """For each move of our own seat, whether its player chose it. Raises _LeftOut if the log contradicts the moves."""
     rejected = {
         id for id, outcomes in timeline.outcomes.items() if any(outcome.kind == "rejected" for outcome in outcomes)
     }
     live = {(row.seq, row.substep): row for row in timeline.decisions if row.role == "live" and row.id not in rejected}
-    # Where the log holds no decisions at all, there is nothing but the lobby to say that it was another.
+    # Without logged decisions, only the lobby can report that the player was away.
     unquestioned = not live and timeline.hand.game.seat not in timeline.hand.away
     start, step = -1, 0
     for move in moves:
-        # The selections of a composite move are logged under the number of events at its beginning.
+        # The steps of a composite move are logged with the event number at its beginning.
         start, step = (move.view.seq, 0) if (move.view.seq, 0) in live else (start, step + 1)
         decision = live.get((start, step))
         if decision is None:
@@ -260,14 +260,14 @@ def _chosen(game: Game, timeline: Timeline, moves: list[Move]) -> Iterator[bool]
 
 
 def _check(game: Game, timeline: Timeline, move: Move, decision: DecisionRecord) -> None:
-    """Raises _LeftOut where what was rebuilt is not what was logged live."""
+    """Raise _LeftOut if the rebuilt view differs from the logged one."""
     if decision.view == move.view.to_bytes():
         return
-    where = f"the view logged at event {decision.seq} is not what the events lead to"
+    where = f"the view logged at event {decision.seq} does not follow from the events"
     snapshots = any(s.seq <= decision.seq and s.at_us <= decision.at_us for s in timeline.snapshots)
     if not snapshots and timeline.hand.game.format_version == game.format_version:
         raise _LeftOut("hands whose views are not those that were logged", where)
-    # A snapshot may tell less than the events, an older format is written otherwise: the choice must be the same.
+    # A snapshot may hold less than the events, and an older format differs. Then compare the legal actions.
     if not set(np.frombuffer(decision.legal, "<i4").tolist()) <= set(move.legal.tolist()):
         raise _LeftOut("hands whose views are not those that were logged", where)
 
@@ -277,7 +277,7 @@ def _place(hand: LoggedHand) -> Place:
 
 
 def _with_siblings(hands: Iterator[LoggedHand]) -> Iterator[tuple[LoggedHand, frozenset[int], frozenset[int]]]:
-    """Each hand, the other seats of ours at which the log has it too, and the seats that any of ours saw deserted."""
+    """Yield each hand, our other seats at it in the log, and the seats that any of ours saw away."""
     before: deque[LoggedHand] = deque()
     ahead: deque[LoggedHand] = deque()
     near: dict[Place, list[LoggedHand]] = {}

@@ -1,12 +1,12 @@
-"""Make logged decisions again: by the same model, bit for bit, or by another model, to compare them.
+"""Replay logged decisions: with the same model, bit for bit, or with another model, for comparison.
 
 The view is rebuilt by folding the logged events of the seat. Its bytes, hash and encoder blocks are compared with the
-logged view. Then the strategy is made with the logged model and seed, and decides every position of the hand in order,
-so that a player with state has the same state.
+logged view. Then the strategy, with the logged model and seed, decides every position of the hand in order, so that
+players with state have the same state.
 
 Views, encodings and outputs of ONNX Runtime are equal bit for bit on one type of CPU. A search is repeated exactly if
-it ran in one thread with a limit on iterations, or if its player can repeat it from its logged statistics
-(``Player.replay``). A search that was limited by time may differ, and the result says so.
+it ran in one thread with an iteration limit, or if its player can repeat it from its logged statistics
+(``Player.replay``). A time-limited search may differ, and the result says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 class ReplayedDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What was, or would have been, decided."""
+    """A decision: the logged one, or the replayed one."""
 
     action: int
     notation: str
@@ -41,11 +41,11 @@ class ReplayedDecision(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[float, ...] | None
     value: float | None
     reasons: Any = None
-    """``stats["reasons"]`` of the decision, where it explains itself."""
+    """``stats["reasons"]`` of the decision, if there are any."""
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision, made again."""
+    """One replayed decision."""
 
     id: str
     game_id: str
@@ -60,13 +60,13 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     legal: tuple[int, ...]
     logged: ReplayedDecision
     again: ReplayedDecision | None
-    """None: not asked, ``note`` says why."""
+    """None: not replayed; ``note`` says why."""
     view_exact: bool
-    """Whether folding the events gave the logged view, its hash and its encodings, bit for bit."""
+    """Whether folding the events gave exactly the logged view, hash and encodings."""
     differences: tuple[str, ...]
-    """What is not as it was logged, bit for bit."""
+    """Names of the fields that differ from the logged ones."""
     distance: float | None
-    """Half the sum of the differences of the two policies; without policies 1 where the actions differ, else 0."""
+    """Total variation distance of the two policies; without policies, 1 if the actions differ, else 0."""
     note: str = ""
 
     @property
@@ -75,7 +75,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replayer:
-    """Makes logged decisions again. Strategies are made once per model."""
+    """Replays logged decisions. Makes each strategy once per model."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Replayer:
         make_game: Callable[..., Game],
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """``options``: strategy → options of its play; the log does not hold them."""
+        """``options``: strategy → its options, which the log does not hold."""
         self._plugins = plugins
         self._registry = registry
         self._make_game = make_game
@@ -97,9 +97,9 @@ class Replayer:
             strategy.close()
 
     def hand(self, timeline: Timeline, other: str | None = None) -> Iterator[Replayed]:
-        """The live decisions of a hand; ``other``: the address of the model that is asked in place of the logged one.
+        """Replay the live decisions of a hand. ``other``: address of the model to use instead of the logged one.
 
-        Raises BothostError where a strategy or its model is not here.
+        Raises BothostError if a strategy or its model is not available.
         """
         record = timeline.hand.game
         game = self._game(record.game, record.rules)
@@ -132,8 +132,8 @@ class Replayer:
     def disagreements(
         self, timelines: Iterable[Timeline], other: str, most: int, progress: Callable[[int], None]
     ) -> tuple[Json, list[Replayed]]:
-        """Where ``other`` differs most from what was decided: figures over all, and the ``most`` farthest."""
-        self._strategy(other, None)  # where there is no such model, that is said even of an empty log
+        """Find where ``other`` differs most from the logged decisions. Returns figures and the ``most`` farthest."""
+        self._strategy(other, None)  # an unknown model is an error even if the log is empty
         farthest: list[tuple[float, int, Replayed]] = []
         asked = same = 0
         total = 0.0
@@ -161,11 +161,11 @@ class Replayer:
             try:
                 self._games[key] = self._make_game(name, **json.loads(rules))
             except (ValueError, TypeError, KeyError) as error:
-                raise StoreError(f"the game {name} of this hand is not here: {error}") from error
+                raise StoreError(f"the game {name} of this hand cannot be loaded: {error}") from error
         return self._games[key]
 
     def _strategy(self, name: str, sha256: str | None) -> Strategy:
-        """By address where no sha256 is given or none was logged; else the one with that very model."""
+        """Make the strategy with the model of this sha256; None: with the model that the address names."""
         made = self._made.get((name, sha256))
         if made is None:
             options = self._options.get(name.partition(":")[0], {})
@@ -187,12 +187,12 @@ class Replayer:
             return packaged
         raise ModelError(
             f"the model {sha256[:12]} of {strategy.name} is neither in the registry nor in the package",
-            advice="import it: bothost model import, or ask another: --model NAME:VERSION",
+            advice="import it with bothost model import, or use another one with --model NAME:VERSION",
         )
 
 
 def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View, View | None]]:
-    """(row, the logged view, the view that the events lead to; None where they do not lead so far)."""
+    """Yield (row, logged view, view folded from the events); the last is None after a gap in the log."""
     folded = iter_views(game, timeline)
     broken = False
     for row in timeline.decisions:
@@ -207,9 +207,9 @@ def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, Vie
 
 def _not_asked(row: DecisionRecord) -> str:
     if row.strategy == IMPORTED:
-        return "made elsewhere: what a strategy of yours would have done is asked with --model"
+        return "imported: use --model to see what one of your strategies would have done"
     if row.strategy == "first-legal" or row.fallback is not None:
-        return f"a fallback ({row.fallback}): what its strategy would have done is asked with --model"
+        return f"a fallback ({row.fallback}): use --model to see what its strategy would have done"
     return ""
 
 
@@ -297,5 +297,5 @@ def _distance(logged: ReplayedDecision, again: ReplayedDecision) -> float:
 
 
 def _floats(values: Any) -> tuple[float, ...] | None:
-    """As the log holds them: float32."""
+    """Convert to float32 precision, as in the log."""
     return None if values is None else tuple(np.asarray(values, "<f4").astype(float).tolist())

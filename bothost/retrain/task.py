@@ -122,7 +122,7 @@ def _begun(folder: Path) -> bool:
 
 
 def _players(store: Store, make_game: Callable[..., Game], request: Request, dataset: Dataset) -> Players:
-    """What all players did, for trainers that imitate. Hands that started after the dataset was made do not count."""
+    """The moves of all players, for trainers that imitate. Excludes hands that started after the dataset was made."""
     made_us = int(dataset.manifest["created_us"])
     until_us = made_us if request.query.until_us is None else min(made_us, request.query.until_us)
     return Players(store, make_game, msgspec.structs.replace(request.query, until_us=until_us))

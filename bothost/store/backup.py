@@ -1,4 +1,4 @@
-"""Copies of a live SQLite database, and back. PostgreSQL has its own tools."""
+"""Back up a live SQLite database, and restore it. PostgreSQL has its own tools."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bothost.store import schema
 from bothost.store.engine import sqlite_path
 
 PAGES_PER_STEP = 2048
-"""Between steps of the copy writers get their turn."""
+"""Pages copied in one step. Other processes can write between steps."""
 
 Progress = Callable[[int, int], None]
-"""Called with pages done and pages in all."""
+"""Called with the number of copied pages and the total."""
 
 
 def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None = None) -> int:
-    """Copy the database, while others write to it, to a new file; return its size in bytes.
+    """Copy the database to a new file, and return its size in bytes. Others may write to it meanwhile.
 
-    The file appears under its name when it is complete and on the disk. Raises StoreError when it exists already, and
-    for PostgreSQL; StoreUnavailable when there is no database.
+    The file appears under its name once it is complete and synced. Raises StoreError if the file exists and for
+    PostgreSQL, StoreUnavailable if there is no database.
     """
     source = _file(settings)
     if not source.exists():
@@ -34,9 +34,9 @@ def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None 
 
 
 def restore(settings: StoreSettings, source: Path, *, progress: Progress | None = None) -> int:
-    """Make the database from a backup; return its size in bytes.
+    """Create the database from a backup, and return its size in bytes.
 
-    Raises StoreError when the backup is none, and when a database is there already: nothing is ever overwritten.
+    Raises StoreError if the backup is invalid or the database exists: nothing is overwritten.
     """
     target = _file(settings)
     if not source.is_file():
@@ -45,7 +45,7 @@ def restore(settings: StoreSettings, source: Path, *, progress: Progress | None 
         with closing(_open(source)) as backup:
             row = backup.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
-        raise StoreError(f"{source} is no backup of a bothost database: {error}") from error
+        raise StoreError(f"{source} is not a backup of a bothost database: {error}") from error
     if row is None or row[0] not in schema.REVISIONS:
         schema.check(row and str(row[0]), str(source))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,15 +65,15 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
 
     try:
         with closing(_open(source)) as live, closing(sqlite3.connect(partial)) as copy:
-            # One state of the database from the first page to the last: else SQLite would begin again whenever others
-            # have written between two steps, and beside a busy host never end.
+            # A read transaction fixes the state that is copied. Without it SQLite would start again whenever others
+            # write between two steps, and never finish beside a busy host.
             live.execute("BEGIN")
             live.execute("SELECT count(*) FROM sqlite_master").fetchone()
             live.backup(copy, pages=PAGES_PER_STEP, progress=on_step, sleep=0.001)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+            copy.execute("PRAGMA journal_mode = DELETE")  # a single file, without -wal and -shm
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
-        os.link(partial, target)  # unlike a rename, this refuses a file that has appeared meanwhile
+        os.link(partial, target)  # unlike a rename, it fails if the file appeared meanwhile
     except sqlite3.Error as error:
         raise StoreError(f"copying {source} failed: {error}") from error
     except FileExistsError as error:

@@ -1,8 +1,8 @@
-"""Who agreed that a strategy may be trained to imitate them.
+"""Which players agreed that a strategy may be trained to imitate them.
 
-There are two sources. An operator records that a player agreed or revoked, with the reason. A hand carries a mark
-(``PlayerInfo.consents``): the lobby reported consent, or the configuration says so of one of our accounts. The record
-counts if there is one. Otherwise the hand's mark counts, for that hand.
+There are two sources. An operator records that a player agreed or revoked, with a reason. A hand has a mark
+(``PlayerInfo.consents``): the lobby reported consent, or the configuration gives it for one of our accounts. A record
+takes precedence over the mark. The mark applies to its hand only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Consent(msgspec.Struct, frozen=True):
 
     lobby: str
     player: str
-    """The lobby's id of the player, or the name of an account of ours."""
+    """The lobby's id of the player, or the name of one of our accounts."""
     number: int
     kind: Kind
     reason: str
@@ -41,10 +41,13 @@ class Consent(msgspec.Struct, frozen=True):
 
 
 def record(store: Store, lobby: str, player: str, *, granted: bool, reason: str = "") -> Consent:
-    """Record that a player agreed or revoked. It applies to all hands of the player, also to those already logged."""
+    """Record that a player agreed or revoked. It applies to all of the player's hands, including logged ones.
+
+    Raises UsageError if ``lobby`` or ``player`` is empty or not printable.
+    """
     for name, text in (("lobby", lobby), ("player", player)):
         if not text or not text.isprintable():
-            raise UsageError(f"{text!r} names no {name}")
+            raise UsageError(f"{text!r} is not a valid {name} name", advice="use printable characters")
     number = sa.select(sa.func.max(consents.c.number)).where(consents.c.lobby == lobby, consents.c.player == player)
     while True:
         try:
@@ -53,13 +56,13 @@ def record(store: Store, lobby: str, player: str, *, granted: bool, reason: str 
                 kind: Kind = "granted" if granted else "revoked"
                 made = Consent(lobby, player, last + 1, kind, reason, time.time_ns() // 1000)
                 connection.execute(consents.insert(), msgspec.to_builtins(made))
-        except IntegrityError:  # another process recorded at the same time: its record comes first
+        except IntegrityError:  # another process recorded at the same time: retry with the next number
             continue
         return made
 
 
 def recorded(store: Store) -> dict[tuple[str, str], Consent]:
-    """(lobby, player) → their last record."""
+    """Return (lobby, player) → last record."""
     query = sa.select(consents).order_by(consents.c.lobby, consents.c.player, consents.c.number)
     with store.begin() as connection:
         return {(row.lobby, row.player): Consent(**row._mapping) for row in connection.execute(query)}
@@ -82,8 +85,8 @@ class Sitter(msgspec.Struct, frozen=True):
     consents: bool
 
 
-def sitters(game: GameRecord, words: Mapping[tuple[str, str], Consent]) -> list[Sitter]:
-    """The known players of a hand, by seat. ``words``: the result of ``recorded``."""
+def sitters(game: GameRecord, records: Mapping[tuple[str, str], Consent]) -> list[Sitter]:
+    """Return the known players of a hand, by seat. ``records``: the result of ``recorded``."""
     found: dict[int, Sitter] = {}
     for player in players_of(game.players):
         seat, name = player.get("seat"), player.get("player")
@@ -91,18 +94,18 @@ def sitters(game: GameRecord, words: Mapping[tuple[str, str], Consent]) -> list[
             names = (name,) if seat != game.seat or name == game.account else (game.account, name)
             marked = player.get("consents") is True
             found[seat] = Sitter(
-                seat, names, str(player.get("name", "")), bool(holds(game.lobby, names, marked, words))
+                seat, names, str(player.get("name", "")), bool(holds(game.lobby, names, marked, records))
             )
     if game.seat not in found:
         own = (game.account,)
-        found[game.seat] = Sitter(game.seat, own, "", bool(holds(game.lobby, own, False, words)))
+        found[game.seat] = Sitter(game.seat, own, "", bool(holds(game.lobby, own, False, records)))
     return [found[seat] for seat in sorted(found)]
 
 
 def names_of(player: str, hands: Iterable[GameRecord], *, shown: bool = False) -> set[str]:
-    """The accounts and ids at these hands of a player given by id, account or displayed name.
+    """Return the accounts and ids that a player, given by id, account or displayed name, has in these hands.
 
-    ``shown``: displayed names as well.
+    ``shown``: include displayed names.
     """
     found = {player}
     for game in hands:
@@ -114,7 +117,9 @@ def names_of(player: str, hands: Iterable[GameRecord], *, shown: bool = False) -
     return found
 
 
-def holds(lobby: str, names: Iterable[str], mark: bool | None, words: Mapping[tuple[str, str], Consent]) -> bool | None:
-    """Whether a player with these names agrees now. ``mark``: what the hand says, which counts without a record."""
-    said = [word.granted for name in names if (word := words.get((lobby, name))) is not None]
-    return all(said) if said else mark
+def holds(
+    lobby: str, names: Iterable[str], mark: bool | None, records: Mapping[tuple[str, str], Consent]
+) -> bool | None:
+    """Whether a player with these names agrees now. ``mark``: the hand's mark, used if there is no record."""
+    granted = [found.granted for name in names if (found := records.get((lobby, name))) is not None]
+    return all(granted) if granted else mark

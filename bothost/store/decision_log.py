@@ -1,11 +1,11 @@
-"""The decision log: the event loop submits rows, and one thread makes them durable, many per commit.
+"""The decision log: the event loop submits records, and one thread writes them durably, many per commit.
 
 ``submit`` costs the event loop a lock and a list ``extend``, about half a microsecond. The writer thread converts,
-groups and writes the rows. Submit many records at once, and add one callback to the returned future: all submissions
-since the writer last took rows share it.
+groups and writes the rows. Submit many records at once and add one callback to the returned future: all submissions
+since the writer last took records share it.
 
-While the database is away the rows go to the spool (:mod:`bothost.store.spool`), which counts as durable. When it is
-back they move from there into the database, in order (:mod:`bothost.store.writer`).
+While the database is unavailable, rows go to the spool (:mod:`bothost.store.spool`), which counts as durable. Later
+they are moved into the database in order (:mod:`bothost.store.writer`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import contextlib
 import math
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -32,10 +33,10 @@ from bothost.store.writer import Writer, log_safely
 
 QUEUE_ROWS = 20_000
 PACE_S = 0.004
-"""Least time between two commits of a busy host. A commit costs more pages and turns of the GIL than its rows, so rows
-wait to share one."""
+"""Minimum time between two commits of a busy host. A commit costs more page writes and GIL switches than its rows, so
+rows wait to share one."""
 BUSY_ROWS = 5
-"""After a commit of fewer rows the next one starts at once, so an idle host does not wait."""
+"""After a commit of fewer rows the next one starts at once, so that an idle host does not wait."""
 RECOVER_S = 60.0
 """How long ``open`` waits for rows that an earlier process left in the spool to reach the database."""
 
@@ -44,31 +45,31 @@ _astuple = msgspec.structs.astuple
 
 
 class LogStats(msgspec.Struct, frozen=True):
-    """What the log did since it was opened, and what waits now."""
+    """Counters since the log was opened, and the current queue lengths."""
 
     rows: int
-    """Rows committed to the database, new ones only."""
+    """New rows committed to the database."""
     commits: int
     queue_depth: int
-    """Rows submitted and not yet durable."""
+    """Rows submitted but not yet durable."""
     spool_depth: int
-    """Rows durable in the spool, not yet in the database."""
+    """Rows in the spool and not yet in the database."""
     duplicates: int
-    """Rows that were already there."""
+    """Rows that the database already had."""
     rejected: int
-    """Rows that no database takes (a bug): kept as text in ``rejected.log`` beside the spool."""
+    """Rows that the database refuses (a bug): kept as text in ``rejected.log`` beside the spool."""
     outages: int
 
 
 class Durable(asyncio.Future[None]):
-    """Done when the rows are durable. Shared by several waiters, so that none of them can cancel it for the others."""
+    """A future that is done when the rows are durable. Several waiters share it, so it cannot be cancelled."""
 
     def cancel(self, msg: Any | None = None) -> bool:
         return False
 
 
 class _Batch:
-    """What was submitted since the writer last took rows."""
+    """The records submitted since the writer last took some."""
 
     __slots__ = ("durable", "records", "room")
 
@@ -79,7 +80,7 @@ class _Batch:
 
 
 class DecisionLog:
-    """Writes records durably, in order of submission, for one event loop. Make it with :meth:`open`."""
+    """Writes records durably, in order of submission, for one event loop. Create it with :meth:`open`."""
 
     def __init__(self, sink: Sink, spool: Spool, *, queue_rows: int = QUEUE_ROWS) -> None:
         self._writer = Writer(sink, spool)
@@ -99,7 +100,7 @@ class DecisionLog:
     def open(cls, settings: StoreSettings, host: str, spool_dir: Path, *, queue_rows: int = QUEUE_ROWS) -> Self:
         """Open the log of ``settings``; its spool is the folder ``spool_dir/host``.
 
-        Raises SchemaOutdated and StoreUnavailable: a host does not start without its database, it survives its loss.
+        Raises SchemaOutdated and StoreUnavailable: a host needs the database to start, but later survives its loss.
         """
         sink = make_sink(settings)
         sink.connect()
@@ -110,14 +111,15 @@ class DecisionLog:
             sink.close()
             raise StoreUnavailable(f"spool {folder}: {error}", advice="Check host.data_dir.") from error
         log = cls(sink, spool, queue_rows=queue_rows)
-        # A restarted host asks the database for its live hands: what was spooled must be there.
+        # A restarted host reads its live hands from the database, so spooled rows must be there.
         log._writer.recovered.wait(RECOVER_S)
         return log
 
     def submit(self, records: Sequence[Record]) -> asyncio.Future[None]:
         """Queue records and return a future that is done when all of them are durable.
 
-        Must be called from one event loop. Takes rows even when the queue is full: see ``full``.
+        Call it from one event loop only. It accepts records even when the queue is ``full``. Raises StoreError after
+        ``close``.
         """
         mutex = self._mutex
         with mutex:
@@ -133,7 +135,7 @@ class DecisionLog:
 
     @property
     def full(self) -> bool:
-        """Whether the queue holds as much as it should: stop taking work until there is ``room``."""
+        """Whether the queue is full. If so, take no new work until ``room`` returns."""
         return len(self._filling.records) >= self._queue_rows
 
     async def room(self) -> None:
@@ -160,11 +162,11 @@ class DecisionLog:
         )
 
     async def aclose(self) -> None:
-        """Make everything durable, then stop. Raises StoreUnavailable when rows had to be given up."""
+        """Write everything durably, then stop. Raises StoreUnavailable if rows were lost."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """As ``aclose``, from outside the event loop."""
+        """Like ``aclose``, for callers outside the event loop."""
         with self._mutex:
             self._closing = True
             self._idle = False
@@ -198,7 +200,7 @@ class DecisionLog:
                 return
 
     def _try(self, batch: _Batch) -> Exception | None:
-        """Make the rows durable; a failure is logged and returned, because the thread must live."""
+        """Write the rows durably. A failure is logged and returned, because the thread must survive."""
         rows = len(batch.records)
         try:
             if not self._writer.write(chunks_of(batch.records), lambda: self._closing):
@@ -212,7 +214,7 @@ class DecisionLog:
         return None
 
     def _take(self) -> _Batch | None:
-        """The filled batch; None after waiting for one, and when there will be no more."""
+        """Return the filled batch. None: it waited for one, or the log is closing."""
         with self._mutex:
             batch = self._filling
             if batch.records:
@@ -235,13 +237,13 @@ class DecisionLog:
                 self._call(batch.durable.set_result, None)
 
     def _call(self, function: Any, *args: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits for the result
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function, *args)
 
 
 def make_sink(settings: StoreSettings) -> Sink:
-    """The sink of a database URL. Only the driver that it needs is imported."""
+    """Make the sink for a database URL. Imports only the driver that it needs."""
     url = parse_url(settings.url)
     if url.get_backend_name() == "sqlite":
         from bothost.store.sqlite import SqliteSink
@@ -253,23 +255,17 @@ def make_sink(settings: StoreSettings) -> Sink:
 
 
 def chunks_of(records: Iterable[Record]) -> list[Chunk]:
-    """Records as rows, grouped by table, each table's in order of submission. Raises TypeError for anything else."""
-    groups: dict[type[Record], list[Record]] = {}
+    """Convert records to rows, grouped by table, in order of submission. Raises TypeError for other types."""
+    groups: dict[type[Record], list[Record]] = defaultdict(list)
     for record in records:
-        kind = type(record)
-        group = groups.get(kind)
-        if group is None:
-            group = groups[kind] = []
-        group.append(record)
-    if not groups.keys() <= _NAME_OF.keys():
-        raise TypeError(
-            f"no records of the log: {', '.join(sorted(k.__name__ for k in groups.keys() - _NAME_OF.keys()))}"
-        )
+        groups[type(record)].append(record)
+    if unknown := groups.keys() - _NAME_OF.keys():
+        raise TypeError(f"not records of the log: {', '.join(sorted(kind.__name__ for kind in unknown))}")
     return [
         (name, COLUMNS[name], list(map(_astuple, groups[kind]))) for kind, name in _NAME_OF.items() if kind in groups
     ]
 
 
 def _file_name(host: str) -> str:
-    """A host's name as one harmless path component."""
+    """Escape a host's name to one safe path component."""
     return "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):02x}" for c in host) or "%"

@@ -1,4 +1,4 @@
-"""From a database URL to SQLAlchemy engines and raw SQLite connections, all with the same settings."""
+"""Make SQLAlchemy engines and set up raw SQLite connections with the same settings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bothost.config import StoreSettings
 from bothost.errors import ConfigError, StoreUnavailable
 
 PAGE_BYTES = 4096
-"""Page size of new SQLite files. Interleaved hands write their keys to pages of their own, and a commit writes every
-page that it touched as a whole: with pages of 8 KiB a busy host's log was almost twice as long."""
+"""Page size of new SQLite files. Interleaved hands write their keys to different pages, and a commit writes each
+changed page in full: with 8 KiB pages the write-ahead log of a busy host was almost twice as long."""
 CACHE_KIB = 16_384
-"""Pages that a connection keeps. Ids grow with time, so that a log's writer touches the newest pages; until as many are
-kept as may be, each commit asks the system for more memory."""
+"""Page cache of a connection. Ids grow with time, so the writer mostly needs the newest pages. Until the cache is full,
+each commit allocates more memory."""
 
 
 def parse_url(url: str) -> URL:
-    """The URL of a supported database, with the driver that we use.
+    """Parse the URL of a supported database, and set the driver that we use.
 
-    Raises ConfigError for anything else.
+    Raises ConfigError for other databases and invalid URLs.
     """
     try:
         parsed = make_url(url)
@@ -50,7 +50,7 @@ _URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/na
 
 
 def full_url(settings: StoreSettings) -> URL:
-    """The URL with the password, where that is configured apart. Never print it: see ``shown``."""
+    """Return the URL with the separately configured password, if any. Never print it: see ``shown``."""
     url = parse_url(settings.url)
     if settings.password is not None and url.get_backend_name() != "sqlite":
         return url.set(password=settings.password.reveal())
@@ -58,39 +58,39 @@ def full_url(settings: StoreSettings) -> URL:
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file of a SQLite URL, None for other databases."""
+    """Return the file of a SQLite URL; None for other databases."""
     parsed = parse_url(url)
     return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
 
 
 def shown(url: str) -> str:
-    """The URL without its password, for messages."""
+    """Return the URL without its password, for messages."""
     return make_url(url).render_as_string(hide_password=True)
 
 
 class Executes(Protocol):
-    """A connection."""
+    """A database connection."""
 
     def execute(self, statement: str, /) -> object: ...
 
 
 def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
-    """Apply our settings to a fresh connection.
+    """Apply our settings to a new connection.
 
-    WAL with synchronous NORMAL keeps every commit when the process dies, FULL also when the power goes.
+    WAL with synchronous NORMAL keeps every commit if the process dies; FULL also if the power fails.
     """
     connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # only a file that is still empty takes it
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")  # only takes effect on an empty file
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'full' else 'NORMAL'}")
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
 def bind_without_adapters() -> None:
-    """Let the sqlite3 module bind bytes and None as they are, in this process.
+    """Make the sqlite3 module bind bytes and None faster, in this process.
 
-    By itself it takes them for types that need an adapter, and looks for one in four places, for every value: a fourth
-    of the time that binding a decision takes.
+    By default it searches for an adapter in four places for each such value. That is a quarter of the time of binding
+    a decision.
     """
     nothing: dict[None, None] = {}
     sqlite3.register_adapter(bytes, bytes)
@@ -98,11 +98,10 @@ def bind_without_adapters() -> None:
 
 
 def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: float | None = None) -> sa.Engine:
-    """An engine for small reads and writes and for migrations.
+    """Make an engine for small reads and writes and for migrations.
 
-    A SQLite file that does not exist is refused unless ``create``: an empty database would look like lost data.
-    ``answer_s``: a server that does not answer for so long is away; None waits for ever.
-    Raises ConfigError and StoreUnavailable.
+    A missing SQLite file is an error unless ``create``: an empty database would look like lost data. ``answer_s``: how
+    long to wait for a server's answer in seconds; None: no limit. Raises ConfigError and StoreUnavailable.
     """
     url = full_url(settings)
     if url.get_backend_name() != "sqlite":
@@ -115,7 +114,7 @@ def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: floa
     engine = sa.create_engine(url)
 
     def on_connect(connection: Any, _record: object) -> None:
-        # We begin transactions ourselves: by its own rules the sqlite3 module leaves DDL outside of them.
+        # We begin transactions ourselves: the sqlite3 module would run DDL outside of them.
         connection.isolation_level = None
         set_up_sqlite(connection, synchronous=settings.synchronous)
 
@@ -139,7 +138,7 @@ def _server_engine(url: URL, answer_s: float | None) -> sa.Engine:
 
 @contextmanager
 def reaching(settings: StoreSettings) -> Iterator[None]:
-    """Turn what a driver says about a database that is away into StoreUnavailable. A key that is taken is no outage."""
+    """Turn driver errors into StoreUnavailable, except IntegrityError."""
     try:
         yield
     except IntegrityError:

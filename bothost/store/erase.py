@@ -1,4 +1,4 @@
-"""Where a player is named outside the log's rows: spool, memos, leases, log files, and bytes that SQLite freed.
+"""Erase a player's names outside the log's rows: spool, memos, leases, log files, and bytes that SQLite freed.
 
 ``bothost games forget`` calls it around :func:`bothost.store.forget.delete_hands`.
 """
@@ -24,15 +24,15 @@ from bothost.store.store import Store
 from bothost.store.writer import Writer
 
 REPLAY_S = 60.0
-"""How long the replay of one folder of the spool may take."""
+"""How long the replay of one spool folder may take."""
 WAIT_S = 30.0
-"""How long SQLite waits for other processes before it gives up."""
+"""How long SQLite waits for locks of other processes."""
 
 
 def replay_spool(settings: StoreSettings, spool_dir: Path) -> None:
-    """Move the rows that stopped hosts left in the spool into the database, so that they are found there.
+    """Move the rows that stopped hosts left in the spool into the database.
 
-    Raises UsageError if rows stay in the spool.
+    Raises UsageError if rows remain in the spool.
     """
     for folder in sorted({segment.parents[1] for segment in spool_dir.glob("*/*/*.spool")}):
         writer = Writer(make_sink(settings), Spool(folder, COLUMNS))
@@ -40,15 +40,15 @@ def replay_spool(settings: StoreSettings, spool_dir: Path) -> None:
         writer.close()
     if waiting := sorted(spool_dir.glob("*/*/*.spool")):
         raise UsageError(
-            f"rows of a host wait in {waiting[0]}",
+            f"rows of a host are still in the spool, in {waiting[0]}",
             advice="Wait until that host reaches the database, or stop it. Then repeat the command.",
         )
 
 
 def mask_files(names: Collection[str], files: Iterable[Path]) -> dict[Path, int]:
-    """Overwrite the names with dashes wherever they stand as words in these files; returns how often, by file.
+    """Overwrite the names with dashes where they are whole words. Returns the number of replacements by file.
 
-    Bytes are replaced in place, so that a running host may append meanwhile.
+    Bytes are replaced in place, so a running host may append meanwhile.
     """
     pattern = _pattern(names)
     masked: dict[Path, int] = {}
@@ -66,7 +66,7 @@ def mask_files(names: Collection[str], files: Iterable[Path]) -> dict[Path, int]
 
 
 def files_with_names(spool_dir: Path, log: Path | None) -> Iterator[Path]:
-    """Text files that may name players: rejected and damaged rows of the spool, the log file and its predecessors."""
+    """Files that may name players: rejected and damaged rows of the spool, the log file and its rotated versions."""
     yield from sorted(spool_dir.glob("*/*/rejected.log"))
     yield from sorted(spool_dir.glob("*/*/*.damaged"))
     if log is not None:
@@ -74,7 +74,7 @@ def files_with_names(spool_dir: Path, log: Path | None) -> Iterator[Path]:
 
 
 def delete_memos(store: Store, names: Collection[str]) -> int:
-    """Delete the memos of these accounts and those that mention a name, and leases that ran out; returns the memos."""
+    """Delete memos of these accounts or with one of the names, and expired leases. Returns the number of memos."""
     now_us = time.time_ns() // 1000
     with store.begin() as connection:
         stale = [
@@ -91,13 +91,15 @@ def delete_memos(store: Store, names: Collection[str]) -> int:
 def rewrite_database(settings: StoreSettings) -> None:
     """Rewrite a SQLite file without the bytes of deleted rows, and empty its write-ahead log.
 
-    ``secure_delete`` alone would leave copies of rows that SQLite moved earlier. Hosts may run: their rows wait in the
-    spool meanwhile. Other databases are left alone. Raises StoreError if the disk is full or another process reads.
+    ``secure_delete`` alone would leave copies of rows that SQLite moved earlier. Running hosts write to the spool
+    meanwhile. Does nothing for other databases. Raises StoreError if the disk is full or another process reads.
     """
     path = sqlite_path(settings.url)
     if path is None:
         return
-    advice = f"The rows are deleted. Free as much space as {path.name} has, stop what reads it, and repeat the command."
+    advice = (
+        f"The rows are deleted. Free as much disk space as {path.name} uses, stop its readers, and repeat the command."
+    )
     try:
         with closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete = ON")
@@ -110,7 +112,7 @@ def rewrite_database(settings: StoreSettings) -> None:
 
 
 def _pattern(names: Collection[str]) -> re.Pattern[bytes]:
-    """The names in every spelling of a log: UTF-8, JSON's escapes and Python's. Not as a part of a longer word."""
+    """Match the names as whole words, in UTF-8 and with the escapes of JSON and Python."""
     spellings: set[bytes] = set()
     for name in names:
         escaped = (json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1], repr(name)[1:-1])
@@ -125,7 +127,7 @@ def _rotated(name: str, log: str) -> bool:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All keys and texts of a JSON value."""
+    """All keys and strings in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

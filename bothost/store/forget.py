@@ -1,6 +1,6 @@
-"""Forget a player: delete every hand at which the player sat, with everything that is logged of it.
+"""Forget a player: delete all logged data of every hand that they played.
 
-The whole hand is deleted, because its events and the other players' views show what this player did.
+The whole hand is deleted, because its events and the other players' views show this player's moves.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DEAD_S = 86_400
 
 
 def hands_of(store: Store, player: str) -> Iterator[LoggedHand]:
-    """The hands at which the player sat, by id, account or name."""
+    """Yield the hands of a player, given by id, account or name."""
     return iter_hands(store, HandQuery(players=(player,)))
 
 
 def check_ended(hands: Iterable[LoggedHand]) -> None:
-    """Raise UsageError while one of the hands may still be played: its rows are still being written."""
+    """Raise UsageError if one of the hands may still be running: a host may still write its rows."""
     youngest = time.time_ns() // 1000 - DEAD_S * 1_000_000
     for hand in hands:
         if hand.end is None and hand.game.started_us > youngest:
@@ -38,7 +38,7 @@ def check_ended(hands: Iterable[LoggedHand]) -> None:
 
 
 def delete_hands(store: Store, ids: Iterable[bytes]) -> set[bytes]:
-    """Delete everything that is logged of these hands, at all of our seats; returns their ids."""
+    """Delete all logged data of these hands, at all of our seats. Returns their ids."""
     deleted: set[bytes] = set()
     waiting = iter(ids)
     while page := sorted(set(islice(waiting, HANDS_AT_ONCE))):

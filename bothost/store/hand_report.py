@@ -1,4 +1,4 @@
-"""A logged hand as one piece of plain data: what happened, what was decided, and why. For any game."""
+"""Report a logged hand of any game as JSON data: events, decisions, and their reasons."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Json = dict[str, Any]
 
 
 def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
-    """Everything about a hand, in the words of its game where that is known here.
+    """Return everything about a hand, in the notation of its game if that is installed.
 
-    ``problems`` lists what is wrong with the log: a gap, or a logged view that the events do not lead to.
+    ``problems`` lists defects of the log: a gap, or a logged view that the events do not produce.
     """
     record, end = timeline.hand.game, timeline.hand.end
     game = GameCache(make_game).get(record.game, record.rules)
-    problems: list[str] = [] if game is not None else [f"the game {record.game} is not installed here"]
+    problems: list[str] = [] if game is not None else [f"the game {record.game} is not installed"]
     return {
         "id": record.game_id.hex(),
         "game": record.game,
@@ -88,7 +88,7 @@ def _decision(row: DecisionRecord, game: Game | None, timeline: Timeline) -> Jso
 
 
 def _weighed(row: DecisionRecord, legal: list[int], view: View | None) -> list[Json]:
-    """The legal actions, the likeliest (else the most valuable) first; the chosen one is among them."""
+    """The legal actions with their weights, sorted by probability, or else by value, descending."""
     policy, values = _floats(row.policy, len(legal)), _floats(row.action_values, len(legal))
     weights = policy if policy is not None else values
     order = range(len(legal)) if weights is None else sorted(range(len(legal)), key=lambda i: -weights[i])
@@ -125,7 +125,7 @@ def _view(row: DecisionRecord, game: Game | None) -> View | None:
 
 
 def _deal(timeline: Timeline, game: Game | None) -> Json | None:
-    """What was dealt, once it was revealed."""
+    """The deal, if it was revealed."""
     if game is None:
         return None
     view = game.new_view(timeline.hand.game.seat)
@@ -138,12 +138,12 @@ def _deal(timeline: Timeline, game: Game | None) -> Json | None:
 
 
 def _check(timeline: Timeline, game: Game) -> list[str]:
-    """Where folding the events does not lead to the logged views."""
+    """The problems of the log: gaps, and views that folding the events does not produce."""
     found = []
     try:
         for row, view in iter_views(game, timeline):
             if view.to_bytes() != row.view:
-                found.append(f"the view logged at event {row.seq} is not what the events lead to")
+                found.append(f"the view logged at event {row.seq} does not follow from the events")
     except (StoreError, ValueError) as error:
         found.append(str(error))
     return found

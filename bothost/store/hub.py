@@ -1,10 +1,10 @@
 """Models in a folder, in S3-compatible storage or in a Hugging Face repository.
 
-A published model is a folder: ``manifest.json`` with one version, as packages ship it, and the version's files. With a
-signing key there is ``manifest.json.sig``, too: the Ed25519 signature of the manifest, in hexadecimal. The manifest
-names the sha256 of every file, so its own sha256 or its signature vouches for the whole model.
+A published model is a folder with the version's files and a ``manifest.json`` of one version, in the format of
+packages. A signed model also has ``manifest.json.sig``: the Ed25519 signature of the manifest, in hexadecimal. The
+manifest holds the sha256 of every file, so its own sha256 or its signature covers the whole model.
 
-What is pulled is hostile until it is checked: names and sizes before the download, contents after it.
+Pulled models are untrusted: names and sizes are checked before the download, contents after it.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from bothost.store import model_files
 
 SIGNATURE = f"{MANIFEST}.sig"
 SCHEMES = ("file", "s3", "hf", "memory")
-"""``memory`` is for tests: nothing leaves the process."""
+"""``memory`` is for tests."""
 MAX_MANIFEST = 1 << 20
 CHUNK = 1 << 20
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def place(url: str) -> tuple[Any, str]:
-    """The file system and the path that a URL or a local path names. Raises UsageError."""
+    """Return the file system and the path of a URL or local path. Raises UsageError."""
     if "://" not in url:
         url = Path(url).absolute().as_uri()
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or "::" in url:
         known = "a local folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH"
-        raise UsageError(f"{parts.scheme}:// is no place for models", advice=f"name {known}")
+        raise UsageError(f"{parts.scheme}:// is not supported for models", advice=f"use {known}")
     if parts.password or (parts.username and parts.scheme != "hf") or parts.query:
-        raise UsageError("the URL holds credentials", advice="leave them to the environment of the storage's client")
+        raise UsageError("the URL contains credentials", advice="set them in the environment of the storage's client")
     try:
         import fsspec
 
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         raise UsageError(
-            f"{parts.scheme}:// needs {error.name or error}", advice='pip install "bothost[hub]"'
+            f"{parts.scheme}:// needs {error.name or error}, which is not installed",
+            advice='pip install "bothost[hub]"',
         ) from error
     return system, str(path).rstrip("/")
 
@@ -55,7 +56,7 @@ def place(url: str) -> tuple[Any, str]:
 def push(url: str, root: Path, version: str, entry: Version, signing_key: Path | None = None) -> str:
     """Publish a version whose files lie in ``root``. Returns the sha256 of the manifest.
 
-    The manifest is written last: who pulls meanwhile finds the old model or the new one, or a wrong sha256. Raises
+    The manifest is written last: a concurrent ``pull`` gets the old model, the new one, or a wrong sha256. Raises
     ModelError and UsageError.
     """
     model_files.check(root, entry.files)
@@ -69,10 +70,10 @@ def push(url: str, root: Path, version: str, entry: Version, signing_key: Path |
             system.put_file(str(root / name), f"{path}/{name}")
         if signature is not None:
             system.pipe_file(f"{path}/{SIGNATURE}", signature.hex().encode() + b"\n")
-        elif system.exists(f"{path}/{SIGNATURE}"):  # that of an earlier model would be wrong
+        elif system.exists(f"{path}/{SIGNATURE}"):  # the signature of an earlier model
             system.rm_file(f"{path}/{SIGNATURE}")
         system.pipe_file(f"{path}/{MANIFEST}", data)
-    except Exception as error:  # each storage has errors of its own
+    except Exception as error:  # each storage raises its own errors
         raise _storage_error("written", url, error) from error
     return hashlib.sha256(data).hexdigest()
 
@@ -80,8 +81,8 @@ def push(url: str, root: Path, version: str, entry: Version, signing_key: Path |
 def pull(url: str, into: Path, *, sha256: str | None = None, public_key: Path | None = None) -> str:
     """Download a model into an empty folder. Returns the sha256 of its manifest.
 
-    ``sha256``: of the manifest that is expected. ``public_key``: whose signature it must have. Raises ModelError when
-    anything is not as announced; then nothing in the folder may be used.
+    ``sha256``: expected sha256 of the manifest. ``public_key``: the key that must have signed it. Raises ModelError if
+    a check fails; then do not use the folder.
     """
     system, path = place(url)
     data = _small(system, url, f"{path}/{MANIFEST}")
@@ -102,9 +103,11 @@ def _entry(data: bytes, url: str) -> Version:
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
     except msgspec.DecodeError as error:
-        raise ModelError(f"{url}/{MANIFEST} is no manifest: {error}") from error
+        raise ModelError(f"{url}/{MANIFEST} is not a valid manifest: {error}") from error
     if len(manifest.versions) != 1:
-        raise ModelError(f"{url}/{MANIFEST} has {len(manifest.versions)} versions", advice="publish one a folder")
+        raise ModelError(
+            f"{url}/{MANIFEST} has {len(manifest.versions)} versions", advice="publish one version per folder"
+        )
     (entry,) = manifest.versions.values()
     _check_names(entry.files)
     return entry
@@ -114,7 +117,7 @@ def _check_names(files: Mapping[str, str]) -> None:
     model_files.names(files)
     for name, sha256 in files.items():
         if name in (MANIFEST, "lineage.json") or not _HEX.fullmatch(sha256.lower()):
-            raise ModelError(f"the manifest's entry of {name!r} is not allowed")
+            raise ModelError(f"the manifest's entry for {name!r} is not allowed")
 
 
 def _small(system: Any, url: str, path: str) -> bytes:
@@ -125,7 +128,7 @@ def _small(system: Any, url: str, path: str) -> bytes:
         name = path.rpartition("/")[2]
         advice = "it was published without --sign" if name == SIGNATURE else "see bothost model push"
         raise ModelError(f"{url} has no {name}", advice=advice) from error
-    except Exception as error:  # each storage has errors of its own
+    except Exception as error:  # each storage raises its own errors
         raise _storage_error("read", url, error) from error
     if len(data) > MAX_MANIFEST:
         raise ModelError(f"{path.rpartition('/')[2]} at {url} is larger than {MAX_MANIFEST} bytes")
@@ -143,13 +146,13 @@ def _download(system: Any, url: str, path: str, target: Path, expected: str) -> 
                 digest.update(chunk)
                 out.write(chunk)
     except FileNotFoundError as error:
-        raise ModelError(f"{url} has no {target.name}, which its manifest names") from error
-    except Exception as error:  # each storage has errors of its own
+        raise ModelError(f"{url} has no {target.name}, which its manifest lists") from error
+    except Exception as error:  # each storage raises its own errors
         raise _storage_error("read", url, error) from error
     if size > model_files.MAX_BYTES:
         raise ModelError(f"{target.name} at {url} is larger than {model_files.MAX_BYTES >> 30} GiB")
     if digest.hexdigest() != expected.lower():
-        raise ModelError(f"{target.name} at {url} has another sha256 than its manifest says", advice="pull it again")
+        raise ModelError(f"{target.name} at {url} does not have the sha256 of its manifest", advice="pull it again")
 
 
 def _storage_error(what: str, url: str, error: Exception) -> ModelError:
@@ -189,7 +192,7 @@ def _verify(data: bytes, signature: bytes, key: Path, url: str) -> None:
 
 def _bad_key(key: Path, kind: str) -> UsageError:
     advice = "openssl genpkey -algorithm ed25519 -out key.pem; openssl pkey -in key.pem -pubout -out key.pub"
-    return UsageError(f"{key} is no readable {kind} Ed25519 key in PEM", advice=advice)
+    return UsageError(f"{key} is not a readable {kind} Ed25519 key in PEM format", advice=advice)
 
 
 def _cryptography() -> tuple[Any, Any]:

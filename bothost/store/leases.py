@@ -1,6 +1,6 @@
-"""Leases on accounts: at most one host holds an account's, by the clock of the database.
+"""Leases on accounts: at most one host holds the lease of an account, by the clock of the database.
 
-A lease is a row. Its holder renews it; another host may take it when it is released or when it has expired.
+A lease is a row. Its holder renews it. Another host may take it when it is released or has expired.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _NOW_US = {
 
 
 class LeaseRound(msgspec.Struct, frozen=True):
-    """What one transaction found."""
+    """The result of one transaction."""
 
     kept: frozenset[AccountKey]
-    """Renewed."""
+    """Renewed leases."""
     taken: frozenset[AccountKey]
-    """New ones."""
+    """New leases."""
     others: dict[AccountKey, str]
-    """Wanted, but held by another: the holders."""
+    """Wanted leases that another host holds, with their holders."""
 
 
 class Leases:
-    """The leases of one holder. Synchronous; every call is one short transaction.
+    """The leases of one holder. Every call is one short, synchronous transaction.
 
-    ``holder`` must be the same after a restart of this host, which then takes its own leases at once. No other
-    host may use it. All methods raise StoreUnavailable while the database cannot be reached.
+    ``holder`` must be unique to this host and the same after a restart: then the host takes its own leases at once.
+    All methods raise StoreUnavailable while the database cannot be reached.
     """
 
     def __init__(self, store: Store, holder: str, ttl_s: float) -> None:
@@ -55,7 +55,7 @@ class Leases:
         self.ttl_s = ttl_s
         self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
         self._insert = store.insert
-        # Made once: a host renews all that it holds every few seconds, beside the tables that it plays.
+        # Made once, because a host renews all its leases every few seconds.
         self._renewal = (
             leases.update()
             .where(
@@ -67,12 +67,12 @@ class Leases:
         )
 
     def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound:
-        """Renew ``held`` and try to get ``wanted``; ``take_over``: also those of others that have expired."""
+        """Renew ``held`` and try to get ``wanted``. ``take_over``: also take expired leases of others."""
         kept: set[AccountKey] = set()
         taken: set[AccountKey] = set()
         others: dict[AccountKey, str] = {}
         with self._store.begin() as connection:
-            for key in sorted(held):  # in one order everywhere: no deadlocks
+            for key in sorted(held):  # sorted to avoid deadlocks
                 if self._renew(connection, key):
                     kept.add(key)
             for key in sorted(wanted):
@@ -84,13 +84,13 @@ class Leases:
         return LeaseRound(frozenset(kept), frozenset(taken), others)
 
     def holder_of(self, key: AccountKey) -> str | None:
-        """Who holds a lease now; None if it is free or has expired."""
+        """Return the current holder of a lease; None if it is free or expired."""
         with self._store.begin() as connection:
             held = sa.select(leases.c.holder).where(*_is(key), leases.c.expires_us > self._now)
             return connection.execute(held).scalar()
 
     def release(self, keys: Iterable[AccountKey]) -> None:
-        """Let go: another host may take them at once. The accounts must be disconnected by now."""
+        """Release leases, so that another host may take them at once. Disconnect the accounts first."""
         with self._store.begin() as connection:
             for key in sorted(keys):
                 connection.execute(leases.delete().where(*_is(key), leases.c.holder == self.holder))
@@ -121,9 +121,9 @@ class LeaseHeld(StoreError):
 
 
 class JobLease:
-    """A lease on a job, so that one process at a time does it, whatever the host: renewed in a thread while held.
+    """A lease on a job: one process at a time, on any host, may do it. A thread renews it while it is held.
 
-    The lobby of its key is empty, which no lobby's name is.
+    Its key has an empty lobby name, which no account has.
     """
 
     def __init__(self, store: Store, job: str, *, ttl_s: float = 60.0) -> None:
@@ -134,12 +134,12 @@ class JobLease:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Raises LeaseHeld when another process has it."""
+        """Take the lease. Raises LeaseHeld if another process holds it."""
         found = self._leases.round((), (self._key,), take_over=True)
         if self._key not in found.taken:
             holder = found.others.get(self._key, "?")
             raise LeaseHeld(
-                f"{holder} does this job now", advice="wait until it is done, or has been gone for a minute"
+                f"{holder} is doing this job", advice="wait until it is done, or for a minute if that process has died"
             )
         self._renewed_at = time.monotonic()
         self._thread = threading.Thread(target=self._renew, name="job-lease", daemon=True)
@@ -150,11 +150,11 @@ class JobLease:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        with contextlib.suppress(StoreUnavailable):  # it expires
+        with contextlib.suppress(StoreUnavailable):  # then it expires
             self._leases.release((self._key,))
 
     def check(self) -> None:
-        """Raise LeaseHeld where the lease may be another's by now: what is left of the job must not be done."""
+        """Raise LeaseHeld if another process may hold the lease by now: then stop the job."""
         if time.monotonic() - self._renewed_at > self._leases.ttl_s:
             raise LeaseHeld("the lease of this job was lost", advice="resume it when the database is back")
 

@@ -11,20 +11,20 @@ MAX_GAMES = 256
 
 
 class GameCache:
-    """Makes games, and keeps those that were made lately."""
+    """Makes games and caches them by name and rules."""
 
     def __init__(self, make: Callable[..., Game]) -> None:
         self._make = make
         self._games: dict[tuple[str, str], Game | None] = {}
 
     def get(self, name: str, rules: str) -> Game | None:
-        """The game with these rules (JSON); None if no plugin knows it, or if the plugin fails."""
+        """Return the game with these rules (JSON); None if no plugin provides it or the plugin fails."""
         key = name, rules
         if key not in self._games:
             if len(self._games) >= MAX_GAMES:
                 self._games.clear()
             try:
                 self._games[key] = self._make(name, **json.loads(rules))
-            except Exception:  # a plugin's game may fail in any way, and the log must stay readable
+            except Exception:  # a plugin may raise anything, and the log must stay readable
                 self._games[key] = None
         return self._games[key]

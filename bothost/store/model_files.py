@@ -1,7 +1,7 @@
-"""What a model's files must be before anything opens them: plain names, safe formats, whole, and of a sane size.
+"""Check a model's files before they are loaded: plain names, safe formats, right sha256, limited size.
 
-Safetensors and ONNX are data; a pickle is a program. The checks here read headers and structure alone. Whether the
-numbers fit a strategy, the strategy says when it is made with the model (:func:`bothost.store.registry.trial`).
+Safetensors and ONNX are data; a pickle is a program. The checks here read only headers and structure. Whether a model
+fits its strategy is checked by :func:`bothost.store.registry.trial`.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from bothost.plugins import weights
 
 MAX_FILES = 64
 MAX_BYTES = 2 << 30
-"""Of one file."""
+"""Most bytes of one file."""
 MAX_HEADER = 100 << 20
-"""Of a safetensors file: the format's own limit."""
+"""Most bytes of a safetensors header: the format's limit."""
 LOOPS = frozenset({"Loop", "Scan"})
-"""ONNX nodes that may run for any time."""
+"""ONNX nodes that may run for an unlimited time."""
 SUFFIXES = (".safetensors", ".onnx", ".json")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _SAFE = "models are .safetensors, .onnx and .json files"
 
 
 def check(root: Path, files: Mapping[str, str]) -> None:
-    """Raise ModelError unless these files of ``root`` (name → sha256) are what they must be."""
+    """Raise ModelError unless these files of ``root`` (name → sha256) are valid model files."""
     names(files)
     for name in files:
         path = root / name
         if path.is_symlink() or not path.is_file():
-            raise ModelError(f"model file {path} is missing, or no plain file", advice="name the folder of a model")
+            raise ModelError(f"model file {path} is missing or not a regular file", advice="name the folder of a model")
         if path.stat().st_size > MAX_BYTES:
             raise ModelError(f"model file {path} is larger than {MAX_BYTES >> 30} GiB")
     weights.verify(root, files)
@@ -48,16 +48,16 @@ def check(root: Path, files: Mapping[str, str]) -> None:
 
 
 def names(files: Mapping[str, Any]) -> None:
-    """Raise ModelError for a name that is not a plain file name of a safe format."""
+    """Raise ModelError unless all names are plain file names of a safe format."""
     if not 1 <= len(files) <= MAX_FILES:
-        raise ModelError(f"a model of {len(files)} files", advice=f"1 to {MAX_FILES} files")
+        raise ModelError(f"the model has {len(files)} files", advice=f"a model has 1 to {MAX_FILES} files")
     for name in files:
         if not _NAME.fullmatch(name) or not name.endswith(SUFFIXES):
             raise ModelError(f"model file name {name!r} is not allowed", advice=_SAFE)
 
 
 def hashes(root: Path, wanted: Iterable[str]) -> dict[str, str]:
-    """Name → sha256 of files in ``root``. Raises ModelError where one cannot be read."""
+    """Return name → sha256 of files in ``root``. Raises ModelError if one cannot be read."""
     found = {}
     for name in sorted(wanted):
         try:
@@ -71,13 +71,13 @@ def hashes(root: Path, wanted: Iterable[str]) -> dict[str, str]:
 def safetensors(path: Path) -> None:
     """Raise ModelError unless the header describes exactly the bytes that follow.
 
-    Source: https://huggingface.co/docs/safetensors: 8 bytes of header length, the header in JSON, the tensors.
+    Format: 8 bytes of header length, the JSON header, the tensors (https://huggingface.co/docs/safetensors).
     """
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, MAX_HEADER):
-            raise _broken(path, "its header is cut short")
+            raise _broken(path, "its header is truncated")
         try:
             header = json.loads(file.read(length))
             tensors = [entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"]
@@ -90,13 +90,12 @@ def safetensors(path: Path) -> None:
             raise _broken(path, "its tensors overlap or leave gaps")
         place = end
     if 8 + length + place != size:
-        raise _broken(path, f"its header speaks of {8 + length + place} bytes, it has {size}")
+        raise _broken(path, f"its header describes {8 + length + place} bytes, but it has {size}")
 
 
 def onnx(path: Path, files: Mapping[str, str]) -> None:
-    """Raise ModelError unless it is an ONNX graph that takes a limited time, and whose external data lie in files of
-    this very model."""
-    import onnx as library  # slow to import, and few processes check models
+    """Raise ModelError unless it is an ONNX graph without loops whose external data are in the model's own files."""
+    import onnx as library  # slow to import
 
     try:
         model = library.load(str(path), load_external_data=False)
@@ -107,16 +106,16 @@ def onnx(path: Path, files: Mapping[str, str]) -> None:
             inner = [graph for node in function.node for graph in _inside(node)]
             nodes += [*function.node, *(node for graph in inner for node in graph.node)]
             graphs += inner
-    except Exception as error:  # protobuf raises what it likes on bytes that are no message
-        raise _broken(path, "it is no ONNX model") from error
+    except Exception as error:  # protobuf raises various errors on invalid bytes
+        raise _broken(path, "it is not an ONNX model") from error
     if not model.graph.node or not model.graph.output:
         raise _broken(path, "it computes nothing")
     if loops := LOOPS & {node.op_type for node in nodes}:
-        raise _broken(path, f"it has a {min(loops)} node, so that its running time has no limit")
+        raise _broken(path, f"it has a {min(loops)} node, so its running time is unlimited")
     for tensor in _tensors(graphs, nodes):
         for entry in tensor.external_data:
             if entry.key == "location" and entry.value not in files:
-                raise _broken(path, f"it refers to {entry.value!r}, which is no file of the model")
+                raise _broken(path, f"it refers to {entry.value!r}, which is not a file of the model")
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
@@ -133,7 +132,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def _tensors(graphs: Iterable[Any], nodes: Iterable[Any]) -> Iterator[Any]:
-    """All tensors, the parts of sparse ones too."""
+    """Yield all tensors, including the parts of sparse ones."""
     sparse = [each for graph in graphs for each in graph.sparse_initializer]
     for graph in graphs:
         yield from graph.initializer
@@ -149,9 +148,9 @@ def _json(path: Path) -> None:
     try:
         json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _broken(path, "it is no JSON") from error
+        raise _broken(path, "it is not valid JSON") from error
 
 
 def _broken(path: Path, why: str) -> ModelError:
-    advice = "the file was changed or cut short; make or fetch it again"
+    advice = "the file was changed or truncated; create or download it again"
     return ModelError(f"model file {path} is refused: {why}", advice=advice)

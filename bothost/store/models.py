@@ -1,12 +1,12 @@
 """The tables of the database, the same on SQLite and PostgreSQL.
 
-The log tables carry the fields of :mod:`bothost.store.records`, name by name and in the same order. They are
-insert-only, and their primary keys are what makes a replayed row a row that is already there.
+The columns of the log tables are the fields of :mod:`bothost.store.records`, in the same order. The log tables are
+insert-only, and their primary keys identify rows that are written twice.
 
-Keys are uuid7: they grow with time, so the index of every live hand stays near the end of the tree. On SQLite the wide
-tables keep their hidden rowid: rows are appended densely and only the small primary-key index is written in several
-places. (Measured at 1,000 interleaved hands: 73 k rows/s against 31 k for the same table WITHOUT ROWID.) The narrow
-tables are their own index.
+Keys are uuid7. They grow with time, so the index entries of live hands stay near the end of the tree. On SQLite the
+wide tables keep their hidden rowid: rows are appended densely, and only the small primary-key index is written in
+several places. (Measured with 1,000 interleaved hands: 73 k rows/s, against 31 k for WITHOUT ROWID tables.) The narrow
+tables are WITHOUT ROWID.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ games = sa.Table(
     _column("attributes", sa.Text),
     _column("started_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("game_id", "seat"),
-    # After a restart the host asks for the hand that it sat at; lobbies may use their names again, so: not unique.
+    # A restarted host looks up its hands by name. Not unique: lobbies may use names again.
     sa.Index(None, "lobby", "account", "table", "hand"),
 )
 
@@ -159,7 +159,7 @@ decisions = sa.Table(
     _column("raw", sa.LargeBinary, null=True),
     _column("at_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role"),
-    sa.Index(None, "id"),  # on PostgreSQL BRIN; told here, that would import its dialect in every process
+    sa.Index(None, "id"),  # BRIN on PostgreSQL; declaring that here would import its dialect in every process
     sa.Index("ix_decisions_fallback", "game_id", "seat", sqlite_where=sa.text("fallback IS NOT NULL")),
 )
 
@@ -171,7 +171,7 @@ outcomes = sa.Table(
     _column("detail", sa.Text, null=True),
     _column("at_us", sa.BigInteger),
     sa.PrimaryKeyConstraint("decision_id", "kind", "at_us"),
-    # On PostgreSQL, too; told here, that would import its dialect in every process.
+    # The migration declares it for PostgreSQL; here that would import its dialect in every process.
     sa.Index("ix_outcomes_rejected", "decision_id", sqlite_where=sa.text("kind = 'rejected'")),
     sqlite_with_rowid=False,
 )
@@ -344,7 +344,7 @@ TABLE_OF: dict[type[msgspec.Struct], sa.Table] = {
     OutcomeRecord: outcomes,
     ChatRecord: chat,
 }
-"""Record type → its table; the columns are the record's fields in order."""
+"""Record type → its table."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     str(table.name): tuple(str(c.name) for c in table.columns) for table in TABLE_OF.values()

@@ -1,8 +1,8 @@
-"""Partitions of the log on PostgreSQL: a month each, by the time in its uuid7 keys.
+"""Monthly partitions of the log on PostgreSQL, by the time in the uuid7 keys.
 
-All of a hand's rows go by ``game_id``, outcomes by ``decision_id``. Months are made ahead of time by ``bothost db
-upgrade`` and by every host; a row for which there is no month (all hosts were off for long, or a clock is wrong) goes
-to the default partition, and from there to its month when that is made.
+Outcomes are partitioned by ``decision_id``, all other tables by ``game_id``. ``bothost db upgrade`` and every host make
+partitions ahead of time. A row without a partition (all hosts were off for long, or a clock is wrong) goes to the
+default partition, and moves to its month when that is made.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ KEY_OF = {
     "decisions": "game_id",
     "outcomes": "decision_id",
 }
-"""Table → the uuid7 that its partitions go by."""
+"""Table → its partition key."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MONTHS_AHEAD = 3
 SETTINGS_OF = {"decisions": "toast_tuple_target = 8160"}
-"""Table → storage parameters of its partitions. Rows above 2 kB, PostgreSQL's target, would be compressed."""
+"""Table → storage parameters of its partitions. By default PostgreSQL would compress rows above 2 kB."""
 LOCK = 0x626F7468_6F7374
-"""Number of the advisory lock under which partitions are made: hosts take turns."""
+"""Number of the advisory lock that is held while partitions are made."""
 
 Execute = Callable[[str], Sequence[Sequence[Any]]]
-"""Runs a statement inside a transaction and returns its rows, if any."""
+"""Runs a statement inside a transaction and returns its rows."""
 
 
 def least_key(moment: datetime) -> UUID:
-    """The least uuid7 of a moment: keys that were made before it are smaller."""
+    """Return the smallest uuid7 of a moment."""
     return UUID(int=(moment - EPOCH) // timedelta(milliseconds=1) << 80)
 
 
 def month_of(moment: datetime, later: int = 0) -> datetime:
-    """The first of the month of a moment, or of a month so many later; UTC."""
+    """Return the start of a moment's month, or of the month ``later`` months after it, in UTC."""
     moment = moment.astimezone(UTC)
     months = moment.year * 12 + moment.month - 1 + later
     return datetime(months // 12, months % 12 + 1, 1, tzinfo=UTC)
 
 
 def make_ahead(execute: Execute, now: datetime | None = None) -> list[str]:
-    """Make the partitions of this month and of the next ``MONTHS_AHEAD`` that are missing; return their names.
+    """Make the missing partitions of this month and the next ``MONTHS_AHEAD``. Returns their names.
 
     ``execute`` must be inside a transaction.
     """
@@ -63,7 +63,7 @@ def make_ahead(execute: Execute, now: datetime | None = None) -> list[str]:
 
 
 def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
-    """(name, least key beyond it) of a table's partitions but the default one, oldest first."""
+    """Return (name, exclusive upper bound) of a table's partitions except the default one, oldest first."""
     rows = execute(
         "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
         f"WHERE i.inhparent = '{table}'::regclass"
@@ -73,7 +73,10 @@ def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
 
 
 def make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:
-    """Attaching, unlike making in place, does not wait for readers and writers of the other partitions."""
+    """Create a table, move rows from the default partition into it, and attach it as a partition.
+
+    Unlike CREATE TABLE … PARTITION OF, attaching does not wait for readers and writers of other partitions.
+    """
     key = KEY_OF[table]
     settings = f" WITH ({SETTINGS_OF[table]})" if table in SETTINGS_OF else ""
     execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS){settings}")

@@ -1,7 +1,7 @@
-"""Bulk inserts into PostgreSQL by psycopg's binary COPY.
+"""Bulk inserts into PostgreSQL with psycopg's binary COPY.
 
-COPY knows no ``ON CONFLICT``, and a row may come twice after an outage: then the write is done again by way of a
-temporary table and one INSERT that leaves alone what is there.
+COPY has no ``ON CONFLICT``, and after an outage a row may be written twice. Then the write is repeated through a
+temporary table and ``INSERT … ON CONFLICT DO NOTHING``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPES: dict[type[Any], str] = {
     sa.LargeBinary: "bytea",
 }
 ANSWER_S = 60.0
-"""How long the server may take to answer by default, and to make partitions."""
+"""Default limit for a server's answer, and for making partitions."""
 PARTITIONS_S = 6 * 3600.0
 """How often the partitions of the coming months are made."""
 
@@ -118,7 +118,7 @@ class PostgresSink:
             return sum(self._insert(cursor, table, columns, rows) for table, columns, rows in chunks)
 
     def _translated(self, error: Exception) -> StoreError:
-        """What an exception means for the caller of ``write``."""
+        """Map an exception to the StoreError that ``write`` raises."""
         gone = isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn)
         bad = psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError
         if not gone and (isinstance(error, bad) or not isinstance(error, psycopg.Error)):
@@ -136,7 +136,7 @@ class PostgresSink:
     def _insert(
         self, cursor: psycopg.Cursor[Any], table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
     ) -> int:
-        """COPY straight into the table; only when a row is there already, by way of a temporary one."""
+        """COPY into the table; if rows may exist already, through a temporary table. Returns the number of new rows."""
         if not self._careful:
             _copy(cursor, table, table, columns, rows)
             return len(rows)
@@ -151,7 +151,7 @@ class PostgresSink:
 
 
 def _storable(row: Sequence[Any]) -> list[Any]:
-    """The row with U+FFFD for what PostgreSQL cannot hold: NUL and lone surrogates, as a lobby may send in names."""
+    """Replace what PostgreSQL cannot store, NUL and lone surrogates, with U+FFFD. A lobby may send both in names."""
     return [
         value.replace("\0", "\ufffd").encode(errors="replace").decode() if isinstance(value, str) else value
         for value in row
@@ -161,7 +161,7 @@ def _storable(row: Sequence[Any]) -> list[Any]:
 def _copy(
     cursor: psycopg.Cursor[Any], target: str, table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
 ) -> None:
-    """Binary COPY of the rows of a log table into ``target``, which has its columns."""
+    """Write rows of a log table to ``target``, a table with the same columns, with binary COPY."""
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(sql.Identifier(target), names)
     with cursor.copy(statement) as copy:
@@ -172,12 +172,12 @@ def _copy(
 
 @functools.cache
 def types_of(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The PostgreSQL types in which the columns of a log table travel."""
+    """Return the PostgreSQL types of a log table's columns for COPY."""
     return tuple(_TYPES[type(metadata.tables[table].columns[name].type)] for name in columns)
 
 
 def raw_copy(settings: StoreSettings, rows: Sequence[Sequence[Any]], batch: int) -> float:
-    """For ``bothost bench log``: seconds that COPY of decisions takes into a bare temporary table, by batches."""
+    """Return the seconds that COPY of decisions into a plain table takes, in batches. For ``bothost bench log``."""
     columns = COLUMNS["decisions"]
     dsn = full_url(settings).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:

@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL that do not wait for ever.
+"""Connections to PostgreSQL with a time limit for each answer.
 
-A server that is frozen, or whose disk or network hangs, leaves a connection open and silent. TCP notices after a
-quarter of an hour, or never. So a connection is closed when an answer takes longer than ``most_s``. It is then unknown
-whether the last statement took effect.
+If a server, its disk or its network hangs, the connection stays open and silent. TCP notices after 15 minutes or
+never. So a connection is closed when an answer takes longer than ``most_s``. Then it is unknown whether the last
+statement took effect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TimedConnection(psycopg.Connection[Any]):
     most_s = 10.0
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """As psycopg does, whose every wait for the server comes through here. Raises psycopg.OperationalError."""
+        """Override psycopg's wait for the server, with the limit. Raises psycopg.OperationalError."""
         try:
             return super().wait(gen, interval, self.most_s if timeout is None else timeout)
         except psycopg.errors._WaitTimeout as error:

@@ -1,4 +1,4 @@
-"""Which hands: the filters that ``games list``, ``export`` and retraining share."""
+"""Filters on logged hands, shared by ``games list``, ``export`` and retraining."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = Literal["won", "lost", "drawn"]
 
 
 class _OwnScore(FunctionElement[float]):
-    """(scores, seat) → the seat's number in a JSON list of numbers; NULL where there is none."""
+    """SQL function (scores, seat) → the seat's entry in a JSON list of numbers, or NULL."""
 
     inherit_cache = True
     type = sa.Double()
@@ -35,7 +35,7 @@ def _own_score_postgresql(element: _OwnScore, compiler: Any, **kw: Any) -> str:
 
 
 class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Conditions that a hand must all meet; within one condition any value does. Empty: no condition."""
+    """Conditions on hands. A hand must meet all of them, each by any of its values. Empty: no condition."""
 
     since_us: int | None = None
     """Started at or after this time, microseconds since 1970, UTC."""
@@ -48,9 +48,9 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     opponents: tuple[str, ...] = ()
     """The id or name of a player at the table who is not our account."""
     strategies: tuple[str, ...] = ()
-    """The strategy of the table, or one that decided there (a fallback)."""
+    """The strategy of the table, or one that decided there as a fallback."""
     results: tuple[Result, ...] = ()
-    """What our seat scored: more than 0, less, or 0. A hand without scores meets none."""
+    """Score of our seat: above 0, below 0, or 0. Hands without scores do not match."""
     fallbacks: bool = False
     """Only hands in which a fallback decided at our seat."""
     live: bool = False
@@ -63,9 +63,9 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Hexadecimal prefix of the game id."""
 
     def within(self) -> tuple[bytes | None, bytes | None]:
-        """The least and the greatest id that a hand of the query can have: ids begin with the time."""
+        """Return the least and the greatest id of hands that can match; None: no bound. Ids begin with the time."""
         low = None if self.since_us is None else first_id(self.since_us)
-        # One second of slack: id and time of start are two readings of the clock.
+        # One second of slack, because the id and the start time are separate clock readings.
         high = None if self.until_us is None else first_id(self.until_us + 1_000_000)
         if self.game_id:
             least, greatest = id_range(self.game_id)
@@ -74,10 +74,10 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return low, high
 
     def where(self, low: bytes | None = None, high: bytes | None = None) -> list[sa.ColumnElement[bool]]:
-        """The conditions that the database can check, besides ``within``; ``accepts`` checks the rest.
+        """Return the SQL conditions, except the bounds of ``within``. ``accepts`` checks the rest.
 
-        ``low`` and ``high``: only hands with ids from the one to the other are looked at. Told to the queries of other
-        tables too, because PostgreSQL may answer these for all hands at once.
+        ``low``, ``high``: range of ids of the query. It is added to subqueries on other tables, because PostgreSQL may
+        run those for all hands at once.
         """
         conditions: list[sa.ColumnElement[bool]] = []
         if self.since_us is not None:
@@ -89,7 +89,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.games:
             conditions.append(games.c.game.in_(self.games))
         if self.strategies:
-            # Rows that are no fallbacks have the strategy of their hand.
+            # Decisions that are not fallbacks have the strategy of their hand.
             decided = _fell_back(low, high, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
         if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
@@ -129,13 +129,15 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def between(column: sa.Column[bytes], low: bytes | None, high: bytes | None) -> list[sa.ColumnElement[bool]]:
-    """That ids are from ``low`` to ``high``, where these are given."""
+    """Return the conditions ``low <= column <= high``; None: no bound."""
     return [] + ([] if low is None else [column >= low]) + ([] if high is None else [column <= high])
 
 
 def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """That a fallback decided at the hand. Fallbacks have an index. Within a range of ids they are looked up once, and
-    PostgreSQL opens the partitions of that range alone.
+    """Whether a fallback decided in the hand, meeting ``more``.
+
+    Fallbacks are indexed. Within a range of ids they are read once, and PostgreSQL opens only the partitions of that
+    range.
     """
     d, here = decisions.c, sa.tuple_(games.c.game_id, games.c.seat)
     if low is None and high is None:
@@ -145,32 +147,32 @@ def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bo
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")
-"""Names that every JSON encoder writes alike, so that the database can look for them."""
+"""Names that every JSON encoder writes the same, so that the database can search for them."""
 _decode = msgspec.json.Decoder().decode
 EVERY_HAND = HandQuery()
 CLOSED_HANDS = HandQuery(closed=True)
 
 
 def first_id(us: int) -> bytes:
-    """The smallest uuid7 of a time."""
+    """Return the smallest uuid7 of a time in microseconds since 1970."""
     return max(0, min(us // 1000, 2**48 - 1)).to_bytes(6, "big") + bytes(10)
 
 
 def started_us_of(game_id: bytes) -> int:
-    """The time of a uuid7, microseconds since 1970, to the millisecond."""
+    """Return the time of a uuid7 in microseconds since 1970, with millisecond precision."""
     return 1000 * int.from_bytes(game_id[:6], "big")
 
 
 def id_range(prefix: str) -> tuple[bytes, bytes]:
-    """The ids, from and to, that begin with a hexadecimal prefix, dashes left out. Raises ValueError."""
+    """Return the first and last id with a hexadecimal prefix. Dashes are ignored. Raises ValueError."""
     digits = prefix.replace("-", "").lower()
     if not digits or len(digits) > 32 or not set(digits) <= set("0123456789abcdef"):
-        raise ValueError(f"{prefix!r} is no id: up to 32 hexadecimal digits")
+        raise ValueError(f"{prefix!r} is not an id: give up to 32 hexadecimal digits")
     return bytes.fromhex(digits.ljust(32, "0")), bytes.fromhex(digits.ljust(32, "f"))
 
 
 def players_of(text: str) -> list[dict[str, Any]]:
-    """The players of a hand; what is no list of objects counts as none."""
+    """Return the players of a hand; [] if the text is not a JSON list."""
     try:
         found = _decode(text)
     except ValueError:

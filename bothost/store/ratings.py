@@ -1,7 +1,7 @@
-"""What the ladder knows of a contestant: kept in the database, computed by ``bothost.ladder``.
+"""The ladder's ratings in the database. ``bothost.ladder`` computes them.
 
-A *contestant* is a strategy of ours in one version and level, or a player at a lobby. A *scope* says which hands count:
-``others`` leaves out hands among our own accounts, ``all`` does not.
+A *contestant* is one version and level of our strategies, or a player at a lobby. The *scope* ``others`` excludes hands
+among our own accounts; ``all`` includes them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from bothost.store.models import rating_history, rating_pairs, ratings
 from bothost.store.store import Store
 
 MU, SIGMA = 25.0, 25.0 / 3.0
-"""The rating of somebody of whom nothing is known, as OpenSkill has it."""
+"""OpenSkill's initial rating."""
 
 Scope = Literal["others", "all"]
 Kind = Literal["strategy", "player", "role"]
 
 
 class Contestant(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """Whom a rating is of. Its JSON is the key of its rows."""
+    """The subject of a rating. Its JSON is the key of its rows."""
 
     kind: Kind
     name: str
     """The strategy, the lobby's id of the player, or the role."""
     lobby: str = ""
-    """Of a player."""
+    """For players only."""
     version: str = ""
-    """Of a strategy: the beginning of its model's sha256, else its version."""
+    """For strategies: the beginning of the model's sha256, or the strategy's version."""
     level: str = ""
 
     @property
@@ -40,7 +40,7 @@ class Contestant(msgspec.Struct, frozen=True, order=True, array_like=True):
 
     @property
     def label(self) -> str:
-        """For people: ``deep-mc:level-2 (3f9c21aa)``, ``guest-17 at home``."""
+        """Readable name: ``deep-mc:level-2 (3f9c21aa)``, ``guest-17 at home``."""
         if self.kind == "player":
             return f"{self.name} at {self.lobby}"
         if self.kind == "role":
@@ -49,18 +49,18 @@ class Contestant(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class Rating(msgspec.Struct, frozen=True):
-    """A skill as OpenSkill estimates it: normal, with this mean and standard deviation."""
+    """OpenSkill's estimate of a skill: a normal distribution with this mean and standard deviation."""
 
     mu: float = MU
     sigma: float = SIGMA
     hands: int = 0
-    """Hands, or deals of the arena, that the rating is made of."""
+    """Number of hands or arena deals in the rating."""
     last_us: int = 0
-    """When the last of them ended, microseconds since 1970, UTC."""
+    """End of the last one, microseconds since 1970, UTC."""
 
     @property
     def ci95(self) -> tuple[float, float]:
-        """The interval that holds the skill with a probability of 95 %, if the model is right."""
+        """95 % credible interval of the skill."""
         return self.mu - 1.96 * self.sigma, self.mu + 1.96 * self.sigma
 
 
@@ -68,15 +68,15 @@ _contestant = msgspec.json.Decoder(Contestant).decode
 
 
 def rating_of(store: Store, lobby: str, player: str, game: str, *, scope: Scope = "others") -> Rating | None:
-    """What the ladder knows of a player, by the lobby's id; None for somebody it has not met.
+    """Return a player's rating, by the lobby's id of the player; None if they are not rated.
 
-    As fresh as the last ``bothost ladder``. Raises StoreUnavailable.
+    ``bothost ladder`` updates ratings. Raises StoreUnavailable.
     """
     return rating_of_contestant(store, Contestant("player", player, lobby), game, scope=scope)
 
 
 def rating_of_contestant(store: Store, who: Contestant, game: str, *, scope: Scope = "others") -> Rating | None:
-    """The same of any contestant."""
+    """Return the rating of any contestant; None if it is not rated. Raises StoreUnavailable."""
     columns = (ratings.c.mu, ratings.c.sigma, ratings.c.hands, ratings.c.last_us)
     query = sa.select(*columns).where(ratings.c.scope == scope, ratings.c.game == game, ratings.c.contestant == who.key)
     with store.begin() as connection:
@@ -87,7 +87,7 @@ def rating_of_contestant(store: Store, who: Contestant, game: str, *, scope: Sco
 def all_ratings(
     store: Store, *, scope: Scope = "others", game: str | None = None
 ) -> dict[str, dict[Contestant, Rating]]:
-    """Game → contestant → rating, the highest first."""
+    """Return game → contestant → rating, highest first."""
     query = sa.select(ratings).where(ratings.c.scope == scope).order_by(ratings.c.game, ratings.c.mu.desc())
     if game is not None:
         query = query.where(ratings.c.game == game)
@@ -100,11 +100,10 @@ def all_ratings(
 
 
 def forget(store: Store, names: Collection[str]) -> int:
-    """Delete what the ladder holds of players with these names. Returns the number of ratings."""
+    """Delete the ratings, history and pairings of players with these names. Returns the number of ratings."""
     gone = 0
     with store.begin() as connection:
-        keys = [key for key in connection.execute(sa.select(ratings.c.contestant).distinct()).scalars()]
-        for key in keys:
+        for key in connection.execute(sa.select(ratings.c.contestant).distinct()).scalars().all():
             who = _contestant(key)
             if who.kind != "player" or who.name not in names:
                 continue

@@ -1,6 +1,6 @@
-"""Streaming reads of the log, in constant memory: hand after hand in the order of their ids.
+"""Streaming reads of the log in constant memory: hand by hand, in the order of their ids.
 
-Pages follow the primary key, so that no read holds a transaction for long, and nothing is counted or sorted first.
+Pages follow the primary key. So no read holds a transaction for long, and nothing is counted or sorted first.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from bothost.store.store import Store
 
 PAGE_HANDS = 500
 STRETCH_HANDS = 4000
-"""Hands that a search reads at a time."""
+"""Hands that a time-limited search reads before it checks the clock."""
 
 Key = tuple[bytes, int]
-"""Game id and seat: what names a hand at one of our seats."""
+"""Game id and seat: the key of a hand at one of our seats."""
 MakeGame = Callable[..., Game]
 
 
@@ -51,13 +51,13 @@ class LoggedHand(msgspec.Struct, frozen=True):
 
     @property
     def scores(self) -> list[float] | None:
-        """Per seat; None where the hand is live, aborted or void."""
+        """One per seat; None if the hand is live, aborted or void."""
         text = self.end.scores if self.end is not None else None
         return None if text is None else [float(score) for score in json.loads(text)]
 
     @property
     def away(self) -> frozenset[int]:
-        """Seats at which moves may not be those of the player who sits there: see ``GameEndRecord.away``."""
+        """Seats whose moves may not be those of their players: see ``GameEndRecord.away``."""
         return frozenset(decode_away(self.end.away) or () if self.end is not None else ())
 
 
@@ -65,16 +65,16 @@ _decode_seats = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0, le=1
 
 
 def decode_away(text: str | None) -> list[int] | None:
-    """The seats of ``GameEndRecord.away``; None where they were not recorded. Raises StoreError."""
+    """Decode ``GameEndRecord.away``; None if it was not recorded. Raises StoreError."""
     try:
         seats: list[int] | None = _decode_seats(text or "null")
     except msgspec.DecodeError as error:
-        raise StoreError(f"who was away from a hand cannot be read: {error}") from error
+        raise StoreError(f"the column game_ends.away is invalid: {error}") from error
     return seats
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Everything that is logged of a hand, each kind in order."""
+    """All logged rows of a hand, each kind in order."""
 
     hand: LoggedHand
     decisions: list[DecisionRecord]
@@ -88,7 +88,7 @@ class Timeline(msgspec.Struct, frozen=True):
 def iter_hands(
     store: Store, query: HandQuery = EVERY_HAND, *, after: Key | None = None, page: int = PAGE_HANDS
 ) -> Iterator[LoggedHand]:
-    """The hands that meet a query, by id; with ``after``, those behind that key."""
+    """Yield the hands that match a query, by id. ``after``: only hands after that key."""
     while True:
         rows = _hands_page(store, query, page, _Bounds(after=after))
         for hand in rows:
@@ -100,7 +100,7 @@ def iter_hands(
 
 
 def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * PAGE_HANDS) -> Iterator[Key]:
-    """The keys of the hands that meet a query, in order."""
+    """Yield the keys of the hands that match a query, in order."""
     of_key = (games.c.game_id, games.c.seat)
     columns = (*of_key, games.c.account, games.c.players) if query.names_players else of_key
     after: Key | None = None
@@ -114,7 +114,7 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
 
 
 def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | None = None) -> list[LoggedHand]:
-    """The newest hands that meet a query, newest first. ``before``: only hands that started before this one."""
+    """Return the newest hands that match a query, newest first. ``before``: only hands older than this one."""
     found: list[LoggedHand] = []
     while len(found) < limit:
         rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
@@ -128,12 +128,12 @@ def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | No
 
 
 class Search(msgspec.Struct, frozen=True):
-    """What a search that stops after some time has found."""
+    """The result of a time-limited search."""
 
     hands: list[LoggedHand]
-    """The newest first."""
+    """Newest first."""
     beyond: Key | None
-    """Older hands than this one are not searched yet; None: all are."""
+    """Hands older than this one were not searched; None: the search is complete."""
 
 
 def search_hands(
@@ -145,10 +145,7 @@ def search_hands(
     within_s: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> Search:
-    """As ``latest_hands``, but stops after about ``within_s`` seconds; what no hand meets would read the whole log.
-
-    It reads ``STRETCH_HANDS`` at a time, and looks at the clock in between.
-    """
+    """Like ``latest_hands``, but stop after about ``within_s`` seconds. A rare condition would read the whole log."""
     found: list[LoggedHand] = []
     ends = clock() + within_s
     while True:
@@ -164,7 +161,7 @@ def search_hands(
 
 
 def _stretch_end(store: Store, query: HandQuery, before: Key | None) -> Key | None:
-    """The last key of the next stretch of a search; None where no hand is left behind the stretch."""
+    """Return the last key of the next ``STRETCH_HANDS`` hands; None if fewer are left."""
     statement = (
         sa.select(games.c.game_id, games.c.seat).where(*_Bounds(before=before).where(query)).order_by(*_NEWEST_FIRST)
     )
@@ -174,7 +171,7 @@ def _stretch_end(store: Store, query: HandQuery, before: Key | None) -> Key | No
 
 
 class _Bounds(msgspec.Struct, frozen=True):
-    """The keys to look through."""
+    """Bounds on the keys of a query."""
 
     after: Key | None = None
     before: Key | None = None
@@ -182,14 +179,14 @@ class _Bounds(msgspec.Struct, frozen=True):
     newest_first: bool = False
 
     def ids(self, query: HandQuery) -> tuple[bytes | None, bytes | None]:
-        """The least and the greatest id, as far as known."""
+        """Return the least and the greatest id; None: no bound."""
         low, high = query.within()
         lows = [low, *(key[0] for key in (self.after, self.down_to) if key)]
         highs = [high, self.before[0] if self.before else None]
         return max(filter(None, lows), default=None), min(filter(None, highs), default=None)
 
     def where(self, query: HandQuery) -> Iterator[sa.ColumnElement[bool]]:
-        """Of two bounds only the closer one: SQLite would search by either of them."""
+        """Yield the conditions. Of two bounds only the closer one: SQLite might search by the other one."""
         (low, high), here = self.ids(query), sa.tuple_(games.c.game_id, games.c.seat)
         if self.before is not None and self.before[0] == high:
             yield here < _literal(self.before)
@@ -207,12 +204,12 @@ _ALL = _Bounds()
 
 
 def _literal(key: Key) -> Any:
-    """A key to compare with."""
+    """A key as an SQL tuple."""
     return sa.tuple_(sa.literal(key[0], games.c.game_id.type), sa.literal(key[1], sa.SmallInteger))
 
 
 def hands_by_game(store: Store, query: HandQuery) -> dict[str, int]:
-    """How many hands meet a query, by game. A hand at several of our seats counts once."""
+    """Count the hands that match a query, by game. A hand at several of our seats counts once."""
     columns = (games.c.game, games.c.game_id, games.c.account, games.c.players)
     with store.begin() as connection:
         rows = connection.execute(_page(columns, query, None, _ALL))
@@ -221,7 +218,7 @@ def hands_by_game(store: Store, query: HandQuery) -> dict[str, int]:
 
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:
-    """The hands of these keys, in the order of their keys; those that are not there are left out."""
+    """Return the hands with these keys, in the order of keys. Missing ones are left out."""
     statement = _joined(*_OF_HAND).where(games.c.game_id.in_(sorted({game_id for game_id, _ in keys})))
     wanted = set(keys)
     with store.begin() as connection:
@@ -263,7 +260,7 @@ def _hand(row: Sequence[Any]) -> LoggedHand:
 
 
 def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64) -> Iterator[Timeline]:
-    """Everything of each hand; reads a page of hands at a time."""
+    """Yield all logged rows of each hand. Reads ``page`` hands at a time."""
     while some := list(islice(hands, page)):
         ids = sorted({hand.game.game_id for hand in some})
         parts: dict[type[Any], dict[Key, list[Any]]] = {}
@@ -301,11 +298,11 @@ def _outcomes(connection: sa.Connection, ids: list[bytes]) -> Iterator[OutcomeRe
 
 
 def join_events(stretches: Sequence[tuple[int, str]]) -> list[str]:
-    """Stretches of (number of the first event, lines) as one list. Raises StoreError where they do not meet."""
+    """Join stretches (number of the first event, lines) to one list of events. Raises StoreError if one is missing."""
     lines: list[str] = []
     for seq, text in stretches:
         if seq != len(lines):
-            raise StoreError(f"the event log has {len(lines)} events where the next stretch begins with number {seq}")
+            raise StoreError(f"the event log has a gap: event {seq} follows {len(lines)} events")
         lines += text.split("\n") if text else []
     return lines
 
@@ -313,8 +310,8 @@ def join_events(stretches: Sequence[tuple[int, str]]) -> list[str]:
 def iter_views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View]]:
     """Rebuild the view of every decision by folding the seat's events and snapshots.
 
-    Compare it with ``decision.view`` to check the log. The view must not be changed, and is valid until the next one is
-    asked for. Raises StoreError where the log has a gap.
+    Compare it with ``decision.view`` to check the log. Do not change the view; it is valid only until the next
+    iteration. Raises StoreError if the log has a gap.
     """
     fold = _Fold(game, timeline)
     steps: list[DecisionRecord] = []
@@ -322,7 +319,7 @@ def iter_views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord,
         view = fold.at(decision)
         steps = [s for s in steps if (s.seq, s.attempt, s.role) == (decision.seq, decision.attempt, decision.role)]
         if decision.substep:
-            # Within a composite move, the earlier steps are events only once the whole move was taken.
+            # The steps of a composite move become events only when the whole move is made.
             view = view.clone()
             for step in steps:
                 view.apply(step.action)
@@ -331,7 +328,7 @@ def iter_views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord,
 
 
 class _Fold:
-    """A seat's view, moved forward through the log."""
+    """Folds a seat's view forward through the log."""
 
     def __init__(self, game: Game, timeline: Timeline) -> None:
         self._game = game
@@ -343,14 +340,14 @@ class _Fold:
                 self._lines[stretch.seq + i] = line
 
     def at(self, decision: DecisionRecord) -> View:
-        """The view after ``decision.seq`` events, with the snapshots that had arrived by then."""
+        """Return the view after ``decision.seq`` events, with the snapshots that had arrived by then."""
         while self._view.seq < decision.seq:
             if self._snapshots and self._snapshots[0].seq <= self._view.seq:
                 self._take_snapshot()
             elif self._view.seq in self._lines:
                 self._view.observe(self._lines[self._view.seq])
             elif self._snapshots and self._snapshots[0].seq <= decision.seq:
-                self._take_snapshot()  # what came before it was missed
+                self._take_snapshot()  # events before it are missing
             else:
                 where = f"{decision.game_id.hex()} seat {decision.seat}"
                 raise StoreError(f"event {self._view.seq} of hand {where} is not logged")
@@ -363,7 +360,7 @@ class _Fold:
 
 
 def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, int]]:
-    """Live decisions of each hand, and how many of them were fallbacks."""
+    """Return hand → (number of live decisions, number of fallbacks among them)."""
     of_hand = (decisions.c.game_id, decisions.c.seat)
     statement = (
         sa.select(*of_hand, sa.func.count(), sa.func.count(decisions.c.fallback))
@@ -375,7 +372,7 @@ def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, i
 
 
 def decision_of(store: Store, low: bytes, high: bytes) -> tuple[bytes, Key] | None:
-    """The first decision with an id in this range, and its hand; None where there is none."""
+    """Return the first decision with an id in this range, and its hand; None if there is none."""
     d = decisions.c
     query = sa.select(d.id, d.game_id, d.seat).where(d.id >= low, d.id <= high).order_by(d.id).limit(1)
     with store.begin() as connection:
@@ -384,7 +381,7 @@ def decision_of(store: Store, low: bytes, high: bytes) -> tuple[bytes, Key] | No
 
 
 def counts(store: Store) -> dict[str, int]:
-    """Rows of the log's tables."""
+    """Return the number of rows of each log table."""
     with store.begin() as connection:
         return {
             str(table.name): connection.execute(sa.select(sa.func.count()).select_from(table)).scalar() or 0

@@ -1,6 +1,6 @@
-"""Every player's decisions of a hand, rebuilt from the events of one seat once the hidden was revealed.
+"""Rebuild every player's decisions of a revealed hand from the events of one seat.
 
-This is where the data of opponents comes from: what they could see, what they might have done, what they did.
+This yields the data of opponents: their views, legal actions and moves.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ class Move(msgspec.Struct, frozen=True):
 
     seat: int
     view: View
-    """What the player knew when asked; the consumer's own copy."""
+    """What the player knew before the move. The consumer's own copy."""
     legal: ActionArray
     action: int
 
 
 def moves_of(game: Game, seat: int, events: Sequence[str], *, of: Collection[int] | None = None) -> Iterator[Move]:
-    """The moves of all seats, in the order in which they took effect, of a hand whose reveal ``seat`` has seen.
+    """Yield the moves of all seats in the order in which they took effect, from the ``events`` of one seat.
 
-    ``of``: only the moves of these seats.
-
-    Nothing where the hand was not revealed (it was aborted, or this lobby shows no hands). Raises ValueError for events
-    that the game does not know.
+    ``of``: only the moves of these seats. Yields nothing if the hand was not revealed (it was aborted, or the lobby
+    does not show hands). Raises ValueError for invalid events.
     """
     seen = game.new_view(seat)
     seen.observe_all(events)

@@ -1,11 +1,11 @@
-"""The model registry: immutable versions with their lineage, and aliases that can be moved and moved back.
+"""The model registry: immutable versions with their lineage, and aliases that can be moved and rolled back.
 
-Versions and aliases are rows; the files' content is in the database too, in parts, keyed by its sha256. So every host
-of a database gets every model, a backup of the database holds the models, and ``data_dir/models`` is a cache of
-verified copies: ``models/<sha256 of the model>/<file>``, each folder complete or absent.
+The database also holds the content of the files, in parts keyed by sha256. So every host of a database gets every
+model, and a backup of the database includes them. ``data_dir/models`` is a cache of verified copies:
+``models/<sha256 of the model>/<file>``. Each folder is complete or absent.
 
-Nothing is ever updated. The highest number of an alias is valid, and each number exists once: of two
-who move an alias at the same time, one gets an error.
+Rows are never updated. The row of an alias with the highest number is valid, and numbers are unique: if two processes
+move an alias at the same time, one gets an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Kind = Literal["promote", "rollback"]
 
 CHAMPION, CHALLENGER, SHADOW, CANARY = "champion", "challenger", "shadow", "canary"
 ALIASES = (CHAMPION, CHALLENGER, SHADOW, CANARY)
-"""Beside these, ``level-1`` … ``level-99``."""
+"""``level-1`` … ``level-99`` are aliases too."""
 PART_BYTES = 4 << 20
 _LEVEL = re.compile(r"level-[1-9]\d?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -48,7 +48,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class AliasMoved(ModelError):
-    """Another user moved the alias in the meantime."""
+    """Another process moved the alias meanwhile."""
 
 
 class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,40 +57,40 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str
     version: str
     sha256: str
-    """Of the model: ``bothost.plugins.model_sha256`` of its files."""
+    """``bothost.plugins.model_sha256`` of the files."""
     files: dict[str, str]
     """Name → sha256."""
     encoder_version: int | None
     lineage: Json
-    """How it was made: command, options, dataset (its manifest's sha256 and query), the model it started from."""
+    """How it was made: command, options, dataset (sha256 and query of its manifest), the model it started from."""
     created_us: int
 
 
 class Pointer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an alias stands for since one moment."""
+    """One row of an alias's history: the version it points to from this row on."""
 
     strategy: str
     alias: str
     number: int
     version: str | None
-    """None: nothing of the registry; what the package says counts again."""
+    """None: the alias of the package applies again."""
     sha256: str | None
-    """Of that version's model."""
+    """sha256 of that version's model."""
     share: float | None
-    """Of new tables, for ``canary``."""
+    """Share of new tables, for ``canary``."""
     kind: Kind
     reason: str
     at_us: int
 
 
 class Registry:
-    """The models of one database. Synchronous and thread-safe; every call is one short transaction or two.
+    """The models of one database. Synchronous and thread-safe; a call makes one or two short transactions.
 
     All methods raise StoreUnavailable while the database cannot be reached.
     """
 
     def __init__(self, store: Store, folder: Path) -> None:
-        """``folder``: where files are kept for use, as a rule ``data_dir/models``."""
+        """``folder``: the cache for files, normally ``data_dir/models``."""
         self.store = store
         self.folder = folder
 
@@ -119,7 +119,9 @@ class Registry:
         if foreign:
             try_graphs([source / name for name in sorted(files) if name.endswith(".onnx")])
         if version is not None and (not _VERSION.fullmatch(version) or is_alias(version)):
-            raise ModelError(f"{version!r} cannot name a version", advice="letters, digits, _ . -, and no alias")
+            raise ModelError(
+                f"{version!r} is not a valid version name", advice="use letters, digits, _ . -, and not an alias"
+            )
         strategy, sha256 = plays.name, weights.model_sha256(files)
         trial(plays, Model(strategy, version or "new", sha256, str(source), files, encoder_version))
         known = self._find(models.c.strategy == strategy, models.c.sha256 == sha256)
@@ -146,7 +148,7 @@ class Registry:
                     return known  # another process registered it meanwhile
                 if version is not None:
                     raise ModelError(
-                        f"{strategy}:{version} is there already, with other files", advice="choose another name"
+                        f"{strategy}:{version} exists with other files", advice="choose another name"
                     ) from None
         raise ModelError(f"no free name for a version of {strategy}", advice="name it with --version")
 
@@ -159,15 +161,15 @@ class Registry:
             return [_version(row) for row in connection.execute(query)]
 
     def version(self, strategy: str, name: str) -> ModelVersion | None:
-        """The version of that name; None where the registry has none."""
+        """Return the version with that name; None if there is none."""
         return self._find(models.c.strategy == strategy, models.c.version == name)
 
     def of_sha256(self, sha256: str) -> ModelVersion | None:
-        """The version with that model, of whatever strategy: what a logged decision names."""
+        """Return the version with that model sha256, of any strategy, as logged with decisions."""
         return self._find(models.c.sha256 == sha256)
 
     def model(self, version: ModelVersion) -> Model:
-        """The version with its files, verified, in ``folder``. Raises ModelError where they cannot be had whole."""
+        """Fetch and verify the files of a version into ``folder``. Raises ModelError if they are incomplete or bad."""
         root = self._fetch(version)
         return Model(
             version.strategy, version.version, version.sha256, str(root), version.files, version.encoder_version
@@ -176,7 +178,7 @@ class Registry:
     # ------------------------------------------------------------------------------------------------------ aliases
 
     def pointers(self, strategy: str | None = None) -> dict[tuple[str, str], Pointer]:
-        """(strategy, alias) → what it stands for now."""
+        """Return (strategy, alias) → current pointer."""
         a = model_aliases
         newest = sa.select(a.c.strategy, a.c.alias, sa.func.max(a.c.number).label("number")).group_by(
             a.c.strategy, a.c.alias
@@ -193,7 +195,7 @@ class Registry:
         return {(pointer.strategy, pointer.alias): pointer for pointer in found}
 
     def history(self, strategy: str, alias: str) -> list[Pointer]:
-        """Everything that the alias stood for, oldest first."""
+        """Return all pointers of an alias, oldest first."""
         a = model_aliases
         query = sa.select(a).where(a.c.strategy == strategy, a.c.alias == alias).order_by(a.c.number)
         with self.store.begin() as connection:
@@ -210,15 +212,15 @@ class Registry:
         kind: Kind = "promote",
         after: int | None = None,
     ) -> Pointer:
-        """Let an alias stand for a version, of the registry or the package; None: for what the package says.
+        """Point an alias to a version of the registry or the package; None: to what the package's alias names.
 
-        ``after``: the number that the alias had when this was decided. Raises ModelError where there is no such
-        version, and AliasMoved where the alias has another number by now.
+        ``after``: the pointer number that the caller's decision was based on. Raises ModelError if there is no such
+        version, and AliasMoved if the alias has another number by now.
         """
         if not is_alias(alias):
-            raise ModelError(f"{alias!r} is no alias", advice=nearest(alias, (*ALIASES, "level-1")))
+            raise ModelError(f"{alias!r} is not an alias", advice=nearest(alias, (*ALIASES, "level-1")))
         if share is not None and not 0.0 < share < 1.0:
-            raise ModelError(f"a share of {share} of the tables", advice="between 0 and 1, as in 0.1")
+            raise ModelError(f"the share of tables is {share}", advice="give a number between 0 and 1, such as 0.1")
         sha256 = None if version is None else self._sha256_of(strategy, version)
         history = self.history(strategy.name, alias)
         number = (history[-1].number if history else 0) + 1
@@ -244,7 +246,7 @@ class Registry:
         return pointer
 
     def back(self, strategy: type[Strategy], alias: str, *, reason: str, after: int | None = None) -> Pointer:
-        """Undo the last promotion of an alias that is not undone yet. Raises ModelError where there is none."""
+        """Undo the last promotion of an alias that is not undone yet. Raises ModelError if there is none."""
         stack: list[Pointer] = []
         history = self.history(strategy.name, alias)
         for pointer in history:
@@ -266,22 +268,23 @@ class Registry:
         )
 
     def resolve(self, strategy: str, name: str) -> Model | str | None:
-        """What ``strategy:name`` stands for: a model of the registry, the name of a version of the package, or None
-        where the registry does not know. Raises ModelError where the model's files cannot be had whole."""
+        """Resolve ``strategy:name`` to a model of the registry or the name of a packaged version.
+
+        None: the registry does not know the name. Raises ModelError if the model's files are incomplete or bad.
+        """
+        packaged = None
         if is_alias(name):
             pointer = self.pointers(strategy).get((strategy, name))
             if pointer is None or pointer.version is None:
                 return None
-            name = pointer.version
-            found = self.version(strategy, name)
-            return name if found is None else self.model(found)
+            name = packaged = pointer.version
         found = self.version(strategy, name)
-        return None if found is None else self.model(found)
+        return packaged if found is None else self.model(found)
 
     # -------------------------------------------------------------------------------------------------------- files
 
     def _store_file(self, path: Path, sha256: str) -> None:
-        """Put a file into the database, once."""
+        """Store a file in the database unless it is there."""
         part, digest = 0, hashlib.sha256()
         with self.store.begin() as connection:
             known = connection.execute(sa.select(sa.func.count()).where(parts.c.sha256 == sha256)).scalar()
@@ -296,12 +299,12 @@ class Registry:
                 if digest.hexdigest() != sha256:
                     raise ModelError(f"model file {path} changed while it was read")
         except IntegrityError:
-            return  # another process put it there meanwhile: the same bytes, by the same name
+            return  # another process stored the same bytes meanwhile
 
     def _fetch(self, version: ModelVersion) -> Path:
-        """The folder of a version's files. What is there and not as it was is replaced."""
+        """Return the cache folder of a version. A damaged folder is replaced."""
         if not _SHA256.fullmatch(version.sha256) or weights.model_sha256(version.files) != version.sha256:
-            raise ModelError(f"{version.strategy}:{version.version} has another sha256 than its files")
+            raise ModelError(f"the sha256 of {version.strategy}:{version.version} does not match its files")
         model_files.names(version.files)
         root = self.folder / version.sha256
         try:
@@ -315,7 +318,7 @@ class Registry:
             for name, sha256 in version.files.items():
                 self._load_file(building / name, sha256)
             model_files.check(building, version.files)
-            with contextlib.suppress(FileNotFoundError):  # what is there is not what it was: out of the way
+            with contextlib.suppress(FileNotFoundError):  # move a damaged copy away
                 root.rename(building.with_suffix(".broken"))
             with contextlib.suppress(OSError):  # another process was first
                 building.rename(root)
@@ -371,20 +374,22 @@ class Registry:
 
 
 def is_alias(name: str) -> bool:
-    """Whether a name is one that can be moved from version to version."""
+    """Whether a name is an alias: ``champion``, ``challenger``, ``shadow``, ``canary`` or a level."""
     return name in ALIASES or _LEVEL.fullmatch(name) is not None
 
 
 def trial(strategy: type[Strategy], model: Model, options: Mapping[str, Any] | None = None) -> None:
-    """Make the strategy with this model, and let it go. Raises ModelError where it refuses: another encoder version,
-    tensors of other shapes, a graph that ONNX Runtime does not take, options of play that it does not know."""
+    """Check that the strategy can load this model with these options.
+
+    Raises ModelError if not: wrong encoder version, wrong tensor shapes, an unsupported ONNX graph, unknown options.
+    """
     settled = settle(strategy, model, dict(options or {}))
     try:
         strategy(settled, model).close()
     except ModelError:
         raise
     except Exception as error:  # a plugin may raise anything
-        raise ModelError(f"{strategy.name} cannot play by {model.version}: {error!r}") from error
+        raise ModelError(f"{strategy.name} cannot load the model {model.version}: {error!r}") from error
 
 
 def _version(row: Any) -> ModelVersion:

@@ -1,7 +1,7 @@
-"""Delete old hands: all rows of the hands that started before a date, in small transactions beside running hosts.
+"""Delete all rows of hands that started before a date, in small transactions, while hosts run.
 
-On PostgreSQL, partitions that are older as a whole are dropped, which costs nothing; rows are deleted only from the
-partition that the date falls into. On SQLite the file keeps its size, and new rows take the room.
+On PostgreSQL, partitions that are entirely older are dropped, which is cheap. Rows are deleted only from the partition
+of the date. On SQLite the file keeps its size, and new rows reuse the space.
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ from bothost.store.store import Store
 HAND_OF = {"chat": "game_id", **KEY_OF}
 """Table → the key by which its rows are old. Chat is no partitioned table: its rows are few."""
 YOUNGEST = timedelta(days=1)
-"""Hands that started later may still be played."""
+"""Hands that started more recently may still be running."""
 HANDS_AT_ONCE = 500
 
 
 class Pruned(msgspec.Struct, frozen=True):
-    """What was deleted, or would be."""
+    """What was deleted, or would be in a dry run."""
 
     before: datetime
     rows: dict[str, int]
     """By table."""
     partitions: tuple[str, ...]
-    """Dropped whole (PostgreSQL)."""
+    """Dropped partitions (PostgreSQL)."""
 
 
 def prune(settings: StoreSettings, before: datetime, *, dry_run: bool = False) -> Pruned:
     """Delete every hand that started before a moment, with its events, decisions and their outcomes.
 
-    ``dry_run``: only count. Raises UsageError where hands of that time may still be played, StoreUnavailable and
-    SchemaOutdated.
+    ``dry_run``: only count. Raises UsageError if such hands may still be running, StoreUnavailable and SchemaOutdated.
     """
     if before > datetime.now(UTC) - YOUNGEST:
         raise UsageError(
-            f"hands that started before {before.isoformat()} may still be played",
-            advice="name a moment more than a day ago",
+            f"hands that started before {before.isoformat()} may still be running",
+            advice="give a time more than a day ago",
         )
     bound = least_key(before)
     with Store.open(settings) as store:
@@ -89,7 +88,7 @@ def _old_partitions(store: Store, bound: UUID) -> list[str]:
 
 
 def _drop(store: Store, names: list[str]) -> None:
-    """Each in a transaction of its own: so that locks on the table are short."""
+    """Drop each partition in its own transaction, so that locks on the table are short."""
     for name in names:
         with store.begin() as connection:
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
@@ -102,7 +101,7 @@ def _delete_crossing_outcomes(store: Store, bound: UUID) -> None:
 
 
 def _delete_hands(store: Store, bound: UUID) -> None:
-    """The oldest first, so many hands per transaction. ``games`` goes last: it shows what is left to do."""
+    """Delete the oldest hands first, ``HANDS_AT_ONCE`` per transaction. ``games`` comes last: it lists what is left."""
     games = models.games
     oldest = sa.select(games.c.game_id).where(games.c.game_id < bound.bytes).order_by(games.c.game_id)
     while True:

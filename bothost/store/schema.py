@@ -1,6 +1,6 @@
-"""The version of the database schema: check it, upgrade it. Alembic runs from code; no alembic.ini is needed.
+"""Check and upgrade the database schema. Alembic is configured in code, without alembic.ini.
 
-Importing this module is cheap; Alembic itself is imported by :func:`upgrade` and :func:`differences` alone.
+Importing this module is cheap: only :func:`upgrade` and :func:`differences` import Alembic.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
-"""Every released schema, oldest first. The last is the one that this bothost reads and writes."""
+"""All schema revisions, oldest first. This bothost uses the last one."""
 
 
 def migrations_folder() -> Path:
-    """The folder of the migrations: inside the package when installed from a wheel, beside it in a checkout."""
+    """Return the folder of the migrations: inside the installed package, or beside it in a checkout."""
     package = Path(bothost.__file__).resolve().parent
     for folder in (package / "migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file() and (folder / "versions").is_dir():
@@ -35,7 +35,7 @@ def migrations_folder() -> Path:
 
 
 def revision_of(connection: sa.Connection) -> str | None:
-    """The schema that a database has; None where it has none."""
+    """Return the schema revision of a database; None if it has no schema."""
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     version: str | None = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
@@ -43,7 +43,7 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 
 def check(revision: str | None, where: str) -> None:
-    """Raise SchemaOutdated unless ``revision`` is the schema of this bothost."""
+    """Raise SchemaOutdated unless ``revision`` is the one that this bothost uses."""
     if revision == REVISIONS[-1]:
         return
     if revision is None or revision in REVISIONS:
@@ -68,9 +68,9 @@ def check_database(settings: StoreSettings) -> None:
 
 
 def upgrade(settings: StoreSettings, to: str = "head") -> tuple[str | None, str]:
-    """Upgrade the database, creating it where there is none; return the revisions before and after.
+    """Upgrade the database in one transaction, creating it if needed. Returns the revisions before and after.
 
-    All of it happens in one transaction. Raises SchemaOutdated when the database is newer than this bothost.
+    Raises SchemaOutdated if the database is newer than this bothost.
     """
     from alembic import command
 
@@ -90,7 +90,7 @@ def upgrade(settings: StoreSettings, to: str = "head") -> tuple[str | None, str]
 
 
 def differences(settings: StoreSettings) -> list[Any]:
-    """What distinguishes the database from the models, as Alembic tells it; empty when nothing does."""
+    """Return Alembic's list of differences between the database and the models."""
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
@@ -106,7 +106,7 @@ def differences(settings: StoreSettings) -> list[Any]:
 
 
 def _partitions(connection: sa.Connection) -> set[str]:
-    """Tables that are parts of others."""
+    """Names of tables that are partitions."""
     if connection.dialect.name != "postgresql":
         return set()
     return set(connection.exec_driver_sql("SELECT relname FROM pg_class WHERE relispartition").scalars())

@@ -1,6 +1,6 @@
-"""What a database offers to the writer thread: bulk inserts, one transaction at a time.
+"""The interface of a database for the writer thread: bulk inserts, one transaction at a time.
 
-Rows that are already there are left alone. So a write whose outcome is unknown can be repeated.
+Inserting an existing row does nothing. So a write with an unknown outcome can be repeated.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ Chunk = tuple[str, tuple[str, ...], Sequence[Sequence[Any]]]
 
 
 class BadRow(StoreError):
-    """The database cannot hold a row of this write. Nothing of the write was kept."""
+    """The database cannot store a row of this write. The write was rolled back."""
 
 
 class Sink(Protocol):
-    """A database that takes rows. Belongs to one thread, but may be made in another."""
+    """A database that stores rows. Only one thread may use it, but another one may create it."""
 
     def connect(self) -> None:
         """Connect and check the schema. Raises StoreUnavailable, SchemaOutdated."""
         ...
 
     def write(self, chunks: Iterable[Chunk], *, wait_ms: int, answer_s: float = 60.0) -> int:
-        """Insert the rows in one transaction and return how many were new; connects where needed.
+        """Insert the rows in one transaction and return the number of new ones. Connects if needed.
 
-        Waits at most ``wait_ms`` for a lock, and ``answer_s`` for each answer of a server. Raises StoreUnavailable or
-        SchemaOutdated (try again later: nothing of the write was kept, or all of it) and BadRow (do not).
+        Waits at most ``wait_ms`` for a lock, and ``answer_s`` for each answer of a server. After StoreUnavailable and
+        SchemaOutdated, retry later: the write was stored completely or not at all. After BadRow, do not retry.
         """
         ...
 

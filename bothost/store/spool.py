@@ -1,17 +1,17 @@
-"""Append-only files that hold rows while the database is away. They are replayed in order when it is back.
+"""Append-only files that hold rows while the database is unavailable. Later they are replayed in order.
 
-A spool folder has one slot per process that writes into it, ``0/``, ``1/``, …, each held by a file lock that ends with
-its process. A process that opens the spool takes the first free slot, and the rows that dead processes left. A slot
-holds segments ``0000000000000001.spool``, …; a segment is a magic line, then frames::
+A spool folder has one slot per writing process: ``0/``, ``1/``, …. The process holds a file lock on its slot. A process
+that opens the spool takes the first free slot, and the slots with rows that dead processes left. A slot holds segments
+``0000000000000001.spool``, …. A segment is a magic line, then frames::
 
     length  u32 little-endian   of the payload
     crc     u32 little-endian   CRC-32 of the payload
     payload                     msgpack: the first frame {table: [column, …]}, all others [table, [row, …]]
 
-A frame that was cut off by a crash fails its length or its checksum and ends its segment; it was never acknowledged.
-``append`` returns when the bytes are with the operating system, which keeps them when the process is killed; with
-``sync`` they are on the disk. A segment is deleted once all its rows are committed to the database. After a kill
-in between it is replayed again; because of the primary keys the second time does nothing.
+A crash may truncate the last frame of a segment, which was never acknowledged; its length or checksum reveals it.
+``append`` returns when the operating system has the bytes, so they survive a kill of the process; with ``sync`` they
+are on disk. A segment is deleted once all its rows are committed to the database. If the process is killed in between,
+it is replayed again, which does nothing because of the primary keys.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bothost.errors import StoreError
 
 MAGIC = b"bothost spool 1\n"
 SEGMENT_BYTES = 4 << 20
-"""A segment is replayed in one transaction, so this bounds how long new rows wait."""
+"""A segment is replayed in one transaction, so its size limits how long new rows wait."""
 FRAME_ROWS = 500
 
 Rows = Sequence[Sequence[Any]]
@@ -57,9 +57,9 @@ class Slot:
 
 
 def take_slots(folder: Path) -> list[Slot]:
-    """Take the first free slot of the spool, and all others that hold rows and whose process is gone.
+    """Take the first free slot of the spool, and all slots with rows whose process has ended.
 
-    The first of the result is the caller's own. Raises OSError where the folder cannot be written.
+    The first one is for the caller's own rows. Raises OSError if the folder is not writable.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
@@ -94,7 +94,7 @@ def _take(folder: Path) -> Slot | None:
 class Spool:
     """The spool of one process. Not thread-safe: it belongs to the writer thread.
 
-    ``rows`` counts what waits; it is exact once leftovers of earlier processes were counted by the constructor.
+    ``rows`` is the number of rows in the spool, including those of earlier processes.
     """
 
     def __init__(
@@ -117,8 +117,10 @@ class Spool:
         self.rows = sum(_count(path) for path in self._waiting())
 
     def append(self, groups: Mapping[str, Rows]) -> None:
-        """Keep the rows of each table, all or none. Raises OSError (the disk is full), TypeError or ValueError for
-        values that msgpack does not know."""
+        """Append the rows of each table, all or none.
+
+        Raises OSError if the disk is full, and TypeError or ValueError for values that msgpack cannot encode.
+        """
         frames = bytearray()
         for table, rows in groups.items():
             for start in range(0, len(rows), FRAME_ROWS):
@@ -137,18 +139,20 @@ class Spool:
         self.rows += sum(map(len, groups.values()))
 
     def oldest(self) -> Path | None:
-        """The segment to replay next; it is complete. ``drop`` it when its rows are committed."""
+        """Return the segment to replay next; None if there is none. ``drop`` it once its rows are committed."""
         waiting = self._waiting()
         if waiting and waiting[0] == self._path:
             self.seal()
         return waiting[0] if waiting else None
 
     def frames(self, path: Path) -> Iterator[Frame]:
-        """The frames of a segment. Raises SpoolDamaged, also for tables and columns that the log does not have: they
-        would go into statements."""
+        """Yield the frames of a segment.
+
+        Raises SpoolDamaged, also for unknown tables and columns, because their names go into SQL statements.
+        """
         for table, columns, rows in frames_of(path):
             if not set(columns) <= set(self._columns.get(table, ())):
-                raise SpoolDamaged(f"{path} holds rows of {table!r} that are not the log's")
+                raise SpoolDamaged(f"{path} holds rows with unknown columns of {table!r}")
             yield table, columns, rows
 
     def drop(self, path: Path, rows: int) -> None:
@@ -162,7 +166,7 @@ class Spool:
         self.rows = max(0, self.rows - rows)
 
     def keep_rejected(self, lines: Sequence[str]) -> None:
-        """Keep rows that no database takes, as text, in ``rejected.log`` of the slot."""
+        """Append rows that the database refuses, as text, to ``rejected.log`` in the slot."""
         with (self._own.folder / "rejected.log").open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(line + "\n" for line in lines)
 
@@ -213,7 +217,7 @@ class SpoolDamaged(StoreError):
 
 
 def frames_of(path: Path) -> Iterator[Frame]:
-    """The frames of a segment, from the first. A cut-off tail is skipped; raises SpoolDamaged at any other damage."""
+    """Yield the frames of a segment. A truncated tail is skipped. Raises SpoolDamaged for any other damage."""
     with path.open("rb") as file:
         magic = file.read(len(MAGIC))
         if magic != MAGIC and not MAGIC.startswith(magic):
@@ -227,7 +231,7 @@ def frames_of(path: Path) -> Iterator[Frame]:
                 table, rows = payload
                 names = tuple(columns[table])
             except (KeyError, TypeError, ValueError) as error:
-                raise SpoolDamaged(f"{path} holds a frame that is none of ours: {error}") from error
+                raise SpoolDamaged(f"{path} holds an invalid frame: {error}") from error
             yield table, names, rows
 
 
@@ -245,7 +249,7 @@ def _frame(content: object) -> bytes:
 
 
 def _read_frame(file: BinaryIO) -> Any | None:
-    """The next payload; None at the end, whether clean or cut off."""
+    """Read the next payload; None at the end or at a truncated frame."""
     head = file.read(8)
     if len(head) < 8:
         return None

@@ -1,8 +1,8 @@
-"""Rows into a SQLite file: SQLAlchemy compiles the statements, the sqlite3 module runs them.
+"""Write rows to a SQLite file: SQLAlchemy compiles the statements, the sqlite3 module runs them.
 
-``executemany`` would step once a row, and the module releases the GIL for each step: beside a busy event loop, each
-return costs up to a switch interval. One ``INSERT`` of many rows is one step. But the module holds the GIL while it
-binds values. So rows go in steps of ``ROWS_PER_STEP``, which takes about half a millisecond to bind.
+``executemany`` would step once per row, and the module releases the GIL for each step. Beside a busy event loop,
+getting it back takes up to a switch interval. A multi-row ``INSERT`` is one step, but the module holds the GIL while it
+binds the values. ``ROWS_PER_STEP`` rows take about half a millisecond to bind.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class SqliteSink:
 
 
 def insert(connection: sqlite3.Connection, chunks: Iterable[Chunk]) -> int:
-    """Insert rows in one transaction, or none of them. Returns how many were new.
+    """Insert all rows in one transaction. Returns the number of new ones.
 
-    Raises sqlite3.Error; for values that no column takes also OverflowError, UnicodeError, TypeError and ValueError.
+    Raises sqlite3.Error, and for invalid values OverflowError, UnicodeError, TypeError and ValueError.
     """
     before = connection.total_changes
     try:
@@ -130,7 +130,7 @@ def insert(connection: sqlite3.Connection, chunks: Iterable[Chunk]) -> int:
 
 @functools.cache
 def _statement(table: str, columns: tuple[str, ...], rows: int) -> str:
-    """The ``INSERT`` of so many rows that leaves alone what is there."""
+    """Compile the ``INSERT … ON CONFLICT DO NOTHING`` of this many rows."""
     empty: list[dict[str, Any]] = [dict.fromkeys(columns)] * rows
     into = sa.table(table, *map(sa.column, columns))
     statement = dialect.insert(into).values(empty).on_conflict_do_nothing()

@@ -1,4 +1,4 @@
-"""Small synchronous reads and writes of the database. Bulk goes elsewhere: in by ``DecisionLog``, out by ``reader``."""
+"""Small synchronous reads and writes. Bulk writes use ``DecisionLog``, bulk reads ``bothost.store.reader``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Store:
-    """A database whose schema was checked. Thread-safe; every call is one short transaction.
+    """A database with a checked schema. Thread-safe; every call is one short transaction.
 
     All methods raise StoreUnavailable while the database cannot be reached.
     """
@@ -31,7 +31,7 @@ class Store:
 
     @classmethod
     def open(cls, settings: StoreSettings, *, answer_s: float | None = None) -> Self:
-        """``answer_s``: how long a server may take to answer; None: for ever.
+        """Open a database. ``answer_s``: how long to wait for a server's answer in seconds; None: no limit.
 
         Raises ConfigError, StoreUnavailable and SchemaOutdated.
         """
@@ -49,44 +49,41 @@ class Store:
 
     @contextmanager
     def begin(self) -> Iterator[sa.Connection]:
-        """A transaction; what the driver says about a database that is away becomes StoreUnavailable."""
+        """A transaction. Driver errors become StoreUnavailable."""
         with reaching(self._settings), self.engine.begin() as connection:
             yield connection
 
     def insert(self, table: sa.Table) -> Any:
-        """An INSERT that knows ``ON CONFLICT``, of this database's dialect: the other one is not even imported."""
+        """Return an INSERT with ``ON CONFLICT`` support. Imports only this database's dialect."""
         return importlib.import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
 
     def open_hands(
         self, lobby: str, account: str, hands: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], GameRecord]:
-        """Of these hands, (table, hand), those that have not ended; of several of one name the newest."""
-        games, ends = models.games, models.game_ends
-        ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
-        query = (
-            sa.select(games)
-            .where(games.c.lobby == lobby, games.c.account == account, ~ended)
-            .where(games.c.table.in_({table for table, _ in hands}), games.c.hand.in_({hand for _, hand in hands}))
-            .order_by(games.c.game_id)
-        )
-        with self.begin() as connection:
-            found = [GameRecord(**row._mapping) for row in connection.execute(query)]
+        """Return those of the hands (table, hand) that have not ended. If names repeat, the newest hand counts."""
+        c = models.games.c
+        named = (c.table.in_({table for table, _ in hands}), c.hand.in_({hand for _, hand in hands}))
+        found = self._live(lobby, account, *named)
         return {name: game for game in found if (name := (game.table, game.hand)) in hands}
 
     def unfinished_hands(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
-        """The account's hands that started before this time and have not ended, oldest first."""
+        """Return the account's hands that started before this time and have not ended, oldest first."""
+        return self._live(lobby, account, models.games.c.started_us < before_us)
+
+    def _live(self, lobby: str, account: str, *conditions: sa.ColumnElement[bool]) -> list[GameRecord]:
+        """The account's hands that have not ended and meet the conditions, oldest first."""
         games, ends = models.games, models.game_ends
         ended = sa.exists().where(ends.c.game_id == games.c.game_id, ends.c.seat == games.c.seat)
         query = (
             sa.select(games)
-            .where(games.c.lobby == lobby, games.c.account == account, games.c.started_us < before_us, ~ended)
+            .where(games.c.lobby == lobby, games.c.account == account, ~ended, *conditions)
             .order_by(games.c.game_id)
         )
         with self.begin() as connection:
             return [GameRecord(**row._mapping) for row in connection.execute(query)]
 
     def moves_of(self, game_ids: Collection[bytes]) -> dict[tuple[bytes, int], list[LoggedMove]]:
-        """(game_id, seat) → its live decisions, in order; several of one request are the steps of a composite move."""
+        """Return (game_id, seat) → live decisions, in order. Several with one request id form a composite move."""
         d = models.decisions
         columns = (d.c.game_id, d.c.seat, d.c.request_id, d.c.id, d.c.seq, d.c.substep, d.c.attempt, d.c.action)
         query = (
@@ -101,7 +98,7 @@ class Store:
         return moves
 
     def rejected(self, game_ids: Collection[bytes]) -> set[bytes]:
-        """Ids of the live decisions of these hands that the lobby refused."""
+        """Return the ids of the live decisions of these hands that the lobby rejected."""
         d, o = models.decisions, models.outcomes
         query = (
             sa.select(d.c.id)
@@ -112,7 +109,7 @@ class Store:
             return set(connection.execute(query).scalars())
 
     def memo(self, lobby: str, account: str) -> Json:
-        """What the account's adapter asked to remember, {} where it did not."""
+        """Return what the account's adapter stored; {} if nothing."""
         memos = models.memos
         query = sa.select(memos.c.memo).where(memos.c.lobby == lobby, memos.c.account == account)
         with self.begin() as connection:
@@ -129,7 +126,7 @@ class Store:
             connection.execute(statement)
 
     def remember_first(self, lobby: str, account: str, memo: Json) -> Json:
-        """As ``remember``, unless something is remembered: then that stays. Returns what is remembered."""
+        """Store a memo unless the account has one. Returns the stored memo."""
         values = {"lobby": lobby, "account": account, "memo": json.dumps(memo), "at_us": time.time_ns() // 1000}
         with self.begin() as connection:
             connection.execute(self.insert(models.memos).values(values).on_conflict_do_nothing())

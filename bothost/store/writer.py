@@ -1,8 +1,8 @@
-"""Makes rows durable: in the database, or in the spool while the database is away.
+"""Write rows durably: to the database, or to the spool while the database is unavailable.
 
-The caller's thread writes to the database until a write fails. Then a second thread owns the database. It tries to
-reach it and moves the spool into it, while the caller's rows go to the spool and are durable there. When the spool is
-empty, the caller's thread owns the database again.
+The caller's thread writes to the database until a write fails. Then a second thread owns the database: it reconnects
+and replays the spool, while the caller's rows go to the spool. When the spool is empty, the caller's thread owns the
+database again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bothost.store.spool import Spool, SpoolDamaged
 LOCK_WAIT_MS = 250
 """How long a commit waits for another process's write lock before its rows go to the spool."""
 ANSWER_S = 2.0
-"""How long a commit waits for a silent server before its rows go to the spool."""
+"""How long a commit waits for a server's answer before its rows go to the spool."""
 REPLAY_ANSWER_S = 20.0
-"""The same while rows are replayed, when no move waits for them."""
+"""How long a replay waits for a server's answer. No move waits for a replay."""
 RETRY_S = (0.05, 2.0)
-"""First and longest pause between attempts to reach a database that is away, or a spool that cannot be written."""
+"""First and longest pause between attempts to reach the database or write the spool."""
 CLOSE_PATIENCE_S = 5.0
-"""How long a closing log keeps rows that neither the database nor the spool accepts."""
+"""How long a closing log retries to write rows that neither the database nor the spool accepts."""
 SPOOL_ADVICE = "Free space for the database or for host.data_dir. No move is sent until its row is saved."
 
 _log = structlog.get_logger("bothost.store")
@@ -40,8 +40,8 @@ class Writer:
     def __init__(self, sink: Sink, spool: Spool) -> None:
         self._sink = sink
         self._spool = spool
-        self._mutex = threading.RLock()  # guards the spool, and that ``_away`` ends
-        self._away = spool.rows > 0  # what an earlier process left comes first
+        self._mutex = threading.RLock()  # guards the spool, and changes of ``_away`` to False
+        self._away = spool.rows > 0  # rows of an earlier process must come first
         self._replay = threading.Event()
         """Set while the second thread has work: the database is away, or the writer closes."""
         self._ending = threading.Event()
@@ -63,9 +63,9 @@ class Writer:
         return self._spool.rows
 
     def write(self, chunks: list[Chunk], closing: Callable[[], bool]) -> bool:
-        """Return when the rows are durable: while neither database nor spool takes them, wait.
+        """Write the rows durably; retry while neither the database nor the spool accepts them.
 
-        False: they were given up, ``CLOSE_PATIENCE_S`` after ``closing`` became true.
+        Returns False if it gave up, ``CLOSE_PATIENCE_S`` after ``closing`` became true.
         """
         pause_s = RETRY_S[0]
         closes_at: float | None = None
@@ -95,13 +95,13 @@ class Writer:
     # ------------------------------------------------------------------------------------------ the caller's thread
 
     def _written(self, chunks: list[Chunk]) -> bool:
-        """To the database, or to the spool. False: the database is back, try again. Raises OSError."""
+        """Write to the database or the spool. False: the database is back, try again. Raises OSError."""
         if not self._away:
             try:
                 self._commit(chunks, ANSWER_S)
                 self._retry_s = RETRY_S[0]
                 return True
-            except Exception as error:  # whatever it is, the rows must not go down with it
+            except Exception as error:  # after any error the rows must go to the spool
                 self._lost(error)
         with self._mutex:
             if self._away:
@@ -121,7 +121,7 @@ class Writer:
         try:
             self._spool.append(groups)
         except (TypeError, ValueError, OverflowError) as error:
-            # Not even msgpack takes it: keep what it takes, row by row.
+            # msgpack cannot encode some row: append the others one by one.
             for table, rows in groups.items():
                 for row in rows:
                     try:
@@ -143,7 +143,7 @@ class Writer:
         self.commits += 1
 
     def _commit_apart(self, chunks: list[Chunk], answer_s: float, error: BadRow) -> None:
-        """One of these rows is bad: split them in halves to find it, and keep it as text."""
+        """Bisect the rows to find the bad one, and keep it as text."""
         rows = [(table, columns, row) for table, columns, many in chunks for row in many]
         if len(rows) == 1:
             self._reject(rows[0][0], rows[0][2], error)
@@ -173,7 +173,7 @@ class Writer:
             continue
 
     def _try(self) -> bool:
-        """Replay a segment; False where that failed. Unexpected errors are logged, because the thread must live."""
+        """Replay a segment; False if it failed. Unexpected errors are logged, because the thread must survive."""
         try:
             return self._replay_segment()
         except Exception as error:
@@ -182,7 +182,7 @@ class Writer:
             return False
 
     def _replay_segment(self) -> bool:
-        """Move the oldest segment of the spool into the database; with none left, the database is back."""
+        """Move the oldest segment of the spool into the database. If none is left, leave the outage state."""
         with self._mutex:
             path = self._spool.oldest()
             if path is None:
@@ -220,6 +220,6 @@ class Writer:
 
 
 def log_safely(level: str, event: str, **fields: Any) -> None:
-    """Log; but a log that fails (a closed pipe, a full disk) must not stop the writer."""
+    """Log, ignoring errors: a closed pipe or full disk must not stop the writer."""
     with contextlib.suppress(Exception):
         getattr(_log, level)(event, **fields)

@@ -171,7 +171,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     assert main(["games", "show", listed[0]["id"], "--json"]) == 0
     decision = json.loads(capsys.readouterr().out)[0]["decisions"][0]["id"]
     assert main(["replay", decision]) in (0, 1)
-    assert "made elsewhere" in capsys.readouterr().out
+    assert "imported" in capsys.readouterr().out
     assert main(["replay", decision, "--model", "rule-othello"]) == 0
     lines(tmp_path / "bad.jsonl", "{}")
     assert main(["import", "jsonl", path, str(tmp_path / "bad.jsonl"), "--consent"]) == 1
