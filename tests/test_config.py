@@ -98,7 +98,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         (MANNERS + "slots_for_people = 2", "lobby[0].account[0].manners.slots_for_people", "more than the account"),
         (MANNERS + 'pause = ["9-10"]', "lobby[0].account[0].manners.pause[0]", "is not a time of day"),
         (MANNERS + 'pause = ["09:00-09:00"]', "lobby[0].account[0].manners.pause[0]", "begins when it ends"),
-        (MANNERS + 'timezone = "Europe/Berln"', "lobby[0].account[0].manners.timezone", "no time zone"),
+        (MANNERS + 'timezone = "Europe/Berln"', "lobby[0].account[0].manners.timezone", "not a time zone"),
     ],
 )
 def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None:

@@ -1,4 +1,4 @@
-"""Those who play: this process, child processes, or actors of a Ray cluster.
+"""Where deals are played: in this process, in child processes, or in actors on a Ray cluster.
 
 A worker builds all contestants once. Then it plays deals of any match among them.
 """
@@ -32,7 +32,7 @@ class Work(NamedTuple):
     """Deals of one match."""
 
     match: int
-    """The caller's number of it."""
+    """The caller's number of the match."""
     who: tuple[int, ...]
     """The match's contestants: indices of ``MatchSpec.contestants``."""
     seed: int
@@ -59,7 +59,7 @@ class Crew(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the workers; drop what they have not begun."""
+        """End the workers and cancel queued deals."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""What a match shows, per game: the figures of ``bothost arena --json``.
+"""The figures of a match, per game, as in ``bothost arena --json``.
 
-Intervals are over deals, never over hands: the lineups of one deal share its cards and are not independent.
+Intervals are over deals, not over hands: the lineups of one deal share its cards and are not independent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _win(mine: float, theirs: float) -> float:
+def win(mine: float, theirs: float) -> float:
+    """1 for a win, 0 for a loss, 0.5 for a draw."""
     return 0.5 if mine == theirs else float(mine > theirs)
 
 
@@ -47,7 +48,7 @@ def common(deals: Sequence[DealResult], contestants: int) -> Json:
 def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     """Contestant A's share of wins on a deal; a draw counts half."""
     return sum(
-        _win(hand.returns[lineup.index(0)], hand.returns[lineup.index(1)])
+        win(hand.returns[lineup.index(0)], hand.returns[lineup.index(1)])
         for hand, lineup in zip(deal.hands, seats, strict=True)
     ) / len(seats)
 
@@ -73,8 +74,7 @@ def _landlord_is_a(hand: HandResult, lineup: Lineup) -> bool | None:
 
 
 def _a_points(hand: HandResult, lineup: Lineup) -> float | None:
-    """A's points of one hand as a side: the landlord's return, or its opposite. None in a hand that does not separate A
-    from B: there is no landlord, or A is a peasant beside B."""
+    """A's points as a side: the landlord's return, or its negative. None if there is no landlord."""
     landlord = hand.final.get("landlord")
     if landlord is None:
         return None
@@ -89,8 +89,11 @@ def _is_a_contest(hand: HandResult, lineup: Lineup) -> bool:
 
 
 def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
-    """A's share of wins on a deal. With bidding the landlord's contestant may also hold a peasant's seat. Such a hand
-    counts by the single contestant's own return: above zero is a win."""
+    """A's share of wins on a deal.
+
+    With bidding, the landlord's contestant may also hold a peasant's seat. Such a hand counts by the return of the
+    contestant with one seat: above zero is a win.
+    """
     wins = []
     for hand, lineup in zip(deal.hands, seats, strict=True):
         if _is_a_contest(hand, lineup):
@@ -99,14 +102,16 @@ def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
             wins.append(float(points > 0))
             continue
         single = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
-        win = _win(hand.returns[single], 0.0)
-        wins.append(win if lineup[single] == 0 else 1.0 - win)
+        share = win(hand.returns[single], 0.0)
+        wins.append(share if lineup[single] == 0 else 1.0 - share)
     return sum(wins) / len(wins)
 
 
 def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
-    """``wp`` with ``ci95``, ``landlord_wp`` and ``peasant_wp`` (A in that role, B in the other), and ``adp``, A's mean
-    points a hand as a side (the landlord's return, or its opposite)."""
+    """``wp`` with ``ci95``, ``landlord_wp`` and ``peasant_wp`` (A in that role, B in the other), and ``adp``.
+
+    ``adp`` is A's mean points per hand as a side: the landlord's return, or its negative.
+    """
     as_landlord: list[float] = []
     as_peasants: list[float] = []
     adp: list[float] = []
@@ -134,7 +139,7 @@ def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
     }
 
 
-# --------------------------------------------------------------------------------------------- everyone for himself
+# ---------------------------------------------------------------------------------------------- more than two sides
 
 
 def table_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
@@ -144,11 +149,11 @@ def table_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     for hand, lineup in zip(deal.hands, seats, strict=True):
         for seat, who in enumerate(lineup):
             (mine if who == 0 else others).append(hand.returns[seat])
-    return _win(sum(mine) / len(mine), sum(others) / len(others))
+    return win(sum(mine) / len(mine), sum(others) / len(others))
 
 
 def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
-    """Per contestant: mean ``score`` a hand with ``ci95`` and ``win_rate`` (hands in which it alone scored highest)."""
+    """Per contestant: mean ``score`` per hand with ``ci95``, and ``win_rate`` (hands in which it alone scored most)."""
     contestants = 1 + max(max(lineup) for lineup in seats)
     agents: Json = {}
     for who in range(contestants):
@@ -196,7 +201,7 @@ def settlement(returns: Sequence[float]) -> Settlement | None:
 
 
 def mahjong_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
-    """As ``table_figures``; ``win_rate`` and ``deal_in_rate`` per hand, and ``fan_per_win``."""
+    """Like ``table_figures``, with ``win_rate`` and ``deal_in_rate`` per hand, and ``fan_per_win``."""
     figures = table_figures(deals, seats)
     ended = [
         (lineup, settlement(hand.returns)) for deal in deals for hand, lineup in zip(deal.hands, seats, strict=True)
@@ -219,7 +224,7 @@ Figures = Callable[[Sequence[DealResult], Sequence[Lineup]], Json]
 
 
 def figures_for(game: str, seats: Sequence[Lineup]) -> tuple[Score, Figures]:
-    """How a game's deals are scored for the sequential test, and the figures of its matches."""
+    """Return the functions that score a game's deals for the sequential test, and compute its figures."""
     if game == "doudizhu":
         return doudizhu_score, doudizhu_figures
     if game == "mahjong":

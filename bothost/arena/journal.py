@@ -1,4 +1,4 @@
-"""The record of a match on disk, from which an interrupted match continues: JSON lines, one deal each."""
+"""The journal of a match: JSON lines, one deal each. An interrupted match continues from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Header(msgspec.Struct, frozen=True):
 
     game: str
     rules: str
-    """JSON of every option."""
+    """JSON object with all options."""
     contestants: tuple[str, ...]
     """Addresses with the model's sha256, if there is one, and the given options."""
     seed: int
@@ -27,7 +27,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """Appends finished deals to a file and reads those of an earlier run. Without a path it keeps nothing."""
+    """Appends finished deals to a file and reads those of an earlier run. Without a path it does nothing."""
 
     def __init__(self, path: Path | None, header: Header) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class Journal:
         done: list[DealResult] = []
         if self.path.exists() and self.path.stat().st_size:
             done, valid = self._read()
-            with self.path.open("r+b") as file:  # a line torn by a kill is cut off
+            with self.path.open("r+b") as file:  # cut off a truncated last line
                 file.truncate(valid)
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -43,12 +43,12 @@ def deal_seed(seed: int, deal: int) -> int:
 
 
 def final_of(view: View) -> Json:
-    """What a hand's figures need of its end: the view's JSON without the long parts."""
+    """Return the final view's JSON without its long parts, for the figures of a hand."""
     return {key: value for key, value in view.to_json().items() if key not in ("history", "reveal", "events")}
 
 
 class HandInPlay:
-    """One hand in progress, seen as the host sees it: each seat folds its own events."""
+    """One hand in progress. As on the host, each seat folds its own events."""
 
     def __init__(
         self, game: Game, deal: int, number: int, lineup: Lineup, strategies: Sequence[Strategy], seed: int
@@ -85,7 +85,7 @@ class HandInPlay:
         return deal_seed(seed, self.deal) ^ (0x5DEECE66D * nth) & (2**63 - 1)
 
     def fold(self) -> None:
-        """Pass each seat the new events that it may know."""
+        """Pass each seat its new events."""
         for seat, view in enumerate(self.views):
             self.receive(seat, self.state.events(seat, view.seq))
 
@@ -137,13 +137,13 @@ class HandInPlay:
 
 
 FAILED = Decision(action=-1)
-"""Stands for the decision of a contestant that raised."""
+"""The decision of a contestant that raised an exception."""
 
 
 def decide(
     hands: Iterable[HandInPlay], strategies: Sequence[Strategy], ms: float = math.inf, *, forgive: bool = False
 ) -> None:
-    """One decision of every asked seat, one ``decide_many`` per contestant. ``forgive``: see ``MatchSpec``."""
+    """Decide once for every seat to act, with one ``decide_many`` per contestant. ``forgive``: see ``MatchSpec``."""
     budget = Budget(deadline=time.monotonic() + ms / 1000.0 if math.isfinite(ms) else math.inf)
     asked: list[list[tuple[HandInPlay, int, Request]]] = [[] for _ in strategies]
     for hand in hands:
@@ -203,7 +203,7 @@ def play_deals(
 ) -> Generator[DealResult, None, None]:
     """Play each deal in every lineup and yield results in the order in which deals finish.
 
-    ``ms``: time allowed per decision. Infinite: no clock, and decisions of up to ``batch`` deals are batched.
+    ``ms``: time limit per decision. Infinite: no clock, and decisions of up to ``batch`` deals are batched.
     """
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}

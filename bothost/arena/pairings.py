@@ -1,6 +1,6 @@
-"""Who meets whom in a tournament: round robin, gauntlet, Swiss and knockout, at tables of two or more.
+"""The pairings of tournaments: round robin, gauntlet, Swiss and knockout, at tables of two or more.
 
-Contestants are indices in the order in which they entered, the favourites first. Nothing is drawn by chance.
+Contestants are indices in the order of entry, favourites first. Pairings are deterministic.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FORMATS: tuple[Format, ...] = ("round-robin", "swiss", "knockout", "gauntlet")
 Group = tuple[int, ...]
 """The contestants of one match, ascending."""
 Met = Mapping[frozenset[int], int]
-"""How often two have met."""
+"""Pair → number of their meetings."""
 SEARCH_STEPS = 20_000
 """Pairs that the Swiss system tries before it allows a second meeting."""
 
@@ -38,9 +38,10 @@ def gauntlet(contestants: int, size: int) -> Round:
 
 
 def knockout(alive: Sequence[int], size: int) -> Round:
-    """Favourites meet outsiders: seed 1 the last, seed 2 the last but one. Those left over, the favourites, have a bye.
+    """Pair the top seeds with the bottom seeds. If a table cannot be filled, the top seeds have a bye.
 
-    At tables of more than two, seeds are dealt back and forth. When too few for one table are left, they meet in pairs.
+    At tables of more than two, seeds are assigned in serpentine order. If too few for one table are left, they meet in
+    pairs.
     """
     seeds = sorted(alive)
     size = size if len(seeds) >= size else 2
@@ -55,14 +56,14 @@ def knockout(alive: Sequence[int], size: int) -> Round:
 
 
 def advancing(size: int) -> int:
-    """How many of a knockout table stay in: half of them."""
+    """Return how many of a knockout table advance: half of them."""
     return size // 2
 
 
 def swiss(standing: Sequence[int], met: Met, byes: Counter[int], size: int) -> Round:
-    """Contestants of similar standing meet, the best first, and nobody twice while that is possible.
+    """Pair contestants of similar standing, best first, without repeated meetings if possible.
 
-    Those left over, the lowest with the fewest byes, have a bye.
+    If a table cannot be filled, the lowest contestants with the fewest byes have a bye.
     """
     order = list(standing)
     resting = sorted(order, key=lambda who: (byes[who], -standing.index(who)))[: len(order) % size]
@@ -72,7 +73,7 @@ def swiss(standing: Sequence[int], met: Met, byes: Counter[int], size: int) -> R
 
 
 def _pair(order: Sequence[int], met: Met) -> list[Group] | None:
-    """Pairs without a second meeting, by backtracking; None if there are none, or too many ways to try."""
+    """Find pairs without repeated meetings, by backtracking; None if there are none within ``SEARCH_STEPS``."""
     steps = 0
 
     def search(left: Sequence[int]) -> list[Group] | None:
@@ -95,7 +96,7 @@ def _pair(order: Sequence[int], met: Met) -> list[Group] | None:
 
 
 def _fill(order: Sequence[int], met: Met, size: int) -> list[Group]:
-    """Tables from the top of the standing, each filled with those whom its players have met least."""
+    """Fill tables from the top of the standings, each with those whom its players have met least."""
     left, groups = list(order), []
     while left:
         group = [left.pop(0)]

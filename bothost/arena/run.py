@@ -35,8 +35,10 @@ def _stream(
 
 
 class _Sequence:
-    """Feeds deals to the two one-sided tests in the order of their numbers, not as they finish. So the verdict does not
-    depend on which hands were short."""
+    """Feeds deals to the two one-sided tests in the order of their numbers.
+
+    In the order in which they finish, the verdict would depend on the lengths of hands.
+    """
 
     def __init__(self, score: Callable[[DealResult], float], alpha: float) -> None:
         self._score = score
@@ -124,8 +126,10 @@ def run_match(
 
 
 def describe(address: str, strategy: Strategy, given: Json) -> str:
-    """An address with what it stands for: version or model, and options. Options that come with a model are part of
-    its sha256."""
+    """Return the address with its version or model sha256 and the given options.
+
+    Options in a model's ``play.json`` are part of its sha256.
+    """
     made = strategy.version if strategy.model is None else strategy.model.sha256
     options = f" {json.dumps(given, sort_keys=True)}" if given else ""
     return f"{address}@{made}{options}"

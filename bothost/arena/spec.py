@@ -1,4 +1,4 @@
-"""What a match is, in a form for worker processes."""
+"""The specification of a match, as plain data for worker processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A match, in a form for worker processes."""
+    """The specification of a match."""
 
     game: str
     rules: Json
@@ -23,18 +23,18 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[Json, ...]
     """Options per contestant."""
     weights: tuple[str | None, ...] = ()
-    """Per contestant the folder of its version, or None; empty: None for all."""
+    """Per contestant the folder with its weights, or None; empty: None for all."""
     deals: int
     seed: int = 0
     ms: float | None = None
-    """Time allowed per decision; None: no clock."""
+    """Time limit per decision in milliseconds; None: no clock."""
     batch: int = 64
     workers: int = 1
     sequential: bool = False
     """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
     alpha: float = 0.05
     forgive: bool = False
-    """A contestant that raises plays the first legal action, and the deal counts it. False: the match fails."""
+    """If a contestant raises, play the first legal action and count the error. False: the match fails."""
     config: str | None = None
     """Configuration file that names the plugins."""
 

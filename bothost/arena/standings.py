@@ -1,7 +1,7 @@
-"""What a tournament shows: scores with 95 % intervals, a crosstable, and which differences are significant.
+"""Standings of a tournament: scores with 95 % intervals, a crosstable, and the significance of differences.
 
 All scores are shares of wins: 1 won, 0 lost, 0.5 even. Deals are the independent observations. All matches of a round
-share their deals, so a contestant's score of a deal is first averaged over its opponents.
+use the same deals, so a contestant's score on a deal is first averaged over its opponents.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import combinations
 
 import msgspec
 
-from bothost.arena.figures import Score
+from bothost.arena.figures import Score, win
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Group
@@ -27,9 +27,9 @@ class MatchResult(msgspec.Struct, frozen=True):
     round: int
     group: Group
     wins: Mapping[tuple[int, int], tuple[float, ...]]
-    """For every two contestants (a, b), a before b in ``group``: a's share of wins over b on every deal."""
+    """For every pair (a, b), a before b in ``group``: a's share of wins over b on every deal."""
     points: Mapping[int, tuple[float, ...]]
-    """For every contestant its mean return a hand on every deal."""
+    """For every contestant, its mean return per hand on every deal."""
     hands: int
     illegal: Mapping[int, int]
     failed: Mapping[int, int]
@@ -52,7 +52,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, mean: float, half: float) -> Estimate:
-        """From the mean and half the width of the interval."""
+        """Make it from the mean and half the width of the interval."""
         return cls(mean, (mean - half, mean + half) if math.isfinite(half) else None)
 
     def reversed(self) -> Estimate:
@@ -61,12 +61,12 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """What all matches show about two contestants."""
+    """The result of all matches between two contestants."""
 
     score: Estimate
     deals: int
     p_value: float
-    """Of a two-sided t test against an even match; with equal deals throughout of a sign test."""
+    """p-value of a two-sided t test against an even match; of a sign test if all deals ended alike."""
     p_holm: float
     """Corrected for the number of pairs (Holm 1979)."""
 
@@ -74,7 +74,7 @@ class Pair(msgspec.Struct, frozen=True):
 def match_result(
     round_: int, group: Group, seats: Sequence[Lineup], score: Score, deals: Sequence[DealResult]
 ) -> MatchResult:
-    """Sum up a match. ``score``: how the arena scores deals of two contestants."""
+    """Summarize a match. ``score``: scores a deal of two contestants."""
     deals = sorted(deals, key=lambda deal: deal.deal)
     points: dict[int, tuple[float, ...]] = {
         who: tuple(_points(deal, seats, nth) for deal in deals) for nth, who in enumerate(group)
@@ -82,7 +82,7 @@ def match_result(
     if len(group) == 2:
         wins = {group: tuple(score(deal, seats) for deal in deals)}
     else:
-        wins = {(a, b): tuple(map(_win, points[a], points[b])) for a, b in combinations(group, 2)}
+        wins = {(a, b): tuple(map(win, points[a], points[b])) for a, b in combinations(group, 2)}
     hands = [hand for deal in deals for hand in deal.hands]
     return MatchResult(
         round=round_,
@@ -105,26 +105,22 @@ def _points(deal: DealResult, seats: Sequence[Lineup], nth: int) -> float:
     return _mean(mine)
 
 
-def _win(mine: float, theirs: float) -> float:
-    return 0.5 if mine == theirs else float(mine > theirs)
-
-
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
 def scores(results: Sequence[MatchResult], who: int) -> Estimate | None:
-    """Share of wins over all opponents, each meeting with equal weight; None before the first match."""
+    """Share of wins over all opponents, with equal weight for each meeting; None before the first match."""
     return _over_rounds(results, who, lambda one: [one.share(who, other) for other in one.group if other != who])
 
 
 def points(results: Sequence[MatchResult], who: int) -> Estimate | None:
-    """Mean return a hand, in the game's own points."""
+    """Mean return per hand, in the game's points."""
     return _over_rounds(results, who, lambda one: [one.points[who]])
 
 
 def _over_rounds(results: Sequence[MatchResult], who: int, of: _Series) -> Estimate | None:
-    """Mean over deals within rounds, then over rounds. Rounds have different deals, so their variances add."""
+    """Average over deals within rounds, then over rounds. Rounds have different deals, so their variances add."""
     rounds: dict[int, list[tuple[float, ...]]] = {}
     for result in results:
         if who in result.group:
@@ -142,7 +138,7 @@ def _over_rounds(results: Sequence[MatchResult], who: int, of: _Series) -> Estim
 
 
 def crosstable(results: Sequence[MatchResult]) -> dict[tuple[int, int], Pair]:
-    """(a, b) → what is known about the two, for a < b that have met."""
+    """Return (a, b) → their pair, for all a < b that have met."""
     observed: dict[tuple[int, int], dict[int, list[tuple[float, ...]]]] = {}
     for result in results:
         for a, b in combinations(sorted(result.group), 2):
@@ -165,7 +161,7 @@ def p_even(shares: Sequence[float]) -> float:
     if count < 2:
         return 1.0
     variance = sum((share - mean) ** 2 for share in shares) / (count - 1)
-    if variance == 0.0:  # every deal ended alike: the t statistic is infinite, the sign test's is not
+    if variance == 0.0:  # all deals ended alike: the t statistic is infinite, so use the sign test
         return 1.0 if mean == 0.5 else 2.0 ** (1 - count)
     return p_t((mean - 0.5) / math.sqrt(variance / count), count - 1)
 
@@ -186,7 +182,7 @@ def p_t(t: float, degrees: int) -> float:
 
 
 def holm(p_values: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
-    """Holm's step-down correction: the chance of any false claim among all is at most the level."""
+    """Apply Holm's step-down correction, which bounds the family-wise error rate."""
     corrected: dict[tuple[int, int], float] = {}
     most = 0.0
     for rank, (pair, p_value) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):

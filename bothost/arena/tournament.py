@@ -1,4 +1,4 @@
-"""A tournament: rounds of matches on duplicate deals, resumable, standings at any moment."""
+"""A tournament: rounds of matches on duplicate deals. It is resumable and has standings at any time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from bothost.errors import UsageError
 from bothost.rules.game import Game
 
 PLAYOFFS = 3
-"""How often an even knockout match gets as many deals again. Then the favourite wins."""
+"""How often an even knockout match is extended by as many deals. Then the favourite wins."""
 OPEN_MATCHES = 256
-"""Matches with an open journal: fewer than the files that a process may open."""
+"""Most matches with an open journal: below the limit on open files."""
 ROUNDS = 1024
-"""Seeds of the rounds of one tournament lie so close together: tournaments with other seeds share no deals."""
+"""Most rounds of a tournament. Seeds of rounds are spaced so that tournaments with other seeds share no deals."""
 
 
 class TournamentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A tournament."""
+    """The specification of a tournament."""
 
     match: MatchSpec
     """All contestants, and how each match is played."""
@@ -40,15 +40,15 @@ class TournamentSpec(msgspec.Struct, frozen=True, kw_only=True):
     table: int = 2
     """Contestants of a match: 2, or as many as the game has seats."""
     rounds: int | None = None
-    """Rounds of the Swiss system; None: as many as find a single winner."""
+    """Rounds of the Swiss system; None: as many as are needed for a single winner."""
 
     def check(self, game: Game) -> None:
-        """Raises UsageError."""
+        """Raise UsageError if the tournament is impossible with this game."""
         entered = len(self.match.contestants)
         if self.table not in (2, game.num_seats):
             raise UsageError(
                 f"{game.name} has no matches of {self.table} contestants",
-                advice=f"--table 2, or {game.num_seats}: one contestant a seat",
+                advice=f"use --table 2, or {game.num_seats}: one contestant per seat",
             )
         if entered < self.table:
             raise UsageError(f"{entered} contestants do not fill a table of {self.table}", advice="name more")
@@ -69,7 +69,7 @@ class Standing(msgspec.Struct, frozen=True):
     score: Estimate | None
     """Share of wins over its opponents; None before its first match."""
     points: Estimate | None
-    """The game's own points a hand."""
+    """The game's points per hand."""
     matches: int
     tournament_points: float
     """Swiss: opponents beaten, a bye counts as one won match. Knockout: rounds survived."""
@@ -78,7 +78,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Tournament:
-    """The state of a tournament without any playing: which round is next, and who stands where."""
+    """The state of a tournament, without playing: the next round and the standings."""
 
     def __init__(self, spec: TournamentSpec) -> None:
         self.spec = spec
@@ -88,7 +88,7 @@ class Tournament:
         self._alive = list(range(self.entered))
 
     def next_round(self) -> Round | None:
-        """The next round; None after the last. All matches of the previous one must have been added."""
+        """Return the next round; None after the last. Add all matches of the previous round first."""
         size, played = self.spec.table, len(self.rounds)
         made: Round | None = None
         if self.spec.format == "round-robin":
@@ -109,7 +109,7 @@ class Tournament:
         return made
 
     def add(self, result: MatchResult) -> None:
-        """A match of the current round has ended."""
+        """Add a finished match of the current round."""
         self.results.append(result)
 
     def seed(self, round_: int) -> int:
@@ -117,7 +117,7 @@ class Tournament:
         return self.spec.match.seed * ROUNDS + round_
 
     def is_even(self, result: MatchResult) -> bool:
-        """Whether a knockout match has not decided who stays in."""
+        """Whether a knockout match has not decided who advances."""
         order = self._by_score(result)
         last_in = advancing(len(result.group)) - 1
         return (
@@ -151,8 +151,11 @@ class Tournament:
         return found
 
     def standings(self) -> list[Standing]:
-        """Everybody, the best first. Swiss: by tournament points, then Buchholz; knockout: by rounds survived; then,
-        and in the other formats, by score. Equals stand in the order in which they entered."""
+        """Return all contestants, best first.
+
+        Swiss ranks by tournament points, then Buchholz. Knockout ranks by rounds survived. Then, and in the other
+        formats, the score decides, and last the order of entry.
+        """
         earned = self._tournament_points()
         rows = []
         for who in range(self.entered):
@@ -182,11 +185,11 @@ class Tournament:
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far the current round is."""
+    """Progress of the current round."""
 
     round: int
     done: int
-    """Deals of the round that have ended."""
+    """Finished deals of the round."""
     total: int
     note: str = ""
 
@@ -207,11 +210,11 @@ class TournamentRun:
         self.described = tuple(describe(*side) for side in sides)
         if len(set(self.described)) < len(self.described):
             twice = next(one for one in self.described if self.described.count(one) > 1)
-            raise UsageError(f"{twice} entered twice", advice="name it once, or give one of them other options")
+            raise UsageError(f"{twice} entered twice", advice="name it once, or give one of them different options")
 
     @property
     def key(self) -> str:
-        """A name for the tournament's folder: another for other contestants, models, rules, seeds or format."""
+        """Name of the tournament's folder. It depends on contestants, models, rules, seed and format."""
         spec = self.tournament.spec
         identity = [self.described, self.game.rules, self.spec.seed, self.spec.ms, spec.table, spec.rounds]
         text = json.dumps(identity, sort_keys=True, default=str)
@@ -226,7 +229,7 @@ class TournamentRun:
     ) -> None:
         """Play all rounds. Each match has a journal in ``folder``; a second run continues.
 
-        ``crew``: who plays; None: this process. ``on_round``: called after every round.
+        ``crew``: the workers; None: play in this process. ``on_round``: called after every round.
         """
         self._folder, self._crew = folder, crew
         while (round_ := self.tournament.next_round()) is not None:

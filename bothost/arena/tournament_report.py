@@ -1,6 +1,6 @@
-"""The report of a tournament: JSON figures, a text table, and one HTML page that needs nothing else.
+"""The report of a tournament: JSON figures, a text table, and one self-contained HTML page.
 
-The page has no script and names no other resource. Its content security policy forbids both.
+The page has no script and loads no other resource. Its content security policy forbids both.
 """
 
 from __future__ import annotations
@@ -140,8 +140,11 @@ def standing_rows(run: TournamentRun) -> tuple[tuple[str, ...], list[tuple[str, 
 
 
 def crosstable_rows(run: TournamentRun) -> tuple[tuple[str, ...], list[tuple[tuple[str, str], ...]]]:
-    """Header and rows of the crosstable, in the order of the standings. A cell is (text, ``won`` | ``lost`` | ""): the
-    share of wins of the row over the column, and whether the difference is significant."""
+    """Header and rows of the crosstable, in the order of the standings.
+
+    A cell is (text, ``won`` | ``lost`` | ""): the share of wins of the row over the column, and whether the difference
+    is significant.
+    """
     order = [standing.who for standing in run.tournament.standings()]
     table = crosstable(run.tournament.results)
     rows = []
@@ -178,8 +181,8 @@ def page(run: TournamentRun, command: str) -> str:
         "<h2>Standings</h2>",
         _table(header, [[(cell, "text" if i == 1 else "") for i, cell in enumerate(row)] for row in rows]),
         _plot(run, run.tournament.standings()),
-        "<h2>Crosstable</h2><p>Share of wins of the row over the column, %. Half a 95 % interval over deals follows "
-        f"the ±. Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
+        "<h2>Crosstable</h2><p>Share of wins of the row over the column, %, ± half of the 95 % interval over deals. "
+        f"Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
         f"{len(cross) * (len(cross) - 1) // 2} pairs).</p>",
         _table(cross_header, cross),
         "<h2>Rounds</h2>",

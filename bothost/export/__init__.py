@@ -1,6 +1,6 @@
-"""Logged decisions as files: one row per decision, units are closed games.
+"""Export logged decisions to files: one row per decision of closed hands.
 
-The formats that come with bothost are registered here, through the same hook as everybody's.
+The included formats are registered here, through the same hook as those of plugins.
 """
 
 from __future__ import annotations

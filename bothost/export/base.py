@@ -1,4 +1,4 @@
-"""What an export format is."""
+"""The base class of export formats."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Exporter(ABC):
     """Base class of formats; register the class with the hook ``bothost_exporters``."""
 
     name: ClassVar[str]
-    """What ``bothost export --format`` calls it: lower-case words joined by hyphens."""
+    """Name in ``bothost export --format``: lower-case words joined by hyphens."""
     suffix: ClassVar[str]
-    """Of its files, with the dot."""
+    """Suffix of its files, with the dot."""
 
     @abstractmethod
     def write(
@@ -25,6 +25,6 @@ class Exporter(ABC):
     ) -> None:
         """Write one shard.
 
-        ``tables`` is a stream of some ten thousand rows each; keep none of them. ``metadata`` returns the shard's
-        manifest once the stream is exhausted. Equal tables must give equal bytes: a resumed export depends on it.
+        ``tables`` is a stream of tables with some ten thousand rows each; do not keep them. ``metadata`` returns the
+        shard's manifest once the stream is exhausted. Equal tables must give equal bytes, so that exports can resume.
         """

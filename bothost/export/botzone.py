@@ -1,7 +1,7 @@
-"""Logged hands as Botzone's match logs, one on each line: what its judge would have asked, and what was answered.
+"""Export logged hands as Botzone match logs, one per line: the judge's requests and the responses.
 
-Only hands that Botzone's rules allow: each is played again under them. Of a claim that was beaten, no log knows the
-discard that would have followed; another tile of the hand stands there.
+Each hand is replayed under Botzone's rules, and left out if they do not allow it. The log does not have the discard
+that would have followed a beaten claim, so another tile of the hand is written instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _json = msgspec.json.Encoder().encode
 
 
 class Unfit(ValueError):
-    """A hand that Botzone's rules do not allow, and why."""
+    """A hand that Botzone's rules do not allow. The message says why."""
 
 
 class Log:
@@ -40,9 +40,9 @@ class Log:
         self.entries: list[Json] = []
 
     def ask(self, content: dict[int, Any], responses: dict[int, Any]) -> None:
-        """A request of the judge to some seats, and their responses."""
-        told = {str(seat): said for seat, said in content.items()}
-        self.entries.append({"output": {"command": "request", "content": told}})
+        """Append a request of the judge to some seats, and their responses."""
+        requests = {str(seat): request for seat, request in content.items()}
+        self.entries.append({"output": {"command": "request", "content": requests}})
         answers = {str(seat): {"verdict": "OK", "response": responses.get(seat, "PASS")} for seat in content}
         self.entries.append(answers)
 
@@ -60,11 +60,11 @@ def export_matches(
     name_of: Callable[[str], str] = str,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Json:
-    """Write the hands of a query to ``out/matches.jsonl``; return what came of it. Raises UsageError."""
+    """Write the hands of a query to ``out/matches.jsonl``. Returns counts. Raises UsageError if the file exists."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / FILE
     if path.exists():
-        raise UsageError(f"{path} is there already", advice="Name another folder with --out, or delete the file.")
+        raise UsageError(f"{path} exists already", advice="Name another folder with --out, or delete the file.")
     left_out: Counter[str] = Counter()
     counted: Counter[str] = Counter()
     building = path.with_suffix(".partial")
@@ -86,7 +86,7 @@ def export_matches(
 
 
 def match_of(hand: WholeHand, name_of: Callable[[str], str] = str) -> Json:
-    """The match log of a hand. Raises Unfit."""
+    """Make the match log of a hand. Raises Unfit."""
     kind = _KINDS.get(hand.game.name)
     if kind is None:
         raise Unfit("of a game that Botzone does not have")
@@ -115,8 +115,8 @@ Kind = tuple[str, int, Log, Json]
 """Botzone's name of the game, our seat that is its seat 0, the log, and the judge's data."""
 
 
-def _again(game: Game, deal: Json, actions: Sequence[tuple[int, str]]) -> Iterator[tuple[State, int, str]]:
-    """A hand under Botzone's rules: the state before each action. Raises Unfit."""
+def _replay(game: Game, deal: Json, actions: Sequence[tuple[int, str]]) -> Iterator[tuple[State, int, str]]:
+    """Yield (state before, seat, notation) of each action under Botzone's rules, then (end, -1, ""). Raises Unfit."""
     try:
         state = game.state_from_deal(deal)
         for seat, word in actions:
@@ -143,7 +143,7 @@ def _words(hand: WholeHand, first: int = 0) -> list[tuple[int, str]]:
 def _reversi(hand: WholeHand) -> Kind:
     log = Log(2)
     before = {"x": -1, "y": -1}
-    for state, seat, word in _again(rules.game("othello"), hand.deal, _words(hand)):
+    for state, seat, word in _replay(rules.game("othello"), hand.deal, _words(hand)):
         if seat < 0:
             log.finish(state.returns)
             break
@@ -164,7 +164,7 @@ def _doudizhu(hand: WholeHand) -> Kind:
     deal = {**hand.deal, "hands": [hand.deal["hands"][(first + seat) % 3] for seat in range(3)], "first": 0}
     game = rules.game("doudizhu", preset="botzone-bid" if bids else "botzone")
     table = _Cards(deal, bidding=bids)
-    for state, seat, word in _again(game, deal, _words(hand, first)):
+    for state, seat, word in _replay(game, deal, _words(hand, first)):
         if seat < 0:
             table.log.finish(state.returns)
             break
@@ -173,7 +173,7 @@ def _doudizhu(hand: WholeHand) -> Kind:
 
 
 class _Cards:
-    """The cards of a match by their numbers, and its log."""
+    """Tracks the numbered cards of a match, and writes its log."""
 
     def __init__(self, deal: Json, *, bidding: bool) -> None:
         deck = list(range(54))
@@ -183,7 +183,8 @@ class _Cards:
         self._bidding = bidding
         self._bids: list[int] = []
         self._plays: list[list[int]] = []
-        self._told: set[int] = set()
+        self._introduced: set[int] = set()
+        """Seats that have received their cards."""
         self.log = Log(3)
 
     @staticmethod
@@ -202,8 +203,8 @@ class _Cards:
         if not self._plays:
             self._hands[landlord] += self._bottom
         request: Json = {"history": [[], [], *self._plays][-2:]}
-        if seat not in self._told:
-            self._told.add(seat)
+        if seat not in self._introduced:
+            self._introduced.add(seat)
             request |= {"own": self._dealt[seat] if self._bidding else sorted(self._hands[seat])}
             request["publiccard"] = self._bottom
             if self._bidding:
@@ -226,15 +227,16 @@ def _mahjong(hand: WholeHand) -> Kind:
     game = rules.game("mahjong", preset="botzone")
     log = Log(4)
     wind = WINDS.index(hand.deal["prevalent_wind"])
-    everybody = range(4)
-    log.ask({seat: f"0 {seat} {wind}" for seat in everybody}, {})
-    shares = [hand.deal["wall"][34 * seat : 34 * seat + 34] for seat in everybody]
-    log.ask({seat: f"1 0 0 0 0 {' '.join(shares[seat][:-14:-1])}" for seat in everybody}, {})
-    told = _Claims(log)
-    for state, seat, word in _again(game, hand.deal, _words(hand)):
+    seats = range(4)
+    log.ask({seat: f"0 {seat} {wind}" for seat in seats}, {})
+    shares = [hand.deal["wall"][34 * seat : 34 * seat + 34] for seat in seats]
+    log.ask({seat: f"1 0 0 0 0 {' '.join(shares[seat][:-14:-1])}" for seat in seats}, {})
+    claims = _Claims(log)
+    for state, seat, word in _replay(game, hand.deal, _words(hand)):
         if seat < 0:
-            told.close()
-            if not _same(state.returns, hand.timeline.hand.scores):
+            claims.close()
+            scores = hand.timeline.hand.scores
+            if scores is not None and list(scores) != list(state.returns):
                 raise Unfit("whose scores differ under Botzone's rules")
             log.finish(state.returns)
             break
@@ -242,21 +244,21 @@ def _mahjong(hand: WholeHand) -> Kind:
         shown = view.to_json()
         verb, _, tile = word.partition(":")
         if view.phase in ("claims", "robbing"):
-            told.claim(seat, verb, tile, shown["hand"])
+            claims.claim(seat, verb, tile, shown["hand"])
         elif view.phase == "discard":
-            told.taken(seat, tile)
+            claims.taken(seat, tile)
         else:
-            told.close()
-            said = {"play": f"PLAY {tile}", "angang": f"GANG {tile}", "bugang": f"BUGANG {tile}", "hu": "HU"}[verb]
-            drawn = {each: f"2 {shown['drawn']}" if each == seat else f"3 {seat} DRAW" for each in everybody}
-            log.ask(drawn, {seat: said})
+            claims.close()
+            answer = {"play": f"PLAY {tile}", "angang": f"GANG {tile}", "bugang": f"BUGANG {tile}", "hu": "HU"}[verb]
+            drawn = {each: f"2 {shown['drawn']}" if each == seat else f"3 {seat} DRAW" for each in seats}
+            log.ask(drawn, {seat: answer})
             if verb != "hu":
-                told.open(f"3 {seat} {'GANG' if verb == 'angang' else said}")
+                claims.open(f"3 {seat} {'GANG' if verb == 'angang' else answer}")
     return "Chinese-Standard-Mahjong", 0, log, {"walltiles": " ".join(hand.deal["wall"]), "quan": wind}
 
 
 class _Claims:
-    """What all were told last, until all have answered it."""
+    """The last event that all seats received, until all have answered it."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -271,31 +273,27 @@ class _Claims:
         if verb == "pass":
             return
         other = next((each for each in hand if each != tile), hand[0])
-        said = {"hu": "HU", "gang": "GANG", "peng": "PENG", "chi": f"CHI {tile}"}[verb]
-        self._claims[seat] = said
-        self._answers[seat] = said if verb in ("hu", "gang") else f"{said} {other}"
+        claim = {"hu": "HU", "gang": "GANG", "peng": "PENG", "chi": f"CHI {tile}"}[verb]
+        self._claims[seat] = claim
+        self._answers[seat] = claim if verb in ("hu", "gang") else f"{claim} {other}"
 
     def taken(self, seat: int, discard: str) -> None:
-        """A chow or pung went through, and its seat discarded."""
+        """Record that a chow or pung succeeded and its seat discarded."""
         claim = self._claims[seat]
         self._answers[seat] = f"{claim} {discard}"
         self.close()
         self.open(f"3 {seat} {claim} {discard}")
 
     def close(self) -> None:
-        """All have answered."""
+        """Write the event with all answers."""
         if not self._event:
             return
         self._log.ask(dict.fromkeys(range(4), self._event), self._answers)
-        kong = [seat for seat, said in self._claims.items() if said == "GANG"]
-        won = any(said == "HU" for said in self._claims.values())
+        kong = [seat for seat, claim in self._claims.items() if claim == "GANG"]
+        won = "HU" in self._claims.values()
         self._event, self._answers, self._claims = "", {}, {}
         if kong and not won:
             self._log.ask(dict.fromkeys(range(4), f"3 {kong[0]} GANG"), {})
-
-
-def _same(scores: Sequence[float], logged: Sequence[float] | None) -> bool:
-    return logged is None or list(scores) == list(logged)
 
 
 _KINDS: dict[str, Callable[[WholeHand], Kind]] = {"othello": _reversi, "doudizhu": _doudizhu, "mahjong": _mahjong}

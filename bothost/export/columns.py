@@ -1,4 +1,4 @@
-"""Queries of the log as Arrow columns: the driver's tuples, transposed and given to Arrow column by column."""
+"""Read queries of the log as Arrow columns: transpose the driver's tuples, and convert column by column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bothost.store.store import Store
 KEY = pa.binary(16)
 """Type of uuids."""
 SYMBOL = pa.dictionary(pa.int32(), pa.string())
-"""Type of text that takes few values."""
+"""Type of text with few distinct values."""
 
 
 class ColumnReader:
@@ -27,17 +27,16 @@ class ColumnReader:
         self._store = store
 
     def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-        """The result of a query, with its columns in the order of the schema.
+        """Run a query, and return its columns in the order of the schema.
 
-        Where the query says ``{keys}`` the keys stand, comma-separated; ``{key}`` stands for one of them. Raises
-        StoreUnavailable while the database cannot be reached, and StoreError for values of other types than the
-        schema's.
+        In the query, ``{keys}`` is replaced by placeholders for all keys, and ``{key}`` by one placeholder. Raises
+        StoreUnavailable while the database cannot be reached, and StoreError for values that do not fit the schema.
         """
         postgres = self._store.engine.dialect.name == "postgresql"
         mark = "%s" if postgres else "?"
         text = query.format(keys=", ".join([mark] * len(keys)), key=mark)
         with self._store.begin() as connection, contextlib.closing(connection.connection.cursor()) as cursor:
-            try:  # past SQLAlchemy, whose Row objects cost twice
+            try:  # not through SQLAlchemy, whose Row objects take twice as long
                 cursor.execute(text, [uuid.UUID(bytes=key) for key in keys] if postgres else list(keys))
                 rows = cursor.fetchall()
             except self._store.engine.dialect.loaded_dbapi.Error as error:
@@ -46,16 +45,16 @@ class ColumnReader:
         try:
             return _batch([_column(c, field.type) for c, field in zip(columns, schema, strict=True)], schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError) as error:
-            raise StoreError(f"the log holds what does not belong there: {error}") from error
+            raise StoreError(f"the log holds a value of the wrong type: {error}") from error
 
 
 def key_bytes(keys: pa.Array) -> npt.NDArray[np.uint8]:
-    """Keys as an array of shape (n, 16), read-only."""
+    """Return keys as a read-only uint8 array of shape (n, 16)."""
     return np.frombuffer(keys.buffers()[1], np.uint8, len(keys) * 16, keys.offset * 16).reshape(-1, 16)
 
 
 def hexadecimal(keys: pa.Array) -> pa.Array:
-    """Keys as text."""
+    """Return keys as hexadecimal text."""
     text = pa.py_buffer(key_bytes(keys).data.hex().encode())
     return pa.StringArray.from_buffers(len(keys), pa.py_buffer(np.arange(len(keys) + 1, dtype=np.int32) * 32), text)
 
@@ -71,7 +70,7 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Values of this type. Raises ArrowInvalid for others, which ``pa.array`` would bend: 1.5 to 1, bytes to text."""
+    """Make an array. Raises ArrowInvalid for other types, which ``pa.array`` would convert (1.5 → 1, bytes → text)."""
     found = pa.array(values)
     if not pa.types.is_null(found.type) and _family(found.type) not in (_family(kind), *_WIDER.get(_family(kind), ())):
         raise pa.ArrowInvalid(f"{found.type} where {kind} is expected")
@@ -79,7 +78,7 @@ def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 _WIDER = {"number": ("integer",)}
-"""Kind of values → kinds that it holds as well."""
+"""Kind of column → other kinds of values that it accepts."""
 
 
 def _family(kind: pa.DataType) -> str:
@@ -91,11 +90,11 @@ def _family(kind: pa.DataType) -> str:
 
 
 def _lists(blobs: Sequence[bytes | None], kind: pa.ListType) -> pa.Array:
-    """Blobs of little-endian 4-byte values as a list array; None is null. Raises ValueError for other lengths."""
+    """Make a list array from blobs of little-endian 4-byte values; None is null. Raises ValueError for bad lengths."""
     filled = [blob or b"" for blob in blobs]
     sizes = np.fromiter(map(len, filled), np.int64, len(filled))
     if (sizes % 4).any():
-        raise ValueError("a list whose length is no multiple of 4 bytes")
+        raise ValueError("the length of a list is not a multiple of 4 bytes")
     offsets = np.zeros(len(filled) + 1, np.int32)
     np.cumsum(sizes // 4, out=offsets[1:])
     dtype: npt.DTypeLike = "<i4" if pa.types.is_int32(kind.value_type) else "<f4"
@@ -105,7 +104,7 @@ def _lists(blobs: Sequence[bytes | None], kind: pa.ListType) -> pa.Array:
 
 
 def _batch(arrays: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Raises StoreError for text that is no UTF-8, and for nulls where none may be."""
+    """Make a record batch. Raises StoreError for text that is not UTF-8, and for nulls in required columns."""
     for array, field in zip(arrays, schema, strict=True):
         if array.null_count and not field.nullable:
             raise StoreError(f"a row of the log has no {field.name}")
@@ -113,5 +112,5 @@ def _batch(arrays: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise StoreError(f"the log holds what does not belong there: {error}") from error
+        raise StoreError(f"the log holds a value of the wrong type: {error}") from error
     return batch

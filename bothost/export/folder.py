@@ -1,23 +1,21 @@
-"""The folder of an export: claimed, filled file by file, finished; or continued after a kill.
+"""The folder of an export. An interrupted export can be continued.
 
 ::
 
-    data/part-00000.parquet …   complete files alone: each is written aside, synced and renamed
-    meta/info.json              the manifest, written last: with it the export is finished
-    meta/plan.json              while it runs: what was asked for, and when
-    meta/hands.bin              while it runs: the hands, 16 bytes of game id and one of seat each, in order
-    meta/part-00000.json …      while it runs: what is in a complete file
+    data/part-00000.parquet …   complete files only: each is written to a temporary name, synced and renamed
+    meta/info.json              the manifest, written last: its presence means that the export is finished
+    meta/plan.json              while it runs: the request, and its time
+    meta/hands.bin              while it runs: the hands in order, 16 bytes of game id and 1 of seat each
+    meta/part-00000.json …      while it runs: the contents of a complete file
 
-The hands are listed before the first row is read, so that hands which end meanwhile change nothing: the second half of
-an export that was killed holds the very bytes that the first run would have written. All names are made here; nothing
-of the log's contents becomes part of a path.
+The hands are listed before the first row is read. So hands that end meanwhile change nothing, and a continued export
+has the same bytes as an uninterrupted one. No path contains data of the log.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -32,7 +30,7 @@ _OTHER = "Name a new or empty folder with --out."
 
 
 class ExportFolder:
-    """A claimed folder; locked until ``close``. Made by :meth:`claim`."""
+    """A claimed folder, locked until ``close``. Created by :meth:`claim`."""
 
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
@@ -42,9 +40,9 @@ class ExportFolder:
 
     @classmethod
     def claim(cls, path: Path) -> Self:
-        """Take a folder that is new, empty, or holds an unfinished export.
+        """Claim a folder that is new, empty, or holds an unfinished export.
 
-        Raises UsageError for every other: nothing that is not ours is ever overwritten or followed through a link.
+        Raises UsageError for any other, so that no foreign file is overwritten and no link is followed.
         """
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise UsageError(f"{path} is not a folder", advice=_OTHER)
@@ -53,7 +51,7 @@ class ExportFolder:
         if (meta / "info.json").exists():
             raise UsageError(f"{path} holds a finished export already", advice=_OTHER)
         if any(path.iterdir()) and not (meta / "lock").is_file():
-            raise UsageError(f"{path} is not empty, and what it holds is no export of ours", advice=_OTHER)
+            raise UsageError(f"{path} is not empty and does not hold an export", advice=_OTHER)
         for folder in (meta, data):
             if folder.is_symlink():
                 raise UsageError(f"{folder} is a link", advice=_OTHER)
@@ -78,12 +76,12 @@ class ExportFolder:
     # ------------------------------------------------------------------------------------------------------- the plan
 
     def plan(self) -> dict[str, Any] | None:
-        """What the unfinished export was asked for, None where there is none."""
+        """Return the plan of the unfinished export; None if there is none."""
         path = self.meta / "plan.json"
         return dict(json.loads(path.read_text())) if path.exists() else None
 
     def write_plan(self, plan: dict[str, Any], hands: Iterable[Key]) -> None:
-        """List the hands, then note what was asked for."""
+        """Write the list of hands, then the plan."""
         with self._aside(self.meta / "hands.bin") as file:
             for game_id, seat in hands:
                 file.write(game_id + seat.to_bytes(1, "big"))
@@ -91,11 +89,11 @@ class ExportFolder:
             file.write(_json(plan))
 
     def hands(self) -> int:
-        """How many hands are listed."""
+        """Return the number of listed hands."""
         return (self.meta / "hands.bin").stat().st_size // KEY_BYTES
 
     def keys(self, start: int, stop: int) -> Iterator[Key]:
-        """The listed hands from number ``start`` to before ``stop``."""
+        """Yield the listed hands ``start`` … ``stop`` - 1."""
         with (self.meta / "hands.bin").open("rb") as file:
             file.seek(start * KEY_BYTES)
             for _ in range(start, stop):
@@ -107,7 +105,7 @@ class ExportFolder:
     # ------------------------------------------------------------------------------------------------------ the files
 
     def finished_part(self, number: int, suffix: str) -> dict[str, Any] | None:
-        """What is in a file that is complete already."""
+        """Return the contents of a complete file, or None."""
         note = self.meta / f"part-{number:05d}.json"
         if note.exists() and (self.data / f"part-{number:05d}{suffix}").exists():
             return dict(json.loads(note.read_text()))
@@ -115,17 +113,17 @@ class ExportFolder:
 
     @contextlib.contextmanager
     def part(self, number: int, suffix: str) -> Iterator[BinaryIO]:
-        """Write a file; it appears under its name when it is complete and on the disk."""
+        """Write a file. It appears under its name once it is complete and synced."""
         with self._aside(self.data / f"part-{number:05d}{suffix}") as file:
             yield file
 
     def note_part(self, number: int, contents: dict[str, Any]) -> None:
-        """Remember that a file is complete, and what is in it."""
+        """Record that a file is complete, with its contents."""
         with self._aside(self.meta / f"part-{number:05d}.json") as file:
             file.write(_json(contents))
 
     def finish(self, info: dict[str, Any]) -> None:
-        """Write the manifest, then clear away what was for resuming."""
+        """Write the manifest, then remove the files for resuming."""
         with self._aside(self.meta / "info.json") as file:
             file.write(_json(info))
         for path in (*self.meta.glob("part-*.json"), self.meta / "hands.bin", self.meta / "plan.json"):
@@ -141,12 +139,6 @@ class ExportFolder:
             file.flush()
             os.fsync(file.fileno())
         aside.rename(path)
-
-
-def sha256_of(path: Path) -> str:
-    """Of a file's content, hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _json(data: Any) -> bytes:

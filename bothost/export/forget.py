@@ -1,4 +1,4 @@
-"""Remove hands from finished exports: write the files again without them, and the manifest with new checksums."""
+"""Remove hands from finished exports: rewrite the files without them, and the manifest with new checksums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import UsageError
-from bothost.export.folder import sha256_of
+from bothost.plugins.weights import sha256_of
 
 Json = dict[str, Any]
 
@@ -32,7 +32,9 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder} holds no finished export: {error}") from error
     if info.get("format") not in ("parquet", "jsonl"):
-        raise UsageError(f"{folder}: exports as {info.get('format')} cannot be changed", advice="make it anew")
+        raise UsageError(
+            f"{folder}: exports in the format {info.get('format')} cannot be changed", advice="export again"
+        )
     unwanted = {key.hex() for key in game_ids}
     before = sum(int(entry["rows"]) for entry in entries)
     splits: Counter[str] = Counter()
@@ -40,7 +42,7 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
     for entry in entries:
         path = folder / "data" / Path(str(entry["file"])).name
         if path.is_symlink() or not path.is_file():
-            raise UsageError(f"{path} is missing, or no plain file")
+            raise UsageError(f"{path} is missing or not a regular file")
         parquet = info["format"] == "parquet"
         rows, hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
         splits.update(kept)
@@ -57,13 +59,13 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
 
 
 def _without(query: Json, names: Collection[str]) -> Json:
-    """A query that does not tell the names of forgotten players."""
+    """Return the query without the names of forgotten players."""
     players = ["forgotten" if player in names else player for player in query.get("players", ())]
     return {**query, "players": players} if players else query
 
 
 def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[int, int, set[str], Counter[str]]:
-    """Rewrite one file; (rows, hands, hands that went, rows by split) of what it holds now."""
+    """Rewrite one file. Returns its new (rows, hands, removed hands, rows by split)."""
     gone: set[str] = set()
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
@@ -72,8 +74,8 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
     values = pa.array(sorted(unwanted), pa.string())
     with pq.ParquetFile(path) as file:
         metadata = file.schema_arrow.metadata or {}
-        said = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
-        query = json.loads(said.get("bothost.query", "{}"))
+        about = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
+        query = json.loads(about.get("bothost.query", "{}"))
         changed = bool(_ids(file) & unwanted) or _without(query, names) != query
         writer = pq.ParquetWriter(aside, file.schema_arrow, compression="zstd", store_schema=False) if changed else None
         for batch in file.iter_batches():
@@ -88,9 +90,9 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
                 writer.write_table(table)
         if writer is not None:
             if query:
-                said["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
-            said["bothost.contents"] = json.dumps({"rows": rows, "splits": dict(sorted(splits.items()))})
-            writer.add_key_value_metadata(said)
+                about["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
+            about["bothost.contents"] = json.dumps({"rows": rows, "splits": dict(sorted(splits.items()))})
+            writer.add_key_value_metadata(about)
             writer.close()
             _sync(aside)
             aside.replace(path)

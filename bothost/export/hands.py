@@ -1,4 +1,4 @@
-"""Hands as columns: the values that all decisions of a hand share."""
+"""The columns of an export whose values are the same for all decisions of a hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIELDS = [
     pa.field("split", SYMBOL, nullable=False),
     pa.field("started", TIME, nullable=False),
 ]
-"""Their columns in an export."""
+"""The columns."""
 
 _FETCHED = pa.schema(
     [
@@ -68,16 +68,16 @@ _QUERY = (
 _decode_scores = msgspec.json.Decoder(list[float] | None).decode
 
 
-Words = Mapping[tuple[str, str], Consent]
-"""(lobby, player) → the last record of their consent."""
+Consents = Mapping[tuple[str, str], Consent]
+"""(lobby, player) → last record of consent."""
 
 
 class HandPage:
-    """Some hands, in the order of their keys; lists and columns have one value per hand."""
+    """Some hands in the order of their keys. Lists and columns have one value per hand."""
 
-    def __init__(self, found: pa.RecordBatch, options: ExportOptions, words: Words) -> None:
+    def __init__(self, found: pa.RecordBatch, options: ExportOptions, consents: Consents) -> None:
         self._options = options
-        self._words = words
+        self._consents = consents
         self._found = found
         self.keys: list[Key] = list(zip(found["game_id"].to_pylist(), found["seat"].to_pylist(), strict=True))
         self.games: list[tuple[str, str]] = list(zip(*map(self._texts, ("game", "rules")), strict=True))
@@ -90,14 +90,14 @@ class HandPage:
             raise StoreError(f"the scores of a hand cannot be read: {error}") from error
 
     @classmethod
-    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions, words: Words) -> HandPage:
-        """The hands with these keys. Missing hands are left out."""
+    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions, consents: Consents) -> HandPage:
+        """Read the hands with these keys. Missing hands are left out."""
         found = reader.read(_QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
-        page = cls(found, options, words)
+        page = cls(found, options, consents)
         if page.keys == list(keys):
             return page
         wanted = set(keys)
-        return cls(found.filter(pa.array([key in wanted for key in page.keys])), options, words)
+        return cls(found.filter(pa.array([key in wanted for key in page.keys])), options, consents)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -107,18 +107,18 @@ class HandPage:
         return texts
 
     def score_of(self, hand: int) -> float | None:
-        """What the seat of a hand won; None where the hand has no scores."""
+        """Return the score of the hand's seat; None if the hand has no scores."""
         scores, seat = self.scores[hand], self.keys[hand][1]
         return scores[seat] if scores is not None and seat < len(scores) else None
 
     def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
-        """The columns of an export for rows of the hands with these numbers."""
+        """Return the columns for rows of these hands, given by index."""
         indices = pa.array(hands)
         columns = {**{name: self._found[name] for name in self._found.schema.names}, **self._made()}
         return {name: _taken(columns[name], indices) for name in (field.name for field in FIELDS)}
 
     def _made(self) -> dict[str, pa.Array]:
-        """The columns that the log does not hold in their exported form."""
+        """The columns whose exported form differs from the log."""
         found, name_of = self._found, self._options.name_of
         players, consents, consented, opponents = [], [], [], []
         owners = zip(self._texts("lobby"), self._texts("account"), strict=True)
@@ -127,7 +127,7 @@ class HandPage:
             name = mine.get("player") if isinstance(mine.get("player"), str) else None
             mark = mine.get("consents") if isinstance(mine.get("consents"), bool) else None
             players.append(None if name is None else name_of(name))
-            consents.append(holds(lobby, {account, name or account}, mark, self._words))
+            consents.append(holds(lobby, {account, name or account}, mark, self._consents))
             consented.append(mark)
             opponents.append([name_of(other) for other in others])
         accounts = found["account"]
@@ -150,7 +150,7 @@ class HandPage:
 
 
 def _seated(players: list[dict[str, Any]], seat: int) -> tuple[dict[str, Any], list[str]]:
-    """Who sat at the seat, {} where that is not known, and the names of the others by their seats."""
+    """Return the player of the seat ({} if unknown), and the names of the others, by seat."""
     mine = next((player for player in players if player.get("seat") == seat), {})
     others = [player for player in players if player.get("seat") != seat]
     others.sort(key=lambda player: str(player.get("seat")))

@@ -15,11 +15,12 @@ import msgspec
 from bothost.errors import StoreError, UsageError
 from bothost.export.base import Exporter
 from bothost.export.columns import ColumnReader
-from bothost.export.folder import ExportFolder, sha256_of
+from bothost.export.folder import ExportFolder
 from bothost.export.hands import HandPage
 from bothost.export.options import ExportOptions
 from bothost.export.rows import Contents, schema_of, tables
 from bothost.export.views import Games, versions
+from bothost.plugins.weights import sha256_of
 from bothost.rules.game import Game
 from bothost.store import schema
 from bothost.store.consent import recorded
@@ -28,11 +29,11 @@ from bothost.store.reader import iter_keys
 from bothost.store.store import Store
 
 EXPORT_VERSION = 1
-"""Of the columns and of the manifest; raised when either changes incompatibly."""
+"""Version of the columns and the manifest. Increased when either changes incompatibly."""
 PAGE_HANDS = 1000
 
 Progress = Callable[[int, int], None]
-"""Called with hands done and hands in all."""
+"""Called with the number of exported hands and the total."""
 
 
 def export(
@@ -46,12 +47,11 @@ def export(
     request: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Export the closed hands that meet ``query`` to the folder ``out``; return the manifest.
+    """Export the closed hands that match ``query`` to the folder ``out``. Returns the manifest.
 
-    An unfinished export of the same request in ``out`` continues where it was. ``request`` is what a person typed; it
-    identifies a request whose query changes with time ("the last 7 days"). Memory does not grow with the number of
-    hands. Raises UsageError for a folder that is not ours to write to, and StoreUnavailable while the
-    database is away (call again to continue).
+    An unfinished export of the same request in ``out`` is continued. ``request`` is what the user typed: it identifies
+    a request whose query changes with time ("the last 7 days"). Memory is constant. Raises UsageError for a folder with
+    other contents, and StoreUnavailable while the database is unavailable (call again to continue).
     """
     query = msgspec.structs.replace(query, closed=True)
     with ExportFolder.claim(out) as folder:
@@ -95,14 +95,14 @@ def _plan(
         "created_us": time.time_ns() // 1000,
         "pseudonym_key": options.pseudonym_key,
     }
-    plan = json.loads(json.dumps(plan, sort_keys=True))  # as it is read back: lists for tuples, and in that order
+    plan = json.loads(json.dumps(plan, sort_keys=True))  # normalize as when it is read back
     old = folder.plan()
     if old is None:
         folder.write_plan(plan, iter_keys(store, query))
         return plan
     if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
         advice = "Repeat that command to finish it, or name another folder with --out."
-        raise UsageError(f"{folder.path} holds an unfinished export that was asked for otherwise", advice=advice)
+        raise UsageError(f"{folder.path} holds an unfinished export of another request", advice=advice)
     return old
 
 
@@ -119,7 +119,7 @@ class _Run:
         plan: dict[str, Any],
     ) -> None:
         self._reader = ColumnReader(store)
-        self._words = recorded(store)
+        self._consents = recorded(store)
         self._folder = folder
         self._exporter = exporter
         self._options = options
@@ -127,7 +127,7 @@ class _Run:
         self._plan = plan
 
     def write(self, number: int, start: int, stop: int, progress: Progress) -> dict[str, Any]:
-        """Write the file of the hands from number ``start`` to before ``stop``; return what is in it."""
+        """Write the file of the hands ``start`` … ``stop`` - 1. Returns its contents."""
         contents = Contents()
         games: dict[str, Any] = {}
         total = self._folder.hands()
@@ -136,7 +136,7 @@ class _Run:
             keys = self._folder.keys(start, stop)
             done = start
             while page := list(islice(keys, PAGE_HANDS)):
-                hands = HandPage.read(self._reader, page, self._options, self._words)
+                hands = HandPage.read(self._reader, page, self._options, self._consents)
                 if len(hands) != len(page):
                     raise StoreError("hands of this export were deleted from the log; start it again in a new folder")
                 self._note_games(hands, games)
@@ -167,7 +167,7 @@ class _Run:
         return part
 
     def info(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
-        """The manifest: what was asked for, and what came of it."""
+        """The manifest: the request and the results."""
         splits: Counter[str] = Counter()
         games: dict[str, Any] = {}
         for part in parts:

@@ -1,4 +1,4 @@
-"""One JSON object per line: the format for reading. Bytes are base64, times ISO 8601 in UTC."""
+"""The JSONL format: one JSON object per line. Bytes are base64, times ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JSON_COLUMNS = ("rules", "stats", "view_json")
 
 
 class JsonLinesExporter(Exporter):
-    """``rules``, ``stats`` and ``view_json`` become objects. The manifest stands in ``meta/info.json`` alone."""
+    """``rules``, ``stats`` and ``view_json`` become objects. The manifest is only in ``meta/info.json``."""
 
     name = "jsonl"
     suffix = ".jsonl"

@@ -1,9 +1,9 @@
-"""Logged decisions as a Minari dataset: an episode for each hand at one of our seats.
+"""Export logged decisions as Minari datasets, with one episode per hand and seat of ours.
 
-An episode's observations are the seat's view at each of its decisions, then its view of the end: view blocks of the
-game's encoder, flattened and joined. Without a choice these are all blocks in the order of their names, as in RLlib's
-columns. Actions are the game's ids. The reward is the hand's score, with the last action. For games of at most
-``MOST_MASKED`` actions ``infos`` holds ``action_mask``.
+The observations of an episode are the seat's views at its decisions and at the end: view blocks of the game's encoder,
+flattened and joined. By default these are all blocks in the order of their names, as in RLlib's columns. Actions are
+the game's ids. The reward is the hand's score, with the last action. For games with at most ``MOST_MASKED`` actions,
+``infos`` holds ``action_mask``.
 
 Format: Minari (Farama Foundation), HDF5 storage.
 """
@@ -27,13 +27,13 @@ from bothost.export.rllib import observation, view_blocks
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import Game
 from bothost.store.query import HandQuery
-from bothost.store.reader import MakeGame, Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.reader import MakeGame, Timeline, iter_hands, iter_timelines
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 
 Json = dict[str, Any]
 MOST_MASKED = 512
-"""Actions of a game whose legal ones are given as a mask."""
+"""Most actions of a game whose episodes have an action mask."""
 NAMESPACE = "bothost"
 
 
@@ -46,11 +46,11 @@ def export_episodes(
     blocks: Sequence[str] = (),
     progress: Callable[[int], None] = lambda done: None,
 ) -> Json:
-    """Write a dataset for each game and its rules under ``out/bothost``; return what was written.
+    """Write a dataset for each game and rules under ``out/bothost``. Returns counts.
 
-    ``blocks``: the view blocks of the observations, in order; empty: all. ``MINARI_DATASETS_PATH=out`` makes
-    ``minari.load_dataset`` find the datasets. Raises UsageError without the package ``minari``, where ``out`` is not
-    empty, and for a block that a game does not have.
+    ``blocks``: the view blocks of the observations, in order; empty: all. Set ``MINARI_DATASETS_PATH=out`` for
+    ``minari.load_dataset``. Raises UsageError if the package ``minari`` is missing, ``out`` is not empty, or a game
+    does not have a block.
     """
     try:
         importlib.import_module("minari.dataset._storages.hdf5_storage")
@@ -59,7 +59,7 @@ def export_episodes(
         raise UsageError(f"exporting to Minari needs {error.name or 'h5py'}", advice=advice) from None
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty", advice="Name another folder with --out.")
-    out = out.absolute()  # Minari does not find its own files by a relative path
+    out = out.absolute()  # Minari cannot use a relative path
     out.parent.mkdir(parents=True, exist_ok=True)
     left_out: Counter[str] = Counter()
     games = Games(make_game)
@@ -89,7 +89,7 @@ def export_episodes(
                 out.rmdir()
             Path(folder).chmod(0o700)
             Path(folder).rename(out)
-            Path(folder).mkdir()  # what the context removes
+            Path(folder).mkdir()  # for the context manager to remove
     written = {each.id: {"episodes": each.episodes, "steps": each.steps} for each in datasets.values()}
     return {"format": "minari", "datasets": written, "left_out": dict(left_out)}
 
@@ -101,7 +101,7 @@ def _name(game: str, datasets: dict[tuple[str, str], _Dataset]) -> str:
 
 
 def _chosen(game: Game | None, blocks: Sequence[str]) -> Sequence[str]:
-    """Raises UsageError."""
+    """Return the names of the view blocks. Raises UsageError for a block that the game does not have."""
     if game is None:
         return ()
     known = view_blocks(game)
@@ -123,10 +123,10 @@ class _Episode:
 
 
 def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Episode:
-    """Raises ValueError, whose text says why the hand is left out, and StoreError."""
+    """Make the episode of a hand. Raises StoreError, and ValueError with the reason why the hand is left out."""
     record, game = timeline.hand.game, decoder.game
     if game is None:
-        raise ValueError("of a game that is not installed here")
+        raise ValueError("of a game that is not installed")
     played = list(_played(timeline))
     if not played:
         raise ValueError("without a decision")
@@ -136,7 +136,7 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
     seen = [observation(decoder, row.view, blocks) for row in played]
     end = game.new_view(record.seat)
     try:
-        end.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+        end.observe_all(timeline.lines())
     except (StoreError, ValueError):
         raise ValueError("with a gap in their events") from None
     seen.append(observation(decoder, end.to_bytes(), blocks))
@@ -161,15 +161,15 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
 
 
 def _played(timeline: Timeline) -> Iterator[DecisionRecord]:
-    """The decisions that were played."""
+    """Yield the live decisions that the lobby did not reject."""
     for row in timeline.decisions:
-        refused = any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(row.id, ()))
-        if row.role == "live" and not refused:
+        rejected = any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(row.id, ()))
+        if row.role == "live" and not rejected:
             yield row
 
 
 class _Dataset:
-    """A dataset on disk; episodes are written some at a time."""
+    """A dataset on disk. Episodes are written in batches."""
 
     BATCH = 256
 

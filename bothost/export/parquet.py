@@ -1,4 +1,4 @@
-"""Parquet, compressed with zstd: the format for training and analysis."""
+"""The Parquet format, compressed with zstd, for training and analysis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from bothost.export.base import Exporter, Metadata
 
 BATCH_ROWS = 65_536
-"""Rows that are encoded at once. With Arrow's 1,024 it takes a tenth longer."""
+"""Rows encoded at once. Arrow's default of 1,024 takes a tenth longer."""
 
 
 class ParquetExporter(Exporter):
@@ -23,7 +23,7 @@ class ParquetExporter(Exporter):
     def write(
         self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], metadata: Callable[[], Metadata]
     ) -> None:
-        # Without the Arrow schema in the file, dictionary columns are read back as the plain text that they stand for.
+        # Without the Arrow schema in the file, dictionary columns are read back as plain text.
         settings = {"compression": "zstd", "store_schema": False, "write_batch_size": BATCH_ROWS, **_encodings(schema)}
         with pq.ParquetWriter(file, schema, **settings) as writer:
             for table in tables:
@@ -32,9 +32,9 @@ class ParquetExporter(Exporter):
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """What pays for which column: dictionaries only where values repeat, statistics where one would filter by them.
+    """Choose encodings by column: dictionaries for repeated values, statistics for columns to filter by.
 
-    Lists of actions are ascending: their differences are small, and leave little for zstd to do.
+    Lists of actions are ascending, so they are delta-encoded.
     """
     kinds = {field.name: field.type for field in schema}
     lists = {name: kind for name, kind in kinds.items() if pa.types.is_list(kind)}

@@ -1,7 +1,7 @@
-"""RLlib's columns: one transition per decision that was played, in the names of its offline data.
+"""RLlib's columns: one transition per live decision, with the names of RLlib's offline data.
 
-An episode is one (game, seat); its observations are all view blocks of the game's encoder, flattened and joined in the
-order of their names. The reward is the hand's score and falls on the last transition.
+An episode is one (game, seat). Its observations are all view blocks of the game's encoder, flattened and joined in the
+order of their names. The reward is the hand's score, with the last transition.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FIELDS = [
     pa.field("action_prob", pa.float32()),
     pa.field("action_logp", pa.float32()),
 ]
-"""All null in rows of shadow decisions, and of attempts that the lobby rejected."""
+"""All null in rows of shadow decisions and rejected attempts."""
 
 
 def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: Games) -> dict[str, pa.Array]:
-    """The columns of some rows, each of the hand of that number, in which a hand's decisions come in order."""
+    """Return the columns for rows. ``hands``: the index of each row's hand; a hand's decisions are in order."""
     names = ("role", "rejected", "view", "legal", "policy", "action")
     columns: dict[str, list[Any]] = {name: arrays[name].to_pylist() for name in names}
     rows: list[dict[str, Any]] = [{} for _ in hands]
@@ -63,7 +63,7 @@ def _fill(
             "eps_id": f"{game_id.hex()}-{seat}",
             "t": t,
             "obs": seen[t],
-            # The end of a hand has no observation of its own, and RLlib does not look at it.
+            # The log has no view of the end of a hand, and RLlib ignores this value.
             "new_obs": seen[t] if last else seen[t + 1],
             "actions": columns["action"][row],
             "rewards": score if last else 0.0,
@@ -75,14 +75,14 @@ def _fill(
 
 
 def view_blocks(game: Game) -> list[str]:
-    """The names of a game's view blocks, sorted."""
+    """Return the sorted names of a game's view blocks."""
     return sorted(name for name, block in game.blocks.items() if block.of == "view")
 
 
 def observation(decoder: Decoder, data: bytes, blocks: Sequence[str] | None = None) -> FloatArray | None:
-    """View blocks of a logged view, shape (sum of their sizes,); None where it cannot be decoded.
+    """Return view blocks of a logged view, float32, shape (sum of their sizes,); None if it cannot be decoded.
 
-    ``blocks``: their names in order; None: all.
+    ``blocks``: names in order; None: all.
     """
     view = decoder.view(data)
     if view is None or decoder.game is None:

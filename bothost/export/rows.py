@@ -1,7 +1,6 @@
 """Logged decisions as Arrow tables, one row per decision.
 
-Everything that is the same for a whole hand is made once for the hand and taken by its number; the rest comes from the
-log as columns and stays so.
+Values of a whole hand are made once and taken by the index of the hand. All other columns come from the log.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _DECISION_FIELDS = [
     pa.field("elapsed_ms", pa.float64(), nullable=False),
     pa.field("seed", pa.int64(), nullable=False),
 ]
-"""Columns of ``decisions``, under their names there."""
+"""Columns with the same names as in the table ``decisions``."""
 
 _FETCHED = [
     pa.field("id", KEY, nullable=False),
@@ -59,11 +58,11 @@ _FETCHED = [
     *_DECISION_FIELDS,
     pa.field("at_us", TIME, nullable=False),
 ]
-_REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
+_REJECTIONS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
 
 
 def schema_of(options: ExportOptions) -> pa.Schema:
-    """The columns of an export."""
+    """Return the schema of an export."""
     fields = [pa.field("id", pa.string(), nullable=False), *HAND_FIELDS, *_DECISION_FIELDS]
     fields += [pa.field("at", TIME, nullable=False), pa.field("rejected", pa.bool_(), nullable=False)]
     if options.view_json:
@@ -76,7 +75,7 @@ def schema_of(options: ExportOptions) -> pa.Schema:
 
 
 class Contents:
-    """What a shard was made of: its part of the manifest."""
+    """The contents of a shard, for the manifest."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -85,7 +84,7 @@ class Contents:
         self.undecoded = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, in a fixed order."""
+        """Return plain data in a fixed order."""
         return {
             "rows": self.rows,
             "splits": dict(sorted(self.splits.items())),
@@ -97,7 +96,7 @@ class Contents:
 def tables(
     reader: ColumnReader, pages: Iterator[HandPage], options: ExportOptions, games: Games, contents: Contents
 ) -> Iterator[pa.Table]:
-    """The decisions of pages of hands, in tables of at least ``TABLE_ROWS`` rows but for the last."""
+    """Yield the decisions of pages of hands in tables of at least ``TABLE_ROWS`` rows, except the last."""
     schema = schema_of(options)
     waiting: list[pa.RecordBatch] = []
     for page in pages:
@@ -114,11 +113,11 @@ def tables(
 def batch_of(
     reader: ColumnReader, page: HandPage, options: ExportOptions, games: Games, contents: Contents
 ) -> pa.RecordBatch | None:
-    """The decisions of some hands, by game, seat, seq, substep, attempt and role; None where there are none."""
+    """Return the decisions of some hands, by game, seat, seq, substep, attempt and role; None if there are none."""
     keys = sorted({game_id for game_id, _ in page.keys})
     found = read_decisions(reader, keys, raw=options.raw)
     hands = _numbers(found, {key: i for i, key in enumerate(page.keys)})
-    if (hands < 0).any():  # the query may leave out another seat of ours
+    if (hands < 0).any():  # the query may exclude another seat of ours
         found, hands = found.filter(pa.array(hands >= 0)), hands[hands >= 0]
     if not len(hands):
         return None
@@ -143,7 +142,7 @@ def batch_of(
 
 
 def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool) -> pa.RecordBatch:
-    """All that is exported of all decisions of some games, in order; ``raw``: with the frames that asked."""
+    """Read the exported columns of all decisions of some games, in order. ``raw``: with the frames of the requests."""
     schema = pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
     names = ", ".join(f'd."{name}"' for name in schema.names)
     query = (
@@ -154,18 +153,18 @@ def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool
 
 
 def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
-    """Whether the lobby refused each of these decisions: a look at the few refusals of their time, not one by one."""
+    """Whether the lobby rejected each decision. One query reads all rejections in the range of ids, which are few."""
     beginnings = key_bytes(ids).view(">u8")[:, 0]
     bounds = (
         int(beginnings.min()).to_bytes(8, "big") + b"\0" * 8,
         int(beginnings.max()).to_bytes(8, "big") + b"\xff" * 8,
     )
-    found = reader.read(_REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
+    found = reader.read(_REJECTIONS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
     return pc.is_in(ids, value_set=found["decision_id"])
 
 
 def _numbers(found: pa.RecordBatch, number: dict[Key, int]) -> npt.NDArray[np.int64]:
-    """The number of the hand of each row, -1 for none; the rows of a hand follow each other."""
+    """Return the index of each row's hand, or -1. The rows of a hand are consecutive."""
     ids, seats = found["game_id"], found["seat"].to_numpy()
     halves = key_bytes(ids).view(np.int64)
     begins = np.ones(len(seats), np.bool_)
@@ -177,7 +176,7 @@ def _numbers(found: pa.RecordBatch, number: dict[Key, int]) -> npt.NDArray[np.in
 
 
 def _encoders(strategy: pa.DictionaryArray, version: pa.Array) -> set[tuple[str, int]]:
-    """The pairs that occur."""
+    """Return the distinct pairs (strategy, encoder version)."""
     pairs = pa.table([strategy.indices, version], names=["strategy", "version"]).drop_null()
     found = pairs.group_by(["strategy", "version"]).aggregate([]).to_pylist()
     return {(strategy.dictionary[pair["strategy"]].as_py(), pair["version"]) for pair in found}

@@ -1,4 +1,4 @@
-"""Views decoded from their logged bytes, by the game under whose rules they were made."""
+"""Decode logged views with their game and rules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Decoder:
-    """Of one game with its rules; ``game`` is None where no plugin knows that game."""
+    """Decodes views of one game with its rules. ``game`` is None if no plugin provides the game."""
 
     def __init__(self, game: Game | None) -> None:
         self.game = game
-        # Native games print the text themselves, about ten times faster than by way of Python objects.
+        # Native games can print the text directly, about ten times faster than through Python objects.
         self._text: Callable[[bytes], str] | None = getattr(game, "view_json", None)
 
     def view(self, data: bytes) -> View | None:
-        """The view, None where it cannot be decoded (an unknown game, another format version)."""
+        """Decode a view; None for an unknown game or another format version."""
         if self.game is None:
             return None
         try:
@@ -31,7 +31,7 @@ class Decoder:
             return None
 
     def json(self, data: bytes) -> str | None:
-        """The view's JSON, None where it cannot be decoded."""
+        """Decode a view to its JSON; None for an unknown game or another format version."""
         if self._text is not None:
             try:
                 return self._text(data)
@@ -49,7 +49,7 @@ class Games:
         self._decoders: dict[tuple[str, str], Decoder] = {}
 
     def of(self, game: str, rules: str) -> Decoder:
-        """The decoder of a game under these rules (JSON)."""
+        """Return the decoder of a game with these rules (JSON)."""
         key = game, rules
         if key not in self._decoders:
             self._decoders[key] = Decoder(self._games.get(*key))
@@ -57,7 +57,7 @@ class Games:
 
 
 def versions(game: Game) -> dict[str, Any]:
-    """Format version of the game's views, and the versions of its encoder blocks."""
+    """Return the format version of the game's views, and the versions of its encoder blocks."""
     return {
         "format_version": game.format_version,
         "blocks": {name: block.version for name, block in sorted(game.blocks.items())},

@@ -1,4 +1,4 @@
-"""Hands of the log that were revealed, each once: for formats whose unit is a hand and not a decision."""
+"""The revealed hands of the log, each once, for formats whose unit is a hand."""
 
 from __future__ import annotations
 
@@ -11,25 +11,22 @@ from bothost.errors import StoreError
 from bothost.export.views import Games
 from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
-from bothost.store.reader import Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.reader import TOGETHER_US, Timeline, iter_hands, iter_timelines
 from bothost.store.store import Store
-
-TOGETHER_US = 60_000_000
-"""Our seats at one hand start within this time of one another."""
 
 
 class WholeHand(msgspec.Struct, frozen=True):
-    """A hand with everything that was dealt and done."""
+    """A hand with its deal and all actions."""
 
     game: Game
     timeline: Timeline
-    """Of one of our seats."""
+    """The timeline of one of our seats."""
     deal: Json
     actions: list[tuple[int, int]]
 
 
 def whole_hands(store: Store, query: HandQuery, games: Games, left_out: Counter[str]) -> Iterator[WholeHand]:
-    """The revealed hands of a query; ``left_out`` counts the others by reason."""
+    """Yield the revealed hands of a query. ``left_out`` counts the others by reason."""
     done: set[tuple[str, str, str, int]] = set()
     for timeline in iter_timelines(store, iter_hands(store, query)):
         record = timeline.hand.game
@@ -39,11 +36,11 @@ def whole_hands(store: Store, query: HandQuery, games: Games, left_out: Counter[
             continue
         game = games.of(record.game, record.rules).game
         if game is None:
-            left_out["of a game that is not installed here"] += 1
+            left_out["of a game that is not installed"] += 1
             continue
         view = game.new_view(record.seat)
         try:
-            view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+            view.observe_all(timeline.lines())
             found = view.record()
         except (StoreError, ValueError):
             left_out["with a gap in their events"] += 1

@@ -142,15 +142,20 @@ def aliases(strategy: type[Strategy]) -> list[str]:
     return [] if known is None else [*known.aliases, *known.versions]
 
 
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's content, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def verify(root: Path, files: Mapping[str, str]) -> None:
-    """Raises ModelError unless every file lies under ``root`` and has its sha256."""
+    """Raise ModelError unless every file lies under ``root`` and has its sha256."""
     if not files:
         raise ModelError(f"a model in {root} lists no files")
     for name, sha in files.items():
         path = _inside(root, name)
         try:
-            with path.open("rb") as file:
-                actual = hashlib.file_digest(file, "sha256").hexdigest()
+            actual = sha256_of(path)
         except OSError as error:
             raise ModelError(f"model file {path}: {error.strerror}", advice="install the package again") from error
         if actual != sha.lower():

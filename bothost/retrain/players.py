@@ -25,7 +25,7 @@ from bothost.rules.game import Game
 from bothost.store.consent import Consent, Sitter, recorded, sitters
 from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
-from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines, join_events
+from bothost.store.reader import TOGETHER_US, LoggedHand, Timeline, iter_hands, iter_timelines
 from bothost.store.rebuild import Move, moves_of
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
@@ -33,8 +33,6 @@ from bothost.strategy import PlayerMove
 
 WINDOW_HANDS = 1000
 """Hands to look back and ahead for the rows of our other accounts at the same hand."""
-TOGETHER_US = 60_000_000
-"""Rows of one hand are written within this time of one another."""
 
 _log = structlog.get_logger("bothost.retrain")
 Json = dict[str, Any]
@@ -220,8 +218,7 @@ def _checked(game: Game, timeline: Timeline, seats: Collection[int], away: Colle
     """Return the moves of these seats, each with the reason to exclude it, or "". Raises _LeftOut."""
     own = timeline.hand.game.seat
     try:
-        events = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
-        moves = list(moves_of(game, own, events, of={own, *seats}))
+        moves = list(moves_of(game, own, timeline.lines(), of={own, *seats}))
     except StoreError as error:
         raise _LeftOut("hands with a gap in their events", "" if timeline.snapshots else str(error)) from None
     except ValueError as error:

@@ -13,7 +13,7 @@ from bothost.errors import StoreError
 from bothost.rules.game import Game, View
 from bothost.store.logged_games import GameCache
 from bothost.store.query import players_of
-from bothost.store.reader import Timeline, iter_views, join_events
+from bothost.store.reader import Timeline, iter_views
 from bothost.store.records import DecisionRecord
 
 Json = dict[str, Any]
@@ -130,7 +130,7 @@ def _deal(timeline: Timeline, game: Game | None) -> Json | None:
         return None
     view = game.new_view(timeline.hand.game.seat)
     try:
-        view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+        view.observe_all(timeline.lines())
         whole = view.record()
     except (StoreError, ValueError):
         return None

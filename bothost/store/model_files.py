@@ -6,7 +6,6 @@ fits its strategy is checked by :func:`bothost.store.registry.trial`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -61,8 +60,7 @@ def hashes(root: Path, wanted: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in sorted(wanted):
         try:
-            with (root / name).open("rb") as file:
-                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            found[name] = weights.sha256_of(root / name)
         except OSError as error:
             raise ModelError(f"model file {root / name}: {error.strerror}") from error
     return found

@@ -34,6 +34,9 @@ PAGE_HANDS = 500
 STRETCH_HANDS = 4000
 """Hands that a time-limited search reads before it checks the clock."""
 
+TOGETHER_US = 60_000_000
+"""Rows of our seats at one hand start within this time, in microseconds."""
+
 Key = tuple[bytes, int]
 """Game id and seat: the key of a hand at one of our seats."""
 MakeGame = Callable[..., Game]
@@ -83,6 +86,10 @@ class Timeline(msgspec.Struct, frozen=True):
     outcomes: dict[bytes, list[OutcomeRecord]]
     """By decision id."""
     chat: list[ChatRecord] = []
+
+    def lines(self) -> list[str]:
+        """Return all event lines. Raises StoreError if the log has a gap."""
+        return join_events([(stretch.seq, stretch.events) for stretch in self.events])
 
 
 def iter_hands(

@@ -1,9 +1,8 @@
-"""Networks of values Q(s, a): a trunk that is computed once a position, and a small head once a move.
+"""Networks of action values Q(s, a): a trunk that runs once per position, and a small head that runs once per move.
 
-:class:`ActionValueNet` holds the parameters and is the readable account of the mathematics; :class:`NativeActionValues`
-computes the same natively, without its parameters ever leaving torch: values for play, and values with representations
-for learning, through which autograd goes back. First layers skip inputs that are 0, which encodings of cards mostly
-are.
+:class:`ActionValueNet` holds the parameters and is the readable version. :class:`NativeActionValues` computes the same
+natively, with the parameters of the torch module: values for play, and values with representations for learning, with
+gradients through autograd. First layers skip inputs that are 0, as most elements of card encodings are.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class ActionValueNet(nn.Module):
     """
 
     def __init__(self, inputs: int, features: int, trunk: Sequence[int], head: Sequence[int]) -> None:
-        """``trunk`` and ``head``: widths of their hidden layers; native computation needs multiples of 16."""
+        """``trunk`` and ``head``: widths of their hidden layers. The native version needs multiples of 16."""
         super().__init__()
         self.inputs, self.features = inputs, features
         self.widths = (tuple(trunk), tuple(head))
@@ -43,8 +42,8 @@ class ActionValueNet(nn.Module):
         self.head_table = nn.Parameter(torch.empty(features, head[0]))
         self.head = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(head))
         self.value = nn.Linear(head[-1], 1)
-        # An encoding has some 80 ones among its inputs; small sums of theirs, which later layers enlarge, learn faster
-        # than such as have the deviation of a hidden layer from the start.
+        # About 80 inputs of an encoding are 1. Small first-layer sums learn faster than sums with the standard
+        # deviation of a hidden layer.
         nn.init.normal_(self.trunk_table, std=0.25 * 80**-0.5)
         nn.init.normal_(self.head_table, std=0.25 * 80**-0.5)
         nn.init.normal_(self.value.weight, std=0.1)
@@ -65,7 +64,7 @@ class ActionValueNet(nn.Module):
         return self.value(hidden).squeeze(1), hidden
 
     def in_order(self) -> list[nn.Parameter]:
-        """The parameters, in the order of the native network."""
+        """Return the parameters in the order of the native network."""
         layers: list[Any] = [*self.trunk, self.join]
         first = [self.trunk_table, self.trunk_bias, *(p for layer in layers for p in (layer.weight, layer.bias))]
         layers = [*self.head, self.value]
@@ -73,10 +72,10 @@ class ActionValueNet(nn.Module):
 
 
 class NativeActionValues:
-    """A network's parameters as they were when this was made, or when ``load`` was last called."""
+    """A native copy of a network, with the parameters of the last ``load``."""
 
     def __init__(self, net: ActionValueNet, kernels: str = "") -> None:
-        """``kernels`` names an instruction set; "": the fastest. Raises ValueError for widths no multiples of 16."""
+        """``kernels``: instruction set; "": the fastest. Raises ValueError for widths that are not multiples of 16."""
         self.net = net
         trunk, head = net.widths
         self._native = _native.ActionValues([net.inputs, *trunk], [net.features, *head], kernels)
@@ -85,26 +84,28 @@ class NativeActionValues:
         self.load()
 
     def load(self) -> None:
-        """Take the parameters as they are now."""
+        """Copy the current parameters."""
         self._native.load([parameter.detach().numpy() for parameter in self.net.in_order()])
 
     def evaluate(self, positions: Float, moves: Float, offsets: Offsets) -> Float:
-        """Values (M,), without gradients; shapes as in ``ActionValueNet``."""
+        """Return values (M,), float32, without gradients. Shapes as in ``ActionValueNet``."""
         return self._native.evaluate(positions, moves, offsets)
 
     def __call__(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Tensor, Tensor]:
-        """Values (M,) and representations (M, width); ``backward`` of what is made of them adds to ``grad`` of the
-        network's parameters. Only the newest result can be gone back through (others: RuntimeError). At most 65,535
-        moves."""
+        """Return values (M,) and representations (M, width), connected to autograd. At most 65,535 moves.
+
+        Their ``backward`` adds to ``grad`` of the network's parameters. It raises RuntimeError for all results but the
+        newest.
+        """
         return _Through.apply(self._anchor, self, positions, moves, offsets)  # type: ignore[no-any-return, no-untyped-call]
 
     def forward(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Float, Float]:
-        """As calling it, without gradients of torch's."""
+        """Like ``__call__``, without autograd."""
         self._forwards += 1
         return self._native.forward(positions, moves, offsets)
 
     def backward(self, values: Float, representations: Float) -> None:
-        """Add to ``grad`` of the parameters, given the gradients of what ``forward`` returned."""
+        """Add to ``grad`` of the parameters, given the gradients of the results of ``forward``."""
         parameters = self.net.in_order()
         for parameter in parameters:
             if parameter.grad is None:
@@ -125,7 +126,7 @@ class _Through(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         if ctx.number != ctx.native._forwards:
-            raise RuntimeError("only the newest result of a native network can be gone back through")
+            raise RuntimeError("backward is possible only through the newest result of a native network")
         values, representations = (gradient.contiguous().numpy() for gradient in gradients)
         ctx.native.backward(values, representations)
         return torch.zeros(()), None, None, None, None

@@ -25,7 +25,7 @@ KEPT = 2
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """How far a training has come."""
+    """The progress of a training."""
 
     iteration: int = 0
     """Updates made."""
@@ -49,7 +49,7 @@ def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: to
 
 
 def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.Tensor]]) -> Path:
-    """As ``save``, with any tensors: file name → name → tensor."""
+    """Like ``save``, with any tensors: file name → name → tensor."""
     target = folder / f"checkpoint-{progress.iteration:06d}"
     building = folder / f".{target.name}.{os.getpid()}"
     shutil.rmtree(building, ignore_errors=True)
@@ -65,7 +65,7 @@ def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.
 
 
 def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
-    """The progress of a checkpoint. Raises ModelError for another encoder version, UsageError for another seed."""
+    """Read the progress of a checkpoint. Raises ModelError for another encoder version, UsageError for another seed."""
     try:
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
     except (OSError, msgspec.DecodeError) as error:
@@ -95,7 +95,7 @@ def last(folder: Path) -> Path:
 
 
 def take_up(out: Path, *, seed: int, minutes: float | None = None, command: str = "") -> TrainingRun:
-    """A run that resumes the training in ``out``, or starts it if there is no checkpoint.
+    """Make a run that resumes the training in ``out``, or starts it if there is no checkpoint.
 
     Reproductions use it: they may be killed at any moment and run again. Without a checkpoint, everything in ``out`` is
     removed.
@@ -113,7 +113,7 @@ def check_empty(folder: Path) -> None:
 
 
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
-    """Restore model and optimizer. Raises ModelError if the checkpoint is of another model."""
+    """Restore model and optimizer. Raises ModelError if the checkpoint does not fit the model."""
     try:
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
         model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
@@ -125,7 +125,7 @@ def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
 
 
 def load_model(file: Path, model: torch.nn.Module) -> None:
-    """Load the parameters of a safetensors file. Raises ModelError if they are of another model."""
+    """Load the parameters of a safetensors file. Raises ModelError if they do not fit the model."""
     try:
         model.load_state_dict(parameters_of(file))
     except (RuntimeError, ValueError, KeyError) as error:

@@ -1,12 +1,12 @@
-"""A factorization machine that all actions share. It scores each candidate by features of the position and its own.
+"""A factorization machine that scores each candidate action by features of the position and of the candidate.
 
-``y = sum of w_j + sum of <v_i, v_j> + sum of c_h · max(0, d_h + sum of u_ih)``. j are set features of the candidate.
-i are those of the position and the candidate. A pair needs a feature of the candidate: a pair of features of the
-position would add the same to every candidate. ``quadratic`` factors are Rendle's (ICDM 2010). Each is half the square
-of a sum over the features. ``rectified`` factors cut the same sum off at 0 instead, and can express more than pairs. A
-known player is one more feature of the position, so a player costs one row of factors.
+``y = sum of w_j + sum of <v_i, v_j> + sum of c_h · max(0, d_h + sum of u_ih)``. j runs over the set features of the
+candidate, i over those of the position and the candidate. Pairs of two position features are left out, because they add
+the same to every candidate. ``quadratic`` factors are Rendle's (ICDM 2010): half the square of a sum over the features.
+``rectified`` factors apply ReLU to that sum instead, and can express more than pairs. A known player is one more
+feature of the position, so a player costs one row of factors.
 
-The work is done natively, on one thread, with the GIL released; equal seeds and orders give equal parameters.
+The native code runs on one thread and releases the GIL. Equal seeds and orders give equal parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bothost.native import _native
 from bothost.training.factorization import FloatArray, IntArray, OffsetArray, Samples, SparseRows
 
 UNKNOWN = -1
-"""Stands for a player without a row."""
+"""Index of a player without a row."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Shape:
     """Sizes of a machine."""
 
     positions: int
-    """Features of a position."""
+    """Number of features of a position."""
     choices: int
-    """Features of a candidate."""
+    """Number of features of a candidate."""
     classes: int
-    """Candidates are of these classes."""
+    """Number of classes of candidates."""
     players: int = 0
     quadratic: int = 32
     rectified: int = 64
@@ -41,7 +41,7 @@ class Shape:
 
     @property
     def width(self) -> int:
-        """Factors of a feature."""
+        """Number of factors per feature."""
         return self.quadratic + self.rectified
 
 
@@ -89,11 +89,11 @@ class ConditionalMachine:
         return self._native.probabilities(*_rows(samples), _players(samples, players))
 
     def pair_losses(self, samples: Samples, players: IntArray | None = None) -> PairLosses:
-        """What pairs of features are worth: see :class:`PairLosses`. Exact."""
+        """Return the exact losses without each pair of features: see :class:`PairLosses`."""
         return PairLosses(*self._native.pair_losses(*_rows(samples), _players(samples, players), samples.labels))
 
     def anchor(self) -> None:
-        """Let decay pull towards the parameters as they are now, and begin AdaGrad's accumulators anew."""
+        """Set the current parameters as the anchor of decay, and reset AdaGrad's accumulators."""
         self._native.anchor()
 
     def parameters(self) -> dict[str, FloatArray]:

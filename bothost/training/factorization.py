@@ -1,8 +1,8 @@
 """Multi-class factorization machines over sparse binary features, with softmax over the legal classes.
 
-Per-class factors are Rendle's machine (ICDM 2010), one a class; shared factors have one set for all classes, mixed by a
-weight per class and factor. Without factors it is multinomial logistic regression. The work is done natively, on one
-thread, with the GIL released; equal seeds and orders give equal parameters.
+With per-class factors each class has its own machine of Rendle (ICDM 2010). Shared factors are one set for all classes,
+mixed by a weight per class and factor. Without factors it is multinomial logistic regression. The native code runs on
+one thread and releases the GIL. Equal seeds and orders give equal parameters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SparseRows:
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[int] | npt.NDArray[np.integer]]) -> SparseRows:
-        """Rows given one by one."""
+        """Make it from single rows."""
         arrays = [np.asarray(row, np.int32) for row in rows]
         offsets = np.zeros(len(arrays) + 1, np.int64)
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
@@ -46,14 +46,14 @@ class SparseRows:
         return self.items[self.offsets[row] : self.offsets[row + 1]]
 
     def take(self, rows: npt.NDArray[np.integer]) -> SparseRows:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         return SparseRows(offsets, self.items[self.places(rows)])
 
     def places(self, rows: npt.NDArray[np.integer]) -> OffsetArray:
-        """Where the items of these rows are, one row after the other."""
+        """Return the indices of the items of these rows, row after row."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         ends = np.cumsum(lengths)
         return np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
@@ -67,21 +67,21 @@ class SparseRows:
 
 @dataclass(frozen=True)
 class Samples:
-    """Decisions: the features that were set, the classes that were legal, the class that was chosen."""
+    """Decisions: the set features, the legal classes, the chosen class."""
 
     features: SparseRows
     legal: SparseRows
     labels: IntArray
     """int32, shape (samples,): each one of the sample's legal classes."""
     alternatives: SparseRows | None = None
-    """Features of each legal class itself, a row for each of ``legal.items``. Linear models may have weights for them;
-    factorization machines leave them out."""
+    """Features of each legal class, one row per item of ``legal``. Linear models may use them; factorization machines
+    ignore them."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, rows: npt.NDArray[np.integer]) -> Samples:
-        """These samples, in this order."""
+        """Return these samples, in this order."""
         own = self.alternatives
         return Samples(
             self.features.take(rows),
@@ -93,7 +93,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class PairLosses:
-    """The loss of a machine without its pair terms (SYSTEMS: the growing step of a clone's features)."""
+    """The loss of a machine without its pair terms. A clone uses it to choose new features."""
 
     base: float
     """Mean cross-entropy of the machine itself."""
@@ -105,7 +105,7 @@ class PairLosses:
 
     @property
     def smallest(self) -> npt.NDArray[np.float64]:
-        """Of each pair the smallest loss: what it costs at least to do without."""
+        """Return the smallest loss of each pair: the least cost of removing it."""
         smallest: npt.NDArray[np.float64] = np.minimum.reduce(self.losses)
         return smallest
 
@@ -123,7 +123,7 @@ class FactorizationMachine:
         seed: int = 0,
         deviation: float = 0.01,
     ) -> None:
-        """Factors begin normal with this deviation, everything else at 0. Raises ValueError for sizes out of range."""
+        """Factors start normal with this deviation, everything else at 0. Raises ValueError for sizes out of range."""
         self.features, self.classes, self.factors, self.shared = features, classes, factors, shared
         self._native = _native.FactorizationMachine(features, classes, factors, shared, seed, deviation)
 
@@ -136,7 +136,7 @@ class FactorizationMachine:
         factor_decay: float = 1e-4,
         weight_decay: float = 0.0,
     ) -> float:
-        """One AdaGrad step a sample, in this order. Returns the mean cross-entropy (nats) before each step.
+        """Make one AdaGrad step per sample, in this order. Returns the mean cross-entropy (nats) before each step.
 
         Decay (L2) acts on a row of parameters whenever it is used. Raises ValueError for bad indices or labels.
         """
@@ -149,7 +149,7 @@ class FactorizationMachine:
         return self._native.probabilities(features.offsets, features.items, legal.offsets, legal.items)
 
     def pair_losses(self, samples: Samples, reading: Reading = "nested") -> PairLosses:
-        """The loss without each pair's terms, exactly.
+        """Return the exact loss without each pair's terms.
 
         ``pair``: without <i, j>. ``nested``: without <i, j>; without <i, j> and w_i; without <i, j> and w_j.
         ``separate``: without <i, j>; without w_i; without w_j.

@@ -54,7 +54,7 @@ class FleetOptions(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Order(NamedTuple):
-    """What a worker must play, and a seed for the order of its samples."""
+    """The task of a worker, and a seed for the order of its samples."""
 
     opponent: int
     seed: int
@@ -103,7 +103,7 @@ class Collected(NamedTuple):
 
     orders: list[Order]
     played: list[tuple[Played, Any]]
-    """Of each worker the receipt, and a reference to the rollout."""
+    """Per worker: the receipt, and a reference to the rollout."""
     seconds: float
 
 
@@ -124,7 +124,7 @@ class Coordinator(SelfPlayLearner):
         self._formed = False  # whether the trainers are a group whose state is that of ``model``
 
     def iterate(self, iteration: Iteration) -> Outcome:
-        """Collect and update. If a process died, do both again; nothing has changed then."""
+        """Collect and update. If a process died, repeat both from the same state."""
         for attempt in range(ATTEMPTS):
             try:
                 return super().iterate(iteration)
@@ -173,7 +173,7 @@ class Coordinator(SelfPlayLearner):
         return orders
 
     def _others(self, iteration: int) -> list[Tensors]:
-        """What the trainers learn from beside each worker's rollout, if anything."""
+        """Extra samples for each worker's rollout, if any."""
         if self._extra is None:
             return []
         options, samples = self.options.ppo, self.options.environments * self.options.horizon

@@ -1,13 +1,13 @@
 """Multinomial logistic regression over sparse binary features, with softmax over the legal classes.
 
-The problem is convex: L-BFGS finds its optimum, so that nothing depends on step sizes or on the order of samples. What
-is fitted is W = s·W₀ + D + U·G: a model to stay close to (W₀, 0 without one), what is of each class alone (D), and what
-classes of one group share (U; G says who belongs to which group), each change with an L2 penalty of its own. The scale
-s says how sure of itself W₀ may be: without it, a model that was fitted to others and is too sure of these samples
-could be moderated only by changes that cost agreement. The result is one dense layer all the same.
+The problem is convex: L-BFGS finds its optimum, so the result does not depend on step sizes or the order of samples.
+The fitted weights are W = s·W₀ + D + U·G. W₀ is a prior model (0 without one), D is the change of each class, U is the
+change that the classes of a group share, and G assigns classes to groups. Each change has its own L2 penalty. The
+scale s can reduce the confidence of W₀: otherwise a prior that is overconfident on these samples could be moderated
+only by changes that reduce accuracy. The result is one dense layer.
 
-A legal class may have features of its own in a sample (a conditional logit, McFadden 1974). Their weights change by a
-part that all classes share, and by one that classes of a group do.
+A legal class may have its own features in a sample (a conditional logit, McFadden 1974). Their weights change by a part
+that all classes share and a part that the classes of a group share.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from bothost.training.factorization import FloatArray, IntArray, OffsetArray, Sa
 
 @dataclass(frozen=True)
 class Linear:
-    """y_r(x) = bias_r + sum of weights_ir over the features i that are set + sum of alternatives_mr over the features m
-    of class r itself."""
+    """y_r(x) = bias_r + sum of weights_ir + sum of alternatives_mr, over set features i and features m of class r."""
 
     weights: FloatArray
     """float32, shape (features, classes)."""
     bias: FloatArray
     """float32, shape (classes,)."""
     alternatives: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    """float32, shape (features of a class, classes); none: such features are left out."""
+    """float32, shape (features of a class, classes); empty: such features are ignored."""
 
     @classmethod
     def zeros(cls, features: int, classes: int, alternatives: int = 0) -> Linear:
-        """All legal classes equally likely."""
+        """Make a model in which all legal classes are equally likely."""
         shape = (features, classes), classes, (alternatives, classes)
         return cls(*(np.zeros(each, np.float32) for each in shape))
 
     def widened(self, features: int, alternatives: int) -> Linear:
-        """The same model of at least so many features, and of the classes' own; the weights of new ones are 0."""
+        """Return the model with at least this many features and class features. New weights are 0."""
         out = Linear.zeros(max(features, len(self.weights)), len(self.bias), max(alternatives, len(self.alternatives)))
         out.weights[: len(self.weights)] = self.weights
         if len(self.alternatives):
@@ -70,21 +69,21 @@ def _own(alternatives: SparseRows | None) -> tuple[OffsetArray, IntArray]:
 
 @dataclass(frozen=True)
 class Penalties:
-    """L2: half of these times the squared norm, beside the sum of the samples' cross-entropies."""
+    """L2 penalties: half of each times a squared norm, added to the sum of the samples' cross-entropies."""
 
     own: float = 10.0
-    """On what is of each class alone."""
+    """On the changes of each class."""
     shared: float = 10.0
-    """On what classes of a group share."""
+    """On the changes that the classes of a group share."""
     scale: float | None = None
-    """On how far the scale of the model to stay close to is below 1; None: it is 1. Above it is not let, but for
-    rounding: samples that the model was fitted to would raise it without need."""
+    """On how far the scale of the prior model is below 1; None: the scale is 1. A scale above 1 is penalized much more,
+    because samples that the prior was fitted to would raise it without need."""
     common: float = 10.0
-    """On what all classes share of the weights of their own features."""
+    """On the changes of class features that all classes share."""
 
 
 def loss_and_gradient(model: Linear, samples: Samples) -> tuple[float, Linear]:
-    """Sum of the cross-entropies (nats), and its gradient by the model."""
+    """Return the sum of the cross-entropies (nats), and its gradient with respect to the model."""
     features, legal = samples.features, samples.legal
     loss, weights, bias, own = _native.linear_loss(
         *model._flat,
@@ -108,11 +107,11 @@ def fit(
     iterations: int = 100,
     tolerance: float = 1e-5,
 ) -> Linear:
-    """The model that the samples ask for, close to ``start``.
+    """Fit a model to the samples, with ``start`` as the prior.
 
-    ``groups`` (classes,): of each class its group, 0 … (None: nothing is shared). ``begin``: where to begin the search;
-    the result does not depend on it. It ends after ``iterations``, or when no number of the gradient per sample is
-    larger than ``tolerance``.
+    ``groups`` (classes,): the group of each class, from 0 (None: no groups). ``begin``: initial point of the search,
+    which does not change the result. The search ends after ``iterations``, or when no element of the gradient per
+    sample exceeds ``tolerance``.
     """
     return next(fits(samples, start, [penalties], groups, begin=begin, iterations=iterations, tolerance=tolerance))
 
@@ -127,7 +126,7 @@ def fits(
     iterations: int = 100,
     tolerance: float = 1e-5,
 ) -> Iterator[Linear]:
-    """``fit`` by one penalty after the other, each search beginning where the one before has ended."""
+    """Call ``fit`` with each penalty. Each search begins where the previous one ended."""
     problem = _Problem(samples, start, groups)
     changes = problem.changes_to(begin if begin is not None and len(samples) else start)
     for each in penalties:
@@ -139,7 +138,7 @@ def fits(
 def _searched(
     problem: _Problem, penalties: Penalties, changes: FloatArray, iterations: int, tolerance: float
 ) -> FloatArray:
-    import torch  # here: live play has a Linear, and hosts should not load torch for it
+    import torch  # here, because hosts use Linear and must not load torch
 
     found = torch.from_numpy(changes.copy()).requires_grad_()
     optimizer = torch.optim.LBFGS(
@@ -162,18 +161,18 @@ def _searched(
 
 
 DENSE = 20_000
-"""Samples from which on every number of the model is searched for, used or not."""
+"""With this many samples or more, all weights are fitted, whether a sample uses them or not."""
 
 
 SURER = 1000.0
-"""By how much a scale above 1 is penalized more than one below."""
+"""Factor of the penalty on a scale above 1, compared with one below."""
 
 
 class _Problem:
-    """The objective over one flat array: what of D the samples can tell anything of, then U, then what all classes
-    share of the weights of their own features, then what classes of a group do, then s - 1.
+    """The objective over one flat array of changes.
 
-    D and U have a last row for the bias. Numbers of D that no sample uses stay at 0, and are left out of the search.
+    The array holds the used weights of D, then U, then the changes of class features that all classes share, then those
+    that groups share, then s - 1. D and U have a last row for the bias. Weights of D that no sample uses stay at 0.
     """
 
     def __init__(self, samples: Samples, start: Linear, groups: npt.NDArray[np.integer] | None) -> None:
@@ -190,8 +189,7 @@ class _Problem:
         self._shapes = (len(self._used),), (features + 1, count), (own, 1), (own, count)
 
     def changes_to(self, model: Linear) -> FloatArray:
-        """Flat changes that lead from the start to a model, all of them of the classes alone; those of the weights of
-        the classes' own features are begun anew."""
+        """Return the flat changes from the start to a model, all in D. Changes of class features start at 0."""
         own = np.vstack([model.weights - self._start.weights, model.bias - self._start.bias])
         others = sum(math.prod(shape) for shape in self._shapes[1:])
         return np.concatenate([own.reshape(-1)[self._used], np.zeros(others + 1, np.float32)])
@@ -207,7 +205,7 @@ class _Problem:
         return Linear(self._start.weights + change[:-1], self._start.bias + change[-1], alternatives)
 
     def objective(self, changes: FloatArray, penalties: Penalties) -> tuple[float, FloatArray]:
-        """Per sample, so that tolerances mean the same for many as for few."""
+        """Return the objective and its gradient per sample, so that tolerances do not depend on their number."""
         own, shared, all_, group, scale = self._split(changes)
         loss, by = loss_and_gradient(self.model(changes), self._samples)
         gradient, by_own = np.vstack([by.weights, by.bias]), by.alternatives.reshape(self._own.shape)
@@ -233,7 +231,7 @@ class _Problem:
         return loss / count, together
 
     def _split(self, changes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
-        """D where it is used, U, the two parts of the weights of the classes' own features, and s - 1."""
+        """Split into the used part of D, U, the two parts of class features, and s - 1."""
         ends = np.cumsum([math.prod(shape) for shape in self._shapes])
         parts = np.split(changes, ends)
         own, shared, all_, group = (part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=False))
@@ -241,9 +239,9 @@ class _Problem:
 
 
 def used(samples: Samples, features: int, classes: int) -> npt.NDArray[np.bool_]:
-    """Shape (features + 1, classes): which weights some sample uses, the bias in the last row.
+    """Return which weights any sample uses, shape (features + 1, classes), with the bias in the last row.
 
-    All of them where there are many samples.
+    With ``DENSE`` samples or more, return all.
     """
     if len(samples) >= DENSE:
         return np.ones((features + 1, classes), np.bool_)

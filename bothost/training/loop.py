@@ -1,7 +1,7 @@
 """The training loop that all strategies share.
 
-A strategy brings a ``Learner``: it collects samples and updates the model. ``TrainerLoop`` does the rest: it resumes,
-watches the budgets, and writes metrics, the model pool and checkpoints.
+A strategy provides a ``Learner``, which collects samples and updates the model. ``TrainerLoop`` does the rest: it
+resumes, limits iterations and time, and writes metrics, the model pool and checkpoints.
 
 All randomness of iteration i depends on (seed, i) alone, and checkpoints are written between iterations. So a training
 that was interrupted and resumed gives the same model, bit for bit, as one that was not.
@@ -34,7 +34,7 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Options of every training."""
 
     iterations: int | None = None
-    """Iterations in all. None: until the time is over."""
+    """Total number of iterations. None: until the time is over."""
     pool_every: int = 5
     """Iterations between two versions of the model pool."""
     checkpoint_every: int = 20
@@ -50,19 +50,19 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Iteration(NamedTuple):
-    """What a learner may use in one iteration."""
+    """The inputs of one iteration."""
 
     number: int
     """From 1 on."""
     part_done: float
-    """How much of the training is over before this iteration, from 0 to 1."""
+    """Completed fraction of the training before this iteration, from 0 to 1."""
     rng: np.random.Generator
     """Seeded with (seed of the run, number)."""
     pool: ModelPool
 
 
 class Outcome(NamedTuple):
-    """What one iteration did."""
+    """The result of one iteration."""
 
     figures: dict[str, float]
     samples: int
@@ -86,7 +86,7 @@ class Learner(ABC):
         return {}
 
     def resume(self, records: Sequence[Mapping[str, float]]) -> None:  # noqa: B027 - most learners keep nothing
-        """Restore what depends on earlier iterations, from their metrics."""
+        """Restore state that depends on earlier iterations, from their metrics."""
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """Collect samples and update the model."""
@@ -152,7 +152,7 @@ class TrainerLoop:
 
     @property
     def part_done(self) -> float:
-        """How much of the training is over, from 0 to 1."""
+        """Completed fraction of the training, from 0 to 1."""
         progress, iterations, minutes = self.progress, self._options.iterations, self._run.minutes
         if iterations == 0:
             return 1.0
@@ -160,7 +160,7 @@ class TrainerLoop:
         return max(by_iterations, progress.seconds / (60 * minutes) if minutes else 0.0)
 
     def train(self) -> Progress:
-        """Train to the end. Returns how far the training came."""
+        """Train to the end. Returns the progress."""
         out = self._run.out
         with Metrics(out, after=self.progress.iteration) as metrics:
             while (part_done := self.part_done) < 1.0:
@@ -199,7 +199,7 @@ class TrainerLoop:
 def check_end(options: LoopOptions, run: TrainingRun) -> None:
     """Raise UsageError if neither iterations nor minutes limit the training."""
     if options.iterations is None and run.minutes is None:
-        raise UsageError("this training has no end", advice="give --minutes, or --option iterations=N")
+        raise UsageError("nothing limits this training", advice="give --minutes, or --option iterations=N")
 
 
 def limited(run: TrainingRun, options: LoopOptions, minutes: float) -> TrainingRun:
@@ -212,10 +212,10 @@ def limited(run: TrainingRun, options: LoopOptions, minutes: float) -> TrainingR
 def begun_or_resumed(
     run: TrainingRun, encoder_version: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Begin in an empty folder, or restore model and optimizer from the last checkpoint, as the run asks.
+    """Begin in an empty folder, or restore model and optimizer from the last checkpoint if ``run.resume``.
 
-    Raises UsageError if the folder is not empty, has no checkpoint, or was begun with another seed. Raises ModelError
-    if the checkpoint is of another encoder or model.
+    Raises UsageError if the folder is not empty, has no checkpoint, or was started with another seed. Raises ModelError
+    if the checkpoint has another encoder version or does not fit the model.
     """
     if not run.resume:
         checkpoint.check_empty(run.out)
@@ -232,7 +232,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def version_at(out: Path, amount: float, of: Literal["samples", "seconds"] = "samples") -> tuple[int, Progress]:
-    """The newest version of the pool after ``amount`` samples or seconds, and how far the training was then."""
+    """Return the newest version of the pool after at most ``amount`` samples or seconds, and its progress."""
     versions = ModelPool(out / "pool").versions
     records = {int(record["iteration"]): record for record in read(out / FILE)}
     reached = [version for version in versions if version in records and records[version][of] <= amount]

@@ -20,7 +20,7 @@ class Metrics:
 
     def __init__(self, folder: Path, *, after: int = 0, tensorboard: bool = True) -> None:
         """``after``: the iteration that the training resumes from. Later records are dropped. ``tensorboard``: whether
-        TensorBoard is one of the trackers where none are configured."""
+        to use TensorBoard if no trackers are configured."""
         self.path = folder / FILE
         folder.mkdir(parents=True, exist_ok=True)
         _keep_until(self.path, after)
@@ -48,7 +48,7 @@ class Metrics:
 
 
 def read(path: Path) -> list[dict[str, float]]:
-    """The records of a ``metrics.jsonl``, without a last line that a crash cut short."""
+    """Return the records of a ``metrics.jsonl``, without a truncated last line."""
     records = []
     for line in path.read_text().splitlines():
         try:

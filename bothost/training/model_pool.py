@@ -30,7 +30,7 @@ class ModelPool:
         return self.folder / f"v{version:06d}.safetensors"
 
     def add(self, version: int, model: torch.nn.Module) -> None:
-        """Add the model with its present parameters."""
+        """Add the model with its current parameters."""
         building = self.folder / f".{version}.{os.getpid()}"
         safetensors.torch.save_file(model.state_dict(), building)
         building.replace(self.path(version))

@@ -7,7 +7,6 @@ parameters (ONNX external data). A model of several networks has a graph for eac
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -21,7 +20,7 @@ import safetensors.torch
 import torch
 from onnx import TensorProto
 
-from bothost.plugins.weights import MANIFEST, PLAY, Manifest, Version
+from bothost.plugins.weights import MANIFEST, PLAY, Manifest, Version, sha256_of
 from bothost.plugins.weights import play_options as play_options
 from bothost.strategy import TrainingRun
 from bothost.training.checkpoint import Progress
@@ -57,7 +56,7 @@ def write_version(
 
 def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Version:
     """The manifest's entry of a version with these files in ``folder``."""
-    files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    files = {name: sha256_of(folder / name) for name in names}
     return Version(files, encoder_version)
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from bothost.errors import StoreError
 from bothost.rules.game import Game, View
-from bothost.store.reader import Timeline, iter_views, join_events
+from bothost.store.reader import Timeline, iter_views
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ def positions(game: Game, timeline: Timeline) -> list[Position]:
 def _revealed(game: Game, timeline: Timeline) -> tuple[Json, list[tuple[int, int]]] | None:
     view = game.new_view(timeline.hand.game.seat)
     try:
-        view.observe_all(join_events([(stretch.seq, stretch.events) for stretch in timeline.events]))
+        view.observe_all(timeline.lines())
         return view.record()
     except (StoreError, ValueError):
         return None

@@ -18,7 +18,7 @@ from bothost.errors import StoreError, UsageError
 from bothost.plugins import Plugins
 from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, View
-from bothost.store.reader import Timeline, iter_views, join_events
+from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
 from bothost.web.hands import visits_of
@@ -94,7 +94,7 @@ def installed(plugins: Plugins, game: Game, address: str) -> str:
 def questions(game: Game, timeline: Timeline) -> list[Question]:
     """The decisions of all seats where the hand was revealed, else those of our seat. Raises StoreError."""
     seat = timeline.hand.game.seat
-    lines = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
+    lines = timeline.lines()
     try:
         found = [
             Question(number, move.view, move.legal, move.action)

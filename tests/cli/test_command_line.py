@@ -284,7 +284,7 @@ def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypa
         (('game = "doudizhu"', 'game = "doudizu"'), "doudizhu"),
         (('game = "doudizhu"', 'game = "doudizhu", rules = { biding = 1 }'), "biding"),
         (('adapter = "embedded"', 'adapter = "embeded"'), "'embedded'"),
-        (("tables = 2", 'token = "planted-1234"'), "must not stand in the file"),
+        (("tables = 2", 'token = "planted-1234"'), "must not be in the file"),
         (('"ws://127.0.0.1:8765/ws"', '"127.0.0.1:8765"'), "url"),
     ],
 )

@@ -152,7 +152,9 @@ def test_a_damaged_log_is_said_to_be_so(config, hands, capsys):
     assert "\x1b[31m" not in text
 
 
-@pytest.mark.parametrize(("prefix", "word"), [("ffff", "no game"), ("018", "several"), ("xyz", "no id"), ("", "no id")])
+@pytest.mark.parametrize(
+    ("prefix", "word"), [("ffff", "no game"), ("018", "several"), ("xyz", "not an id"), ("", "not an id")]
+)
 def test_ids_that_name_no_hand_or_several(config, capsys, prefix, word):
     assert main(["games", "show", prefix]) == 2
     error = capsys.readouterr().err

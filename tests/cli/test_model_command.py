@@ -90,7 +90,7 @@ def test_shadow_canary_and_levels_need_no_match(model):
     found = aliases(model)
     assert (found["canary=0.1"], found["shadow"], found["level-2"]) == (f"{SET}-4", f"{SET}-3", f"{SET}-1")
     code, _, err = model("promote", f"phase-ppo:{SET}-4", "--to", "best")
-    assert code == 1 and "no alias" in err
+    assert code == 1 and "not an alias" in err
 
 
 def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     path = tmp_path / "weights" / f"{SET}-5" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:5000])
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"))
-    assert code == 1 and "sha256" in err and "cut short" in err
+    assert code == 1 and "sha256" in err and "truncated" in err
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-9")
     assert code == 1 and "level-" in err
     code, _, err = model("import", "phase-ppo", str(tmp_path))

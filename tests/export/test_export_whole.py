@@ -76,7 +76,7 @@ def test_matches_are_read_back_as_the_same_hands(store, tmp_path: Path):
         signs = [np.sign(score) for score in state.returns]
         assert signs == [np.sign(score) for score in hand.scores]
         assert [who.player for who in each.record.players] == [f"p{i}" for i in range(state.game.num_seats)]
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="exists already"):
         export_matches(store, SCORED, tmp_path / "out", make_game=rules.game)
 
 

@@ -175,8 +175,8 @@ def test_a_host_takes_up_what_the_evaluators_alias_comes_to_stand_for() -> None:
     [
         ("last-is-bets", "last-is-bets"),
         ("deep-mc:level-99", "level-99"),
-        ("rule-doudizhu", "rule-doudizhu is no evaluator"),
-        ("believer", "believer is no evaluator"),
+        ("rule-doudizhu", "rule-doudizhu is not an evaluator"),
+        ("believer", "believer is not an evaluator"),
         ("exec:", "names no command"),
     ],
 )

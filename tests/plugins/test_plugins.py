@@ -91,7 +91,7 @@ def test_every_broken_plugin_is_told_with_its_cause_and_costs_nothing_else(tmp_p
     assert "AttributeError" in causes["hook_raises"] and "line 4" in causes["hook_raises"]
     assert "not a subclass" in causes["not_a_class"]
     assert "upgrade bothost" in causes["newer_api"]
-    assert "already, from plugin baselines" in causes["duplicate"]
+    assert "already, by plugin baselines" in causes["duplicate"]
     for word in ("Wrong.name", "version", "games", "levels", "execution", "Options", "API 99", "does not implement"):
         assert word in causes["wrong_attributes"], word
     assert all(f.source for f in plugins.failures)
@@ -189,7 +189,9 @@ def test_a_name_is_looked_for_no_further_than_to_where_it_is(tmp_path: Path) -> 
     assert asked == [["one", "two"], ["three"]]
     assert "four" not in plugins.exporters
     assert sorted(plugins.exporters) == ["one", "three", "two"]
-    assert [failure.cause for failure in plugins.failures] == ["exporter 'one' is there already, from plugin aa_brings"]
+    assert [failure.cause for failure in plugins.failures] == [
+        "exporter 'one' is registered already, by plugin aa_brings"
+    ]
 
 
 def test_a_failing_listener_keeps_no_other_from_hearing(tmp_path: Path) -> None:
@@ -326,10 +328,10 @@ def test_options_of_play_belong_to_a_version_and_give_way_to_given_ones(tmp_path
         (b'{"patence": 1}', r"'?patence|unknown key"),
         (b'{"patience": "much"}', "patience"),
         (b'{"patience": 1e999}', "patience|JSON"),
-        (b"[1]", "no JSON object"),
-        (b"{", "no JSON object"),
-        (b"\xff", "no JSON object"),
-        (b'{"a":' * 5000, "no JSON object"),
+        (b"[1]", "not a JSON object"),
+        (b"{", "not a JSON object"),
+        (b"\xff", "not a JSON object"),
+        (b'{"a":' * 5000, "not a JSON object"),
         (b'{"patience": 1}' + b" " * (64 << 10), "larger than 64 KiB"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
 def test_one_job_at_a_time_on_one_database(tools, tmp_path):
     with JobLease(tools.store, job.LEASE), pytest.raises(LeaseHeld) as caught:
         retrain(tools, asked(), tmp_path / "job", SILENT)
-    assert "does this job now" in str(caught.value)
+    assert "is doing this job" in str(caught.value)
     with JobLease(tools.store, job.LEASE) as lease:
         lease.check()
 

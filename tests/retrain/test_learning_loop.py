@@ -186,7 +186,7 @@ async def test_two_hosts_of_one_database_do_nothing_twice(operator, any_settings
             await operator.until(lambda: min(one.runner.counters.hands, two.runner.counters.hands) >= 2)
             with Store.open(any_settings) as store, JobLease(store, "retrain"):
                 err = await operator("retrain", "phase-ppo", *tiny, code=1, file="two.toml")
-            assert "does this job now" in err
+            assert "is doing this job" in err
             made = await operator("retrain", "phase-ppo", *tiny)
             assert made["sha256"] != first["sha256"]
             await operator("model", "promote", "phase-ppo", "--force")

@@ -138,7 +138,7 @@ def test_nobody_comes_out_who_did_not_agree(settings, tmp_path):
         assert {move.player for move in log.moves("doudizhu")} == {"ada", "bob"}
         consent.record(store, "home", "ada", granted=False, reason="changed her mind")
         assert log.players("doudizhu") == {"bob": HANDS}  # the hands' own marks count no more
-        with pytest.raises(UsageError, match="no closed hand of othello is in the part") as caught:
+        with pytest.raises(UsageError, match="no closed hand of othello in the log") as caught:
             list(log.moves("othello", ["bob"]))
         assert "--since" in caught.value.advice
         with pytest.raises(UsageError, match="ada has not agreed"):

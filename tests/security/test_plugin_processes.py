@@ -264,7 +264,7 @@ def test_plugins_that_others_may_write_are_not_imported(tmp_path, part):
     open_to_all = folder if part == "folder" else file
     open_to_all.chmod(open_to_all.stat().st_mode | stat.S_IWOTH)
     failures = Plugins.load(folder).failures
-    assert [failure.cause for failure in failures] == [f"other users may write {open_to_all}"]
+    assert [failure.cause for failure in failures] == [f"other users can write to {open_to_all}"]
     assert failures[0].advice == f"chmod go-w {open_to_all}"
 
 

@@ -75,7 +75,7 @@ def test_what_is_no_backup_is_refused(settings, tmp_path):
     target = StoreSettings(url=f"sqlite:///{tmp_path}/new.db")
     (tmp_path / "text.db").write_text("not a database, but long enough to look at " * 10)
     for source in (tmp_path / "text.db", tmp_path / "missing.db"):
-        with pytest.raises(StoreError, match="no backup"):
+        with pytest.raises(StoreError, match=r"(no|not a) backup"):
             restore(target, source)
     with closing(sqlite3.connect(tmp_path / "newer.db")) as db:
         db.execute("CREATE TABLE alembic_version AS SELECT '9999' AS version_num")

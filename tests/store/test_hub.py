@@ -66,7 +66,7 @@ def test_a_signature_vouches_for_the_manifest(model, bucket, tmp_path):
     hub.pull(bucket, tmp_path / "a", public_key=public)
     with pytest.raises(ModelError, match="is wrong"):
         hub.pull(bucket, tmp_path / "b", public_key=stranger)
-    with pytest.raises(UsageError, match="no readable public"):
+    with pytest.raises(UsageError, match="not a readable public"):
         hub.pull(bucket, tmp_path / "b", public_key=private)
     hub.push(bucket, model, "v2", Version(FILES))  # unsigned: the old signature goes
     with pytest.raises(ModelError, match=r"no manifest\.json\.sig"):
@@ -83,8 +83,8 @@ def test_another_manifest_than_announced_is_refused(model, bucket, tmp_path):
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [
-        (b"\xff", "is no manifest"),
-        (b"[" * 100_000, "is no manifest"),
+        (b"\xff", "is not a valid manifest"),
+        (b"[" * 100_000, "is not a valid manifest"),
         (b" " * (hub.MAX_MANIFEST + 1), "larger than"),
         (json.dumps({"versions": {}}).encode(), "has 0 versions"),
         (json.dumps({"versions": {"v": {"files": {"../x.json": "0" * 64}}}}).encode(), "is not allowed"),
@@ -93,7 +93,7 @@ def test_another_manifest_than_announced_is_refused(model, bucket, tmp_path):
         (json.dumps({"versions": {"v": {"files": {"manifest.json": "0" * 64}}}}).encode(), "is not allowed"),
         (json.dumps({"versions": {"v": {"files": {"a.json": "no hash"}}}}).encode(), "is not allowed"),
         (json.dumps({"versions": {"v": {"files": {"gone.json": "0" * 64}}}}).encode(), "has no gone.json"),
-        (json.dumps({"versions": {"v": {"files": {"play.json": "0" * 64}}}}).encode(), "another sha256"),
+        (json.dumps({"versions": {"v": {"files": {"play.json": "0" * 64}}}}).encode(), "does not have the sha256"),
     ],
 )
 def test_hostile_models_are_refused(manifest, words, model, bucket, tmp_path):
@@ -107,9 +107,9 @@ def test_hostile_models_are_refused(manifest, words, model, bucket, tmp_path):
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("ftp://host/x", "no place for models"),
-        ("https://host/x", "no place for models"),
-        ("memory://a::file:///etc", "no place for models"),
+        ("ftp://host/x", "is not supported for models"),
+        ("https://host/x", "is not supported for models"),
+        ("memory://a::file:///etc", "is not supported for models"),
         ("s3://key:secret@bucket/x", "credentials"),
         ("s3://bucket/x?token=1", "credentials"),
     ],
@@ -132,7 +132,7 @@ def test_by_the_command_line_a_pulled_model_becomes_a_challenger(tmp_path, monke
     weights = next((tmp_path / "shared").glob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     assert main(["model", "pull", "phase-ppo", "shared", "--sha256", sha256]) == 1
-    assert "another sha256" in capsys.readouterr().err
+    assert "does not have the sha256" in capsys.readouterr().err
 
 
 @pytest.mark.long

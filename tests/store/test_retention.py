@@ -98,7 +98,7 @@ async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings,
 
 def test_hands_that_may_still_be_played_are_not_deleted(any_settings):
     for days in (-1.0, 0.0, 0.9):
-        with pytest.raises(UsageError, match="may still be played"):
+        with pytest.raises(UsageError, match="may still be running"):
             retention.prune(any_settings, NOW - timedelta(days=days))
 
 
@@ -115,4 +115,4 @@ async def test_the_command_counts_until_it_is_told_to_delete(settings, tmp_path,
     assert told["deleted"] and told["rows"]["decisions"] == 3
     assert rows(settings)["games"] == 1
     assert main(["db", "prune", "--before", "2999-01-01", "--yes"]) == 2
-    assert "may still be played" in capsys.readouterr().err
+    assert "may still be running" in capsys.readouterr().err
