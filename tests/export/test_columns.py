@@ -96,7 +96,7 @@ def test_values_that_do_not_belong_are_refused(database, column, value):
 def test_lists_cut_short_are_refused_even_where_two_make_up_a_whole_one(database):
     store, driver = database
     fill(driver, [tuple(b"12" if name == "actions" else None for name in SCHEMA.names)] * 2)
-    with pytest.raises(StoreError, match="no multiple of 4 bytes"):
+    with pytest.raises(StoreError, match="not a multiple of 4 bytes"):
         ColumnReader(store).read(QUERY, [], SCHEMA)
 
 

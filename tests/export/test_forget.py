@@ -8,12 +8,12 @@ import pytest
 
 from bothost import rules
 from bothost.errors import UsageError
-from bothost.export.folder import sha256_of
 from bothost.export.forget import forget
 from bothost.export.job import export
 from bothost.export.jsonl import JsonLinesExporter
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
+from bothost.plugins.weights import sha256_of
 from bothost.store.query import HandQuery
 
 SCORED = HandQuery(scored=True)

@@ -247,7 +247,7 @@ def test_aliases_resolve_in_the_database_then_in_the_package(tmp_path: Path) -> 
         assert model.encoder_version == 7 and model.path == str(tmp_path / "weighted" / "weights")
     with pytest.raises(ModelError, match="No such file"):
         plugins.resolve("good-weighted:v2")
-    with pytest.raises(ModelError, match="stands for 'v0'"):
+    with pytest.raises(ModelError, match="points to 'v0'"):
         plugins.resolve("good-weighted:old")
     registered = Model("good-weighted", "v9", "ff", None)
     plugins.aliases = lambda strategy, alias: registered if alias == "champion" else None
