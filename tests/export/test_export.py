@@ -162,7 +162,7 @@ def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
 
     with pytest.raises(Killed):
         run(store, tmp_path / "out", Dying())
-    with pytest.raises(UsageError, match="otherwise"):
+    with pytest.raises(UsageError, match="of another request"):
         run(store, tmp_path / "out", rllib=True)
     run(store, tmp_path / "out")
 
