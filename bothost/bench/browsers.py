@@ -28,7 +28,7 @@ from bothost.store import schema
 
 WARM_PAGES, PAGES = 1, 5
 QUIET_S = 2.0
-"""A watcher without news for so long looks whether it shall end, and reads anew."""
+"""How long a watcher waits for news before it checks whether to stop."""
 
 
 def command(
@@ -117,7 +117,7 @@ def _watch(url: str, number: int, read: list[int], stop: threading.Event) -> Non
 
 
 def page_ms(url: str) -> list[float]:
-    """How long the first page takes in Chromium, from an empty cache to its heading. Empty where there is none."""
+    """Time of the first page in Chromium, from an empty cache to its heading; {} without Chromium."""
     program = shutil.which(os.environ.get("CHROMIUM", "chromium"))
     try:
         from playwright.sync_api import sync_playwright

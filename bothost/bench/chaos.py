@@ -93,7 +93,7 @@ def command(
     outages: Annotated[float, typer.Option(help="Outages of the database per minute.")] = 3.0,
     restarts: Annotated[float, typer.Option(help="Restarts of the lobby per minute.")] = 1.0,
     chance: Annotated[float, typer.Option(help="Chance of a fault, per decision of a bad plugin.")] = 0.01,
-    pace_ms: Annotated[float, typer.Option(help="A move takes at least so long.")] = 500.0,
+    pace_ms: Annotated[float, typer.Option(help="Least time of a move, ms.")] = 500.0,
     postgresql: Annotated[
         str | None, typer.Option(help="URL of an empty PostgreSQL database to use; its role must be a superuser.")
     ] = None,
@@ -223,7 +223,7 @@ class Chaos:
                     self.struck[kind] += 1
 
     def kinds(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """What causes each kind of fault. It returns when the host has recovered."""
+        """Fault → function that causes it, and returns when the host has recovered."""
         return {"kill": self._kill, "outage": self._take_database_away, "restart": self._restart_lobby}
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Steps per second of the environments on one core, beside those of RLCard and OpenSpiel in the same run.
+"""Steps per second of the environments on one core, compared with RLCard and OpenSpiel in the same run.
 
 A step is a random legal action, with the next observation and the list or mask of legal actions. All work is
 single-threaded and timed in CPU seconds.
@@ -28,7 +28,7 @@ GAMES: dict[str, Numbering] = {"doudizhu": "abstract", "othello": "ids"}
 def command(
     peers: Annotated[bool, typer.Option(help="Measure the environments of RLCard and OpenSpiel, too.")] = True,
 ) -> dict[str, Any]:
-    """Steps per second of the Gymnasium and PettingZoo environments on one core, beside their peers."""
+    """Measure steps per second of the Gymnasium and PettingZoo environments and their peers, on one core."""
     return bench_envs(peers)
 
 

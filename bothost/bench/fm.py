@@ -85,7 +85,7 @@ def decisions(count: int, most: int) -> Samples:
 
 
 def _chosen(rows: list[np.ndarray[Any, Any]], most: int) -> SparseRows:
-    """The ``most`` commonest features, without the very commonest if more than ``ACTIVE`` would be set."""
+    """The ``most`` most frequent features, except the top ones if more than ``ACTIVE`` would be set."""
     uses = np.bincount(np.concatenate(rows))
     ranked = np.argsort(-uses, kind="stable")
     skip = 0

@@ -1,4 +1,4 @@
-"""``bothost bench hands``: how long the list of hands in the browser takes to answer, whatever it is asked for.
+"""``bothost bench hands``: response times of the browser's list of hands, for every filter.
 
 The database holds made-up hands of a year: their rows in ``games``, ``game_ends`` and ``decisions``, which is all that
 the list reads. ``bothost web`` serves it. Each filter is asked page after page until the first page of hands is full or
@@ -67,7 +67,7 @@ FILTERS: dict[str, dict[str, str]] = {
 
 
 def command(
-    decisions: Annotated[int, typer.Option(help="About so many are logged.")] = 10_000_000,
+    decisions: Annotated[int, typer.Option(help="Approximate number of logged decisions.")] = 10_000_000,
     postgresql: Annotated[bool, typer.Option(help="In a PostgreSQL of its own instead of SQLite.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Times that each filter is asked.")] = 3,
     folder: Annotated[Path | None, typer.Option(help="Where the files are made; default: a temporary folder.")] = None,

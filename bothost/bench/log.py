@@ -1,4 +1,4 @@
-"""``bothost bench log``: rows per second of the decision log, beside the raw database in the same run.
+"""``bothost bench log``: rows per second of the decision log, compared with the raw database in the same run.
 
 All three write the same full Dou Dizhu rows in the same batches:
 

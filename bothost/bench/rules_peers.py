@@ -1,4 +1,4 @@
-"""The same work by other packages, if they are installed (extra ``dev``)."""
+"""The work of the rules benchmark in other packages, if they are installed (extra ``dev``)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The command line: ``bothost NOUN [VERB]``.
 
-A noun is one module of this package, imported when it is asked for: it has ``app`` (a ``typer.Typer`` with verbs) or
+A noun is one module of this package, imported when it is run. It has ``app`` (a ``typer.Typer`` with verbs) or
 ``command`` (a function). Plugins add nouns through the hook ``bothost_commands``.
 
 Errors are one message with its fix on stderr and an exit code (see ``bothost.errors``): 0 clean, 1 failed, 2 usage,
@@ -23,7 +23,7 @@ from bothost.cli import output
 NOUNS: dict[str, tuple[str, str]] = {
     "demo": ("bothost.cli.demo", "Watch bots play: a lobby and a host on this machine."),
     "init": ("bothost.cli.init", "Write a commented config.toml to start from."),
-    "doctor": ("bothost.cli.doctor", "Check this machine and configuration; say how to fix what is wrong."),
+    "doctor": ("bothost.cli.doctor", "Check this machine and configuration, and show fixes."),
     "run": ("bothost.cli.run", "Connect to the lobbies and play."),
     "web": ("bothost.cli.web", "Watch tables and replay hands in a browser."),
     "status": ("bothost.cli.status", "Show what the running host does."),
@@ -35,13 +35,13 @@ NOUNS: dict[str, tuple[str, str]] = {
     "play": ("bothost.cli.play", "Run any strategy as a program that speaks the exec protocol, or Botzone's."),
     "games": ("bothost.cli.games", "List the hands in the log; show one with the bots' reasons."),
     "opponent": ("bothost.cli.opponent", "Note something about an opponent; list the notes."),
-    "import": ("bothost.cli.importing", "Bring recorded games of others into the log."),
+    "import": ("bothost.cli.importing", "Import recorded games of others into the log."),
     "export": ("bothost.cli.export", "Write logged decisions as Parquet or JSONL."),
     "train": ("bothost.cli.train", "Train a strategy's models."),
     "reproduce": ("bothost.cli.reproduce", "Run an experiment of the checkout: tables and plots of a source."),
     "model": ("bothost.cli.model", "The model registry: list, show, import, promote, roll back, push, pull."),
     "retrain": ("bothost.cli.retrain", "Make a challenger from the log."),
-    "replay": ("bothost.cli.replay", "Make logged decisions again, by the same model or another."),
+    "replay": ("bothost.cli.replay", "Replay logged decisions, with the same model or another."),
     "arena": ("bothost.cli.arena", "Play a match between strategies on duplicate deals."),
     "tournament": ("bothost.cli.tournament", "Play a tournament between strategies and programs."),
     "ladder": ("bothost.cli.ladder", "Rate strategies and opponents from logged hands and matches."),
@@ -52,20 +52,20 @@ NOUNS: dict[str, tuple[str, str]] = {
 
 
 class LazyGroup(TyperGroup):
-    """Nouns are listed from the table above, and imported only when one is run."""
+    """Lists nouns from ``NOUNS``, and imports a noun's module only when it runs."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*NOUNS, *sorted(_plugin_commands())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A stub that has the help line, and nothing else."""
+        """Return a stub with the help line."""
         if cmd_name in NOUNS:
             return typer.core.TyperCommand(cmd_name, help=NOUNS[cmd_name][1])
         app = _plugin_commands().get(cmd_name)
         return None if app is None else _plugin_command(cmd_name, app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command itself, for running it and for completing its arguments."""
+        """Import the command, to run it or complete its arguments."""
         name = args[0]
         if name in NOUNS:
             return name, _load(name), args[1:]
@@ -88,14 +88,14 @@ def _load(noun: str) -> Any:
 
 
 def _plugin_commands() -> dict[str, Any]:
-    """Nouns of plugins; those whose names are taken are passed over. No failure of a plugin passes."""
+    """Return the nouns of plugins, except those with a used name. Failures of plugins do not propagate."""
     from bothost.cli.options import plugins_for_help
 
     return {name: app for name, app in plugins_for_help().commands.items() if name not in NOUNS}
 
 
 def _group(app: typer.Typer) -> Any:
-    """The command of an app with verbs, in the plain style of the others: it can be piped, and starts sooner."""
+    """Make the command of an app with verbs, without rich markup: it can be piped and starts faster."""
     app.rich_markup_mode = None
     return typer.main.get_group(app)
 
@@ -132,9 +132,9 @@ def _root(version: bool = typer.Option(False, "--version", callback=_print_versi
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code. Never raises but for SystemExit of shell completion."""
+    """Run the command line and return the exit code. Raises nothing except SystemExit for shell completion."""
     args = list(sys.argv[1:] if argv is None else argv)
-    previous = os.umask(0o077)  # databases, logs and exports hold what others must not read
+    previous = os.umask(0o077)  # other users must not read databases, logs and exports
     as_json = "--json" in args
     try:
         result = typer.main.get_command(app).main(args, prog_name="bothost", standalone_mode=False)
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except typer.Abort:  # Ctrl-C at a prompt
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: nothing to flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # avoid an error when stdout is flushed at exit
         return 0
     except Exception as error:
         return output.report(error, as_json=as_json)

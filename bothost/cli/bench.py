@@ -18,19 +18,19 @@ from typer.core import TyperGroup
 from bothost.cli import options, output
 
 BENCHES: dict[str, str] = {
-    "ppo": "Samples per second of PPO on one core, beside MaskablePPO; steps per second of its rollouts.",
-    "rules": "Moves, legal-move lists, fans and samples per second of the native rules, beside their peers.",
-    "envs": "Steps per second of the Gymnasium and PettingZoo environments, beside RLCard's and OpenSpiel's.",
+    "ppo": "Samples per second of PPO on one core, against MaskablePPO; steps per second of its rollouts.",
+    "rules": "Moves, legal-move lists, fans and samples per second of the native rules, against other packages.",
+    "envs": "Steps per second of the Gymnasium and PettingZoo environments, against RLCard and OpenSpiel.",
     "fm": "Scoring all pairs of features of a factorization machine, and training it.",
     "deepmc": "Hands and samples per second of deep Monte-Carlo on one core.",
-    "host": "Logged decisions per second of one host process, beside a bare echo; and its latency.",
-    "browsers": "What ten browsers that watch live tables cost the host's p99; the time of the first page.",
-    "hands": "How long the browser's list of hands takes to answer with 10 million decisions, by filter.",
+    "host": "Logged decisions per second of one host process, against a bare echo; its latency.",
+    "browsers": "The effect of ten browsers that watch live tables on the host's p99; the time of the first page.",
+    "hands": "Response times of the browser's list of hands with 10 million decisions, by filter.",
     "mahjong": "Steps, look-ahead, encodings and training samples of mahjong per second on one core.",
     "search": "Playouts and nodes per second of the native search, how late it stops, and the time of its network.",
-    "log": "Rows per second of the decision log, beside the raw database.",
-    "export": "Decisions per second from SQLite to Parquet on one core, beside sqlite3 itself; peak of memory.",
-    "chaos": "What a host loses under SIGKILLs, outages and bad plugins; how soon it plays again.",
+    "log": "Rows per second of the decision log, against the raw database.",
+    "export": "Decisions per second from SQLite to Parquet on one core, against sqlite3; peak memory.",
+    "chaos": "Losses of a host under SIGKILLs, outages and bad plugins; its recovery time.",
     "soak": "Memory, file descriptors and latency of a host over an hour, with their slopes.",
 }
 """Name → one line of help. The module is bothost.bench.NAME."""
@@ -61,7 +61,7 @@ def _command(name: str) -> Any:
 
 
 def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
-    """``function`` with an option ``--json``, its result printed."""
+    """Add an option ``--json`` to ``function``, and print its result."""
 
     @functools.wraps(function)
     def printed(*args: Any, json: bool = False, **kwargs: Any) -> None:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from bothost.plugins import Plugins
 
 _UNSET = "\0"
-"""Stands for None, which TOML does not know."""
+"""Placeholder for None, which TOML does not have."""
 
 app = typer.Typer(help="Check, find and show the configuration.", no_args_is_help=True)
 
 
 @app.command()
 def path(config_file: options.Config = None, json: options.Json = False) -> None:
-    """Say which configuration file is used."""
+    """Show the path of the configuration file in use."""
     file = config.find(config_file)
     output.emit({"path": str(file)}, json, str(file))
 
@@ -51,7 +51,7 @@ def lint(config_file: options.Config = None, json: options.Json = False) -> None
 
 
 def missing_secrets(settings: config.Settings, plugins: Plugins) -> list[str]:
-    """What `bothost run` will ask for and not find."""
+    """Return a message for each account without a secret that `bothost run` needs."""
     missing = []
     for lobby in settings.lobbies:
         adapter = plugins.lobbies.get(lobby.adapter)
@@ -65,7 +65,7 @@ def missing_secrets(settings: config.Settings, plugins: Plugins) -> list[str]:
 
 
 def to_toml(data: dict[str, Any]) -> str:
-    """TOML of nested plain data. None is left out, as a comment where the key is known."""
+    """Format nested plain data as TOML. A None becomes a comment."""
     import tomli_w
 
     return re.sub(r'^(.+) = "\\u0000"$', r"# \1 is not set", tomli_w.dumps(_without_none(data)), flags=re.M)

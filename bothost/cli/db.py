@@ -49,7 +49,7 @@ def status(config: options.Config = None, json: options.Json = False) -> None:
 @app.command()
 def prune(
     before: Annotated[
-        datetime, typer.Option(formats=list(DATES), help="Delete the hands that started before it, a time in UTC.")
+        datetime, typer.Option(formats=list(DATES), help="Delete the hands that started before this time (UTC).")
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
     config: options.Config = None,

@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 DRAIN_S = 5.0
 ROBOTS_AFTER_S = 1.0
-"""How long a table of ``--game`` waits before robots take its free seats, where our accounts do not fill it."""
+"""How long a table of ``--game`` waits before robots take its free seats, if our accounts cannot fill it."""
 LOOK_S = 0.25
 """How often the demo checks whether it is over, and draws."""
 REPORT_S = 5.0
-"""How often a line is printed where there is no terminal."""
+"""How often a status line is printed without a terminal."""
 
 
 def command(
     config_file: options.Config = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
-    hands: Annotated[int | None, typer.Option(help="Stop after so many hands.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    hands: Annotated[int | None, typer.Option(help="Stop after this many hands.")] = None,
     game: Annotated[
         list[str] | None, typer.Option(help="Play this game instead of the configured ones; may be repeated.")
     ] = None,
-    web: Annotated[bool, typer.Option("--web/--no-web", help="Serve the pages too, where web.enabled is set.")] = True,
+    web: Annotated[bool, typer.Option("--web/--no-web", help="Serve the web pages, if web.enabled is set.")] = True,
     json: options.Json = False,
 ) -> None:
     """Watch bots play: a lobby on this machine, several accounts, every decision logged. Ctrl-C ends it.
@@ -66,7 +66,7 @@ def command(
 
 
 def demo_settings(settings: config.Settings, games: tuple[str, ...] = ()) -> config.Settings:
-    """Settings for a demo: tokens that are missing are made for this run, and a drain is short."""
+    """Return settings for a demo: create missing tokens, and shorten the drain."""
     change = msgspec.structs.replace
     settings = change(settings, host=change(settings.host, drain_timeout_s=DRAIN_S))
     settings = _with_embedded(settings, lambda lobby: change(lobby, accounts=tuple(map(_with_token, lobby.accounts))))
@@ -81,11 +81,11 @@ def _with_embedded(
 
 
 def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Settings:
-    """Only these games. A game that no account wishes is played by all, on the routes that name no account."""
+    """Keep only these games. All accounts play a game without wishes, on routes without an account."""
     from bothost import rules
 
     for name in games:
-        rules.game(name)  # an unknown one is refused here, with its nearest name
+        rules.game(name)  # raises for an unknown game
     wished = {wish.game for lobby in settings.lobbies for account in lobby.accounts for wish in account.wishes}
     extra = tuple(config.WishSettings(game=name) for name in games if name not in wished)
 
@@ -126,7 +126,7 @@ def _with_token(account: config.AccountSettings) -> config.AccountSettings:
 
 
 def quiet(settings: config.Settings) -> config.Settings:
-    """While a live view is shown, the log goes to a file alone, and only errors to the terminal."""
+    """Log to a file. While a live view is shown, log only errors to the terminal."""
     file = settings.log.file or settings.host.data_dir / "demo.log"
     log = msgspec.structs.replace(settings.log, file=file, level="error" if output.is_terminal() else "warning")
     return msgspec.structs.replace(settings, log=log)
@@ -183,7 +183,7 @@ def _server_settings(settings: config.Settings) -> ServerSettings:
 async def _served(
     serve: Callable[[Any], AbstractAsyncContextManager[Any]], settings: Any, key: str
 ) -> AsyncIterator[Any]:
-    """What ``serve`` gives; on any free port if the one that ``key`` names is taken."""
+    """Enter ``serve(settings)``; if the port of ``key`` is in use, take any free port."""
     async with contextlib.AsyncExitStack() as stack:
         try:
             served = await stack.enter_async_context(serve(settings))
@@ -195,7 +195,7 @@ async def _served(
 
 
 async def _watch(host: Host, board: Board, seconds: float | None, hands: int | None, pages: str | None) -> None:
-    """Show what happens, and stop in time."""
+    """Show the live view, and stop after ``seconds`` or ``hands``."""
     from bothost.cli.demo_view import live_view, one_line
     from bothost.host.status import status_of
 

@@ -1,6 +1,6 @@
-"""What ``bothost demo`` shows: live tables with their last moves, and scores by game and strategy.
+"""The live view of ``bothost demo``: tables with their last moves, and scores by game and strategy.
 
-Everything is read from the log, so it is what the log will say later.
+Everything is read from the log.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 WINDOW_US = 300_000_000
-"""How far back a refresh looks for hands. The last reading looks at all."""
+"""How far back a refresh looks for hands. The last one reads all."""
 MOVES = 8
-"""Last moves of a table that are kept."""
+"""Number of last moves kept per table."""
 TABLES = 12
-"""Tables that are drawn."""
+"""Most tables shown."""
 
 
 class Score(msgspec.Struct):
@@ -57,7 +57,7 @@ class Score(msgspec.Struct):
 
     @property
     def half_width(self) -> float | None:
-        """Of the 95 % interval of the mean, by the normal approximation; None below two hands."""
+        """Half the width of the 95 % interval of the mean (normal approximation); None below two hands."""
         if self.hands < 2:
             return None
         variance = max(0.0, self.squares - self.total * self.mean) / (self.hands - 1)
@@ -87,7 +87,7 @@ class Board:
         self.tables: dict[tuple[str, str, str], LiveTable] = {}
 
     def read(self, *, everything: bool = False) -> None:
-        """Read what is new in the log."""
+        """Read new rows of the log."""
         recent_us = time.time_ns() // 1000 - WINDOW_US
         since_us = self._since_us if everything else max(self._since_us, recent_us)
         hands = list(iter_hands(self._store, HandQuery(since_us=since_us)))
@@ -170,7 +170,7 @@ def one_line(status: Json, rate: float) -> str:
 
 @contextmanager
 def live_view() -> Iterator[Callable[[Board, Json, float, str | None], None]]:
-    """A view on the terminal. Gives a function that draws it anew."""
+    """Open a view on the terminal. Yields a function that redraws it."""
     from rich.console import Console
     from rich.live import Live
 

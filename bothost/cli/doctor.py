@@ -1,4 +1,4 @@
-"""``bothost doctor``: is this machine ready to run this configuration? Each answer with its fix."""
+"""``bothost doctor``: check whether this machine can run this configuration, and show fixes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Status = Literal["ok", "warning", "failed"]
 LOW_DISK, NO_DISK = 2 * 10**9, 2 * 10**8
 """Free bytes below which to warn, and to fail: an hour of full logging is some 10^9."""
 CLOCK_S = 5.0
-"""Difference to a lobby's clock that is worth a warning."""
+"""Difference to a lobby's clock that causes a warning."""
 REACH_S = 5.0
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One question and its answer."""
+    """One check and its result."""
 
     name: str
     status: Status
@@ -44,7 +44,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
-    """Check this machine and configuration; say how to fix what is wrong."""
+    """Check this machine and configuration, and show fixes."""
     checks = list(diagnose(config_file))
     failed = [check for check in checks if check.status == "failed"]
     summary = f"{len(failed)} of {len(checks)} checks failed" if failed else "ready: bothost run"
@@ -54,7 +54,7 @@ def command(config_file: options.Config = None, json: options.Json = False) -> N
 
 
 def diagnose(config_file: Path | None) -> Iterator[Check]:
-    """All checks, in the order in which to fix what they find."""
+    """Run all checks, in the order in which problems should be fixed."""
     yield _python()
     yield from _guarded("native core", _native)
     try:
@@ -76,7 +76,7 @@ def diagnose(config_file: Path | None) -> Iterator[Check]:
 
 
 def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
-    """A check that may raise: what it raises is its answer."""
+    """Run a check, and convert its exceptions to failures."""
     try:
         yield from list(check())
     except BothostError as error:
@@ -185,7 +185,7 @@ def _clock() -> Iterator[Check]:
 
 
 def _lobby(lobby: config.LobbySettings) -> Iterator[Check]:
-    """One plain HTTP request: says whether the host resolves, answers, has a valid certificate, and what time it is."""
+    """Check a lobby's address, certificate and clock with one plain HTTP request."""
     import httpx
 
     name = f"lobby {lobby.name}"
@@ -193,7 +193,7 @@ def _lobby(lobby: config.LobbySettings) -> Iterator[Check]:
     try:
         response = httpx.get(url, timeout=REACH_S, follow_redirects=False, headers={"User-Agent": lobby.user_agent})
     except httpx.RemoteProtocolError:
-        yield Check(name, "ok", f"{lobby.url} answers")  # a websocket server that speaks nothing else
+        yield Check(name, "ok", f"{lobby.url} answers")  # a websocket server without HTTP
         return
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         local = "127.0.0.1" in lobby.url or "localhost" in lobby.url
@@ -201,10 +201,10 @@ def _lobby(lobby: config.LobbySettings) -> Iterator[Check]:
         yield Check(name, "failed", f"{lobby.url}: {error or type(error).__name__}", fix, 75)
         return
     yield Check(name, "ok", f"{lobby.url} answers")
-    said = response.headers.get("date")
-    if said:
+    date = response.headers.get("date")
+    if date:
         try:
-            behind = email.utils.parsedate_to_datetime(said).timestamp() - time.time()
+            behind = email.utils.parsedate_to_datetime(date).timestamp() - time.time()
         except (ValueError, TypeError):
             return
         if abs(behind) > CLOCK_S:

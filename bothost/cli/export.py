@@ -41,7 +41,7 @@ def command(
     split: Annotated[str, typer.Option(help="Shares of train, val and test, by hand.")] = DEFAULT_SPLIT,
     view_json: Annotated[bool, typer.Option(help="Decode views into a JSON column.")] = True,
     rllib: Annotated[bool, typer.Option("--rllib", help="Add RLlib's columns: obs, new_obs, rewards, …")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Add the frames that asked for the decision.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Add the frames with the requests.")] = False,
     pseudonyms: Annotated[
         bool, typer.Option("--pseudonyms", help="Replace players' names; key: $BOTHOST_PSEUDONYM_KEY, else random.")
     ] = False,
@@ -136,9 +136,7 @@ def _shares(text: str) -> tuple[float, float, float]:
     try:
         train, val, test = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise UsageError(
-            f"--split {text!r} is not three numbers", advice="For instance: --split 0.8,0.1,0.1"
-        ) from error
+        raise UsageError(f"--split {text!r} is not three numbers", advice="For example: --split 0.8,0.1,0.1") from error
     return train, val, test
 
 
@@ -149,7 +147,7 @@ def _summary(out: Path, info: dict[str, Any]) -> str:
         lines.append("  " + ", ".join(f"{name} {rows:,}" for name, rows in info["splits"].items()))
     if info["views_not_decoded"]:
         lines.append(
-            f"  {info['views_not_decoded']:,} views could not be decoded: their game or its version is not here"
+            f"  {info['views_not_decoded']:,} views could not be decoded: their game or its version is not installed"
         )
     if info["format"] == "parquet" and info["rows"]:
         lines.append(f"  read it: pandas.read_parquet({str(out / 'data')!r})")

@@ -34,7 +34,7 @@ class Sb3Policy:
     tensors: dict[str, npt.NDArray[np.float32]]
     """``0.weight`` (outputs, inputs) and ``0.bias`` (outputs,) to those of the last layer, which gives the logits."""
     activation: str
-    """Of the hidden layers: ``tanh`` or ``relu``."""
+    """Activation of the hidden layers: ``tanh`` or ``relu``."""
     block: str
 
 
@@ -50,7 +50,7 @@ def read_policy(path: Path, game: Game, block: str | None) -> Sb3Policy:
             data = msgspec.json.decode(_member(archive, "data"), type=dict[str, Any])
             state = _tensors(_member(archive, "policy.pth"))
     except (OSError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError, RuntimeError, NotImplementedError) as error:
-        raise UsageError(f"{path} is no model of Stable-Baselines3: {error}", advice=ADVICE) from error
+        raise UsageError(f"{path} is not a model of Stable-Baselines3: {error}", advice=ADVICE) from error
     layers = _layers(path, state)
     _check_shapes(path, layers, observed, game)
     return Sb3Policy(_named(layers), _activation(data), observed.name)
@@ -77,7 +77,7 @@ def _tensors(data: bytes) -> dict[str, npt.NDArray[np.float32]]:
     except pickle.UnpicklingError as error:
         raise RuntimeError("policy.pth holds more than tensors") from error
     if not isinstance(loaded, dict) or not all(isinstance(each, torch.Tensor) for each in loaded.values()):
-        raise RuntimeError("policy.pth is no mapping of tensors")
+        raise RuntimeError("policy.pth is not a mapping of tensors")
     return {str(name): each.detach().float().numpy() for name, each in loaded.items()}
 
 
@@ -87,7 +87,7 @@ def _layers(path: Path, state: dict[str, npt.NDArray[np.float32]]) -> list[tuple
     prefixes = [*(f"mlp_extractor.policy_net.{number}" for number in numbers), "action_net"]
     foreign = [name for name in state if name.startswith(("features_extractor.", "pi_features_extractor."))]
     if foreign:
-        raise UsageError(f"{path} has a network of its own before the policy: {foreign[0]}", advice=ADVICE)
+        raise UsageError(f"{path} has a separate feature extractor: {foreign[0]}", advice=ADVICE)
     try:
         return [(state[f"{prefix}.weight"], state[f"{prefix}.bias"]) for prefix in prefixes]
     except KeyError as error:
@@ -116,7 +116,7 @@ def _named(layers: list[tuple[Any, Any]]) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def _activation(data: dict[str, Any]) -> str:
-    """What ``policy_kwargs`` says, a text such as ``<class 'torch.nn.modules.activation.ReLU'>``; tanh by default."""
+    """The activation in ``policy_kwargs``, such as ``<class 'torch.nn.modules.activation.ReLU'>``; default: tanh."""
     text = str((data.get("policy_kwargs") or {}).get("activation_fn", "Tanh"))
     for name in ("Tanh", "ReLU"):
         if re.search(rf"\b{name}\b", text):

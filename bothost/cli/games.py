@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 from bothost.cli import generate, hand_list, options, output
 from bothost.cli import hand_query as hands
 from bothost.errors import UsageError
+from bothost.store.records import short_time
 
 if TYPE_CHECKING:
     from bothost.store import Store
@@ -97,7 +97,7 @@ def show(
 
 
 def _named(store: Store, prefix: str) -> list[LoggedHand]:
-    """The seats of the one game whose id begins so. Raises UsageError."""
+    """Return the seats of the one hand with this id prefix. Raises UsageError."""
     from bothost.store.query import HandQuery, id_range
     from bothost.store.reader import iter_hands
 
@@ -122,7 +122,7 @@ def consent_(
         str | None, typer.Argument(help="The lobby's id of a player, or an account of ours; default: list all.")
     ] = None,
     lobby: Annotated[str | None, typer.Option(help="Lobby of the player; default: the only one configured.")] = None,
-    revoke: Annotated[bool, typer.Option("--revoke", help="The player does not agree, or no longer.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Record that the player does not agree.")] = False,
     reason: Annotated[str, typer.Option(help="Reason, kept with the record.")] = "",
     config: options.Config = None,
     json: options.Json = False,
@@ -143,12 +143,17 @@ def consent_(
         else:
             listed = [word for word in consent.recorded(store).values() if lobby in (None, word.lobby)]
     rows = [
-        (*map(output.printable, (word.player, word.lobby)), word.kind, _time(word.at_us), output.printable(word.reason))
+        (
+            *map(output.printable, (word.player, word.lobby)),
+            word.kind,
+            short_time(word.at_us),
+            output.printable(word.reason),
+        )
         for word in listed
     ]
     data = [{key: value for key, value in msgspec.to_builtins(word).items() if key != "number"} for word in listed]
     header = ("PLAYER", "LOBBY", "CONSENT", "SINCE (UTC)", "REASON")
-    output.emit(data, json, output.table(rows, header) if rows else "no player was recorded")
+    output.emit(data, json, output.table(rows, header) if rows else "no consent is recorded")
 
 
 @app.command()
@@ -198,11 +203,7 @@ def forget(
     if yes:
         erase.rewrite_database(settings.store)
     done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows, "masked": masked}
-    lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: --yes does it")]
-    lines += [f"  {folder}: {count:,} rows taken out" for folder, count in rows.items()]
+    lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: add --yes")]
+    lines += [f"  {folder}: {count:,} rows removed" for folder, count in rows.items()]
     lines += [f"  {path}: {count:,} mentions masked" for path, count in masked.items()]
     output.emit(done, json, "\n".join(lines))
-
-
-def _time(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bothost.cli.output import printable
 from bothost.cli.output import table as aligned
 from bothost.store.query import HandQuery, players_of
+from bothost.store.records import iso_time
 
 if TYPE_CHECKING:
     from bothost.store import Store
@@ -30,8 +30,8 @@ def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
     at: int = game.seat
     return {
         "id": game.game_id.hex(),
-        "started": datetime.fromtimestamp(game.started_us / 1e6, UTC).isoformat(),
-        "ended": None if end is None else datetime.fromtimestamp(end.ended_us / 1e6, UTC).isoformat(),
+        "started": iso_time(game.started_us),
+        "ended": None if end is None else iso_time(end.ended_us),
         "game": game.game,
         "lobby": game.lobby,
         "table": game.table,

@@ -70,9 +70,9 @@ def moment(text: str) -> int:
 
 
 def only_lobby(settings: Settings) -> str:
-    """The lobby that is meant where none is named. Raises UsageError where it is not clear."""
+    """Return the only configured lobby. Raises UsageError if there are none or several."""
     names = [lobby.name for lobby in settings.lobbies]
     if len(names) != 1:
-        told = f"the configuration has {', '.join(names)}" if names else "the configuration has none"
-        raise UsageError(f"which lobby? {told}", advice="name one with --lobby")
+        found = f"the configuration has {', '.join(names)}" if names else "the configuration has none"
+        raise UsageError(f"which lobby? {found}", advice="name one with --lobby")
     return names[0]

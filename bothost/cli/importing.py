@@ -86,7 +86,7 @@ def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
     if report.already:
         lines.append(f"{report.already:,} hands are in the log already")
         if consents:
-            lines.append(f"  their consent is as it was: bothost games consent PLAYER --lobby {lobby}")
+            lines.append(f"  their consent is unchanged; to record it: bothost games consent PLAYER --lobby {lobby}")
     if report.broken:
         lines.append(f"{len(report.broken):,} records left out:")
         lines += [

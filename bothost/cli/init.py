@@ -12,7 +12,7 @@ from bothost.cli import options, output
 from bothost.errors import ConfigError
 
 EXAMPLE = Path(__file__).with_name("example.toml")
-"""What it writes: the same as config.toml of a checkout."""
+"""The example file, the same as config.toml in a checkout."""
 
 
 def command(
@@ -29,13 +29,13 @@ def command(
 
 
 def write(file: Path) -> None:
-    """Write the example. Raises ConfigError where there is a file, or none can be written."""
+    """Write the example. Raises ConfigError if the file exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(EXAMPLE.read_text(encoding="utf-8"))
     except FileExistsError:
         advice = "check it with: bothost config lint; or name another file: bothost init FILE"
-        raise ConfigError("is there already", file=str(file), advice=advice) from None
+        raise ConfigError("exists already", file=str(file), advice=advice) from None
     except OSError as error:
         advice = "name a file in a folder that exists and that you may write to"
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(file), advice=advice) from error

@@ -132,7 +132,7 @@ def check(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     report = asyncio.run(try_lobby(adapter, timeout))
-    lines = [f"{step}: {'ok' if said is True else output.printable(said)}" for step, said in report.items()]
+    lines = [f"{step}: {'ok' if result is True else output.printable(result)}" for step, result in report.items()]
     output.emit({"lobby": name, "url": adapter.account.url, "notes": notes, **report}, as_json, "\n".join(lines))
 
 
@@ -186,7 +186,7 @@ def _no_registration(chosen: Any) -> Any:
 
 
 def _side_effects(adapter: LobbyAdapter) -> list[str]:
-    """What the operator must know about logging in at this lobby."""
+    """Notes for the operator about logging in at this lobby."""
     notes = []
     if adapter.login_registers:
         notes.append(f"this lobby registers an unknown name: {adapter.account.name!r} may be a new account")
@@ -212,7 +212,7 @@ def _refuse_if_used(settings: config.Settings, lobby: str, account: str) -> None
 
 
 async def try_lobby(adapter: LobbyAdapter, timeout_s: float) -> dict[str, Any]:
-    """What works, step by step. Raises AuthError and LobbyUnreachable."""
+    """Check the lobby step by step. Raises AuthError and LobbyUnreachable."""
     from bothost import messages as m
     from bothost.testing.adapter_driver import AdapterDriver
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from bothost.cli import options, output
 from bothost.cli.registry import opened
 from bothost.errors import ModelError, UsageError
+from bothost.store.records import iso_time
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
@@ -70,9 +70,11 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
         "files": dict(model.files),
         "play": play_options(model),
         "path": model.path,
-        "created": None if known is None else _time(known.created_us),
+        "created": None if known is None else iso_time(known.created_us),
         "lineage": None if known is None else known.lineage,
-        "history": [{**msgspec.to_builtins(p), "at": _time(p.at_us)} for p in sorted(history, key=lambda p: p.at_us)],
+        "history": [
+            {**msgspec.to_builtins(p), "at": iso_time(p.at_us)} for p in sorted(history, key=lambda p: p.at_us)
+        ],
     }
     rows = [(key, _short(value)) for key, value in shown.items() if key not in ("history", "lineage", "files")]
     rows += [("file", f"{name}  {sha}") for name, sha in shown["files"].items()]
@@ -193,7 +195,7 @@ def pull(
     from bothost.store import hub
 
     if sha256 is None and verify is None:
-        output.warn("without --sha256 or --verify you trust whoever can write there")
+        output.warn("without --sha256 or --verify, anybody who can write to this address can replace the model")
     settings = options.settings(config)
     cls, _ = _named(options.plugins(config), strategy)
     with tempfile.TemporaryDirectory(prefix="bothost-pull-") as folder, opened(settings) as registry:
@@ -274,7 +276,7 @@ def _judged(
     match: GateSettings,
     config: Path | None,
 ) -> Verdict | None:
-    """Play for the championship, or weigh what the log says; None where there is no champion."""
+    """Compare challenger and champion in a match or on logged hands; None if there is no champion."""
     from bothost import rules
     from bothost.cli.arena import build
     from bothost.retrain import gate
@@ -327,7 +329,7 @@ def _listed(registry: Registry, plugins: Plugins, only: str | None) -> list[dict
             (version, weights.model_sha256(entry.files), entry.encoder_version, None)
             for version, entry in (packaged.versions if packaged is not None else {}).items()
         ]
-        found += [(v.version, v.sha256, v.encoder_version, _time(v.created_us)) for v in registry.versions(name)]
+        found += [(v.version, v.sha256, v.encoder_version, iso_time(v.created_us)) for v in registry.versions(name)]
         for version, sha256, encoder, created in found:
             aliases = sorted(stands.get(version, ()))
             item = {"strategy": name, "version": version, "aliases": aliases, "sha256": sha256}
@@ -368,7 +370,7 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
             f"{folder / MANIFEST} has no version {of!r}", advice=nearest(of, [*manifest.aliases, *manifest.versions])
         )
     if "/" in name or "\\" in name or name.startswith("."):
-        raise ModelError(f"{folder / MANIFEST}: {name!r} cannot name a version")
+        raise ModelError(f"{folder / MANIFEST}: {name!r} is not a valid version name")
     root = folder / name if (folder / name).is_dir() else folder
     lineage: dict[str, Any] = {"manifest_version": name}
     try:
@@ -388,7 +390,3 @@ def _moved(pointer: dict[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
     return text if len(text) <= 160 else text[:157] + "…"
-
-
-def _time(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, UTC).isoformat()

@@ -39,7 +39,7 @@ def is_configured(path: Path | None) -> bool:
 
 
 def plugins(path: Path | None = None) -> Plugins:
-    """All plugins; where there is a configuration, with those of ``plugins_dir`` and with the registry's aliases.
+    """Load all plugins; with a configuration, also those of ``plugins_dir``, and the registry's aliases.
 
     Raises ConfigError when the configuration is wrong.
     """

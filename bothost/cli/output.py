@@ -1,4 +1,4 @@
-"""What the command line prints: results on stdout, errors with their fix on stderr, either as JSON on demand."""
+"""Print results on stdout, and errors with their fix on stderr; with ``--json`` as JSON."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """The same for work that says ``(done, total)``."""
+    """A progress bar for work that reports ``(done, total)``."""
     with progress(None, title) as advance:
         yield lambda done, total: advance(done, total=total)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Dialect(enum.StrEnum):
-    """What a program may speak."""
+    """The supported protocols."""
 
     EXEC = "exec"
     BOTZONE = "botzone"
@@ -32,7 +32,7 @@ def command(
     strategy: Annotated[str, typer.Argument(help="Address of the strategy: NAME or NAME:ALIAS.")],
     stdio: Annotated[bool, typer.Option("--stdio", help="Speak on stdin and stdout.")] = False,
     dialect: Annotated[Dialect, typer.Option(help="Protocol to speak.")] = Dialect.EXEC,
-    game: Annotated[str | None, typer.Option(help="botzone: its name of the game; default: the match tells.")] = None,
+    game: Annotated[str | None, typer.Option(help="botzone: its name of the game; default: from the match.")] = None,
     move_ms: Annotated[float, typer.Option(min=1.0, help="botzone: milliseconds for a decision.")] = 800.0,
     one_shot: Annotated[
         bool, typer.Option("--one-shot", help="botzone: end after one turn; default: keep running.")
@@ -72,7 +72,7 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
                 message = protocol.decode_for_program(line)
             except msgspec.DecodeError as error:
                 text = line[:200].decode(errors="replace")
-                raise ProtocolError(f"the host said what is not in the protocol: {error}", frame=text) from error
+                raise ProtocolError(f"the host sent an invalid message: {error}", frame=text) from error
             if isinstance(message, protocol.HostHello):
                 say(protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games))
             elif isinstance(message, protocol.Open):

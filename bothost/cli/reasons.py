@@ -27,7 +27,7 @@ def explanation(stats: Any, top: int) -> list[str]:
 
 
 def remarks(stats: Any) -> str:
-    """What else the statistics say, in one line."""
+    """Return the other statistics in one line."""
     if not isinstance(stats, dict):
         return printable(stats)
     explained = any(_reason(reason) is not None for reason in _listed(stats))

@@ -121,7 +121,7 @@ class Matches:
 
 
 def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
-    """The experiment called ``name``. Raises UsageError where there is none."""
+    """Return the experiment with this name. Raises UsageError if there is none."""
     shipped = _experiments()
     own = {other for other, strategy in plugins.strategies.items() if "reproduction" in vars(strategy)}
     try:
@@ -141,7 +141,7 @@ def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
 
 
 def _experiments() -> Mapping[str, str]:
-    """Name → ``module:class`` of the experiments beside the package. An installed wheel has none."""
+    """Return name → ``module:class`` of the experiments in the checkout. An installed wheel has none."""
     root = Path(bothost.__file__).resolve().parents[1]
     if not (root / "experiments" / "__init__.py").is_file() or not (root / "pyproject.toml").is_file():
         return {}

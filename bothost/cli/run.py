@@ -1,4 +1,4 @@
-"""``bothost run``: play until told to stop."""
+"""``bothost run``: connect to the lobbies and play until stopped."""
 
 from __future__ import annotations
 

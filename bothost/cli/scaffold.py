@@ -39,7 +39,7 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: S
         raise UsageError(f"{name!r} cannot be the name of a {kind}", advice=advice)
     rules.presets(game)  # raises UsageError for an unknown game
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already", advice="name another folder with --dir")
+        raise UsageError(f"{folder} exists already", advice="name another folder with --dir")
     word = name.replace("-", "_")
     about = {"strategy": f"A strategy for {game}, played by bothost.", "game": "A game for bothost."}
     words = {

@@ -83,8 +83,8 @@ def _decision(decision: Json, out: Console, top: int) -> None:
         _actions(decision["actions"], out, top)
     for line in explanation(decision["stats"], top):
         out.print(Text(f"         {line}", style="italic"))
-    if said := remarks(decision["stats"] or {}):
-        out.print(Text(f"         {said}", style="italic"))
+    if text := remarks(decision["stats"] or {}):
+        out.print(Text(f"         {text}", style="italic"))
     for outcome in decision["outcomes"]:
         if outcome["kind"] not in ("sent", "acknowledged"):
             detail = f": {outcome['detail']}" if outcome["detail"] else ""

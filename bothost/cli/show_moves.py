@@ -117,7 +117,7 @@ def _lines(decision: Json, top: int) -> list[Text]:
 
 
 def _weight(action: Mapping[str, Any]) -> str:
-    """What the bot thought of an action: a probability, else a value; empty where it said nothing."""
+    """The bot's probability of an action, else its value, else ""."""
     if action["probability"] is not None:
         return f"{action['probability']:.0%}"
     return "" if action["value"] is None else f"{action['value']:+.2f}"

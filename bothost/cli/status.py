@@ -26,14 +26,14 @@ def command(
 
 
 def is_well(status: dict[str, Any]) -> bool:
-    """What ``/healthz`` says; of several workers, whether all answer and are well."""
+    """Return the response of ``/healthz``; with several workers, whether all are healthy."""
     if "workers" in status:
         return all(worker["status"] is not None and is_well(worker["status"]) for worker in status["workers"])
     return not status["health"]
 
 
 def host_settings(config_file: Path | None) -> config.HostSettings:
-    """``[host]``; its defaults where there is no configuration (`bothost demo` runs without one)."""
+    """Return ``[host]``, or its defaults without a configuration, which `bothost demo` does not need."""
     return options.settings(config_file).host if options.is_configured(config_file) else config.HostSettings()
 
 

@@ -156,7 +156,7 @@ def _advance(advance: Callable[..., None]) -> OnDeal:
 
 
 class View:
-    """What the terminal shows while a tournament is played."""
+    """The terminal's view of a running tournament."""
 
     def __init__(self, run: TournamentRun) -> None:
         self._run = run

@@ -14,7 +14,7 @@ from bothost.cli import options
 
 
 def settings_or_demo(path: Path | None) -> config.Settings:
-    """The settings; where there is no configuration, those of `bothost demo`, whose database is made if need be."""
+    """Return the settings; without a configuration those of `bothost demo`, and create its database."""
     if options.is_configured(path):
         return options.settings(path)
     from bothost.store import schema

@@ -1,6 +1,6 @@
-"""Recorded games of others, brought into the decision log.
+"""Import recorded games of others into the decision log.
 
-A reader turns each record of a file into a :class:`~bothost.imports.record.HandRecord`: a deal, the actions, and what
-the record says of the result. ``rebuild`` plays it again under our rules, which makes every event and every decision.
-``job`` writes a hand in one transaction, once.
+A reader converts each record of a file to a :class:`~bothost.imports.record.HandRecord`: a deal, the actions, and the
+recorded result. ``rebuild`` replays it under our rules, which gives every event and decision. ``job`` writes each hand
+once, in one transaction.
 """

@@ -1,9 +1,9 @@
 """Botzone's records: match logs (JSON), logs of its mahjong judge, and the text of its mahjong competitions.
 
-- A *match log* is what a match's page offers: ``[{"output": {"command": "request", "content": {"0": …}}},
+- A *match log* is the download of a match's page: ``[{"output": {"command": "request", "content": {"0": …}}},
   {"0": {"response": …}}, …]``, alone or as ``logs`` of an object with ``players``, ``initdata`` and ``scores``.
 - A *judge log* of mahjong is an object with ``wall``, ``prevalent_wind`` and ``steps``: the same requests and answers.
-- The *text* of the competitions begins with ``Match ID``; each line is what one player did (``mahjong_text``).
+- The *text* of the competitions begins with ``Match ID``; each line is one player's action (``mahjong_text``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ID = re.compile(r"[!-~]{1,200}")
 
 
 def read(path: Path) -> Records:
-    """The matches of a file, of any of the three forms."""
+    """Yield the matches of a file in any of the three forms."""
     rest = lines(path)
     first = next(rest, None)
     if first is None:
@@ -47,7 +47,7 @@ def _json(text: str | bytes) -> Any:
 
 
 def _found(line: int, value: Any) -> Iterator[Found]:
-    """The matches of one JSON value: one, or a list of them."""
+    """Yield the matches of one JSON value: one match, or a list."""
     several = isinstance(value, list) and not any(isinstance(each, dict) and "output" in each for each in value)
     for each in value if several and value else [value]:
         try:
@@ -55,11 +55,11 @@ def _found(line: int, value: Any) -> Iterator[Found]:
         except BadRecord as error:
             yield Found(line, None, str(error))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            yield Found(line, None, f"this is no match of Botzone: {type(error).__name__}: {error}")
+            yield Found(line, None, f"this is not a match of Botzone: {type(error).__name__}: {error}")
 
 
 def match(value: Any) -> HandRecord:
-    """A match that was read from JSON. Raises BadRecord."""
+    """Convert a match from decoded JSON. Raises BadRecord."""
     if isinstance(value, list):
         value = {"logs": value}
     if not isinstance(value, dict):
@@ -89,21 +89,21 @@ def _turns(logs: list[Any]) -> tuple[list[turns.Turn], tuple[float, ...] | None]
     scores: tuple[float, ...] | None = None
     for number, entry in enumerate(logs):
         if not isinstance(entry, dict):
-            raise BadRecord(f"entry {number} of the log is no object")
+            raise BadRecord(f"entry {number} of the log is not an object")
         output = entry.get("output")
         if isinstance(output, dict):
             content = output.get("content")
             if output.get("command") == "finish":
                 scores = _numbers(content)
             elif isinstance(content, dict):
-                asked.append(turns.Turn({int(seat): _plain(said) for seat, said in content.items()}, {}))
+                asked.append(turns.Turn({int(seat): _decoded(request) for seat, request in content.items()}, {}))
         elif asked:
             for seat, answer in entry.items():
                 if isinstance(answer, dict) and seat.isdigit():
                     verdict = answer.get("verdict", "OK")
                     if verdict not in ("OK", "", None):
                         raise BadRecord(f"seat {seat} did not answer in entry {number}: {str(verdict)[:40]}")
-                    asked[-1].responses[int(seat)] = _plain(answer.get("response"))
+                    asked[-1].responses[int(seat)] = _decoded(answer.get("response"))
     return asked, scores
 
 
@@ -121,12 +121,12 @@ def _judge_log(value: dict[str, Any]) -> HandRecord:
     return turns.record(asked, initdata={"walltiles": value["wall"]}, scores=scores or _numbers(result.get("score")))
 
 
-def _plain(said: Any) -> Any:
-    """A request or a response that is a text may hold JSON."""
-    if isinstance(said, str) and said[:1] in "{[":
-        inner = _json(said)
-        return said if inner is None else inner
-    return said
+def _decoded(message: Any) -> Any:
+    """Decode a request or response that is JSON in a string."""
+    if isinstance(message, str) and message[:1] in "{[":
+        inner = _json(message)
+        return message if inner is None else inner
+    return message
 
 
 def _initdata(value: Any) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _numbers(value: Any) -> tuple[float, ...] | None:
 
 
 def _players(value: Any) -> tuple[PlayerInfo, ...]:
-    """Bots by their id, people by theirs; what names nobody is left out."""
+    """The players with an id or a name."""
     found = []
     for seat, who in enumerate(value if isinstance(value, list) else ()):
         named = who
@@ -162,11 +162,11 @@ def _players(value: Any) -> tuple[PlayerInfo, ...]:
 
 
 def _started(value: dict[str, Any], source: str) -> int | None:
-    """When the match was made: told, or in the first four bytes of a MongoDB id."""
+    """The creation time of the match: its own field, or the first four bytes of its MongoDB id."""
     for name in ("create_time", "createTime", "time"):
-        told = value.get(name)
-        if isinstance(told, int | float) and told > 0:
-            return int(told * (1e6 if told < 1e11 else 1e3))
+        created = value.get(name)
+        if isinstance(created, int | float) and created > 0:
+            return int(created * (1e6 if created < 1e11 else 1e3))
     if re.fullmatch(r"[0-9a-f]{24}", source):
         return int(source[:8], 16) * 1_000_000
     return None

@@ -1,4 +1,4 @@
-"""Reading files of records: plain or gzip, UTF-8, line by line, with limits."""
+"""Read files of records: plain or gzip, UTF-8, line by line, with size limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import IO
 from bothost.errors import UsageError
 
 MAX_LINE = 16 * 2**20
-"""Bytes of one line; longer ones are refused."""
+"""Most bytes of one line."""
 MAX_DOCUMENT = 256 * 2**20
-"""Bytes of a file that holds one JSON document."""
+"""Most bytes of a file with one JSON document."""
 GZIP = b"\x1f\x8b"
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers from 1. Raises UsageError for what cannot be read."""
+    """Yield the non-empty lines with their numbers, from 1. Raises UsageError if the file cannot be read."""
     number = 0
     try:
         with _opened(path) as file:
@@ -31,18 +31,18 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path}: the compressed file is damaged after line {number}: {error}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}, line {number}: this is no UTF-8 text") from None
+        raise UsageError(f"{path}, line {number}: this is not UTF-8 text") from None
 
 
 def document(path: Path) -> bytes:
-    """The whole file. Raises UsageError."""
+    """Read the whole file. Raises UsageError."""
     try:
         with _opened(path) as file:
             data = file.read(MAX_DOCUMENT + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path}: the compressed file is damaged: {error}") from None
     if len(data) > MAX_DOCUMENT:
-        raise UsageError(f"{path} holds more than {MAX_DOCUMENT >> 20} MiB", advice="write one match a line instead")
+        raise UsageError(f"{path} holds more than {MAX_DOCUMENT >> 20} MiB", advice="write one match per line instead")
     return data
 
 

@@ -1,4 +1,4 @@
-"""An import: files into the log, a transaction a hand, and a report of what could not be used."""
+"""Import files into the log, with one transaction per hand, and report invalid records."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct):
-    """What an import did."""
+    """The result of an import."""
 
     imported: int = 0
-    """Hands."""
+    """Number of imported hands."""
     decisions: int = 0
     already: int = 0
-    """Hands that were in the log before."""
+    """Hands that the log already had."""
     broken: list[Broken] = []
     games: dict[str, int] = {}
     """Game → hands imported."""
@@ -52,10 +52,10 @@ def import_files(
     make_game: MakeGame,
     on_record: Callable[[int], None] = lambda done: None,
 ) -> Report:
-    """Import the records of files. Without a store they are only checked.
+    """Import the records of files. Without a store, only check them.
 
-    Raises UsageError for a file that cannot be read, and StoreUnavailable while the database is away. Hands that were
-    written stay; the same call continues.
+    Raises UsageError for a file that cannot be read, and StoreUnavailable while the database is unavailable. Written
+    hands stay, and the same call continues.
     """
     report = Report()
     known = set() if store is None else _known(store, origin.lobby)
@@ -73,7 +73,7 @@ def import_files(
 
 
 def _known(store: Store, lobby: str) -> set[str]:
-    """The names of the hands that were imported into this lobby before."""
+    """Return the names of the hands that were imported into this lobby before."""
     query = sa.select(games.c.hand).distinct().where(games.c.lobby == lobby, games.c.host == HOST)
     with store.begin() as connection:
         return set(connection.execute(query).scalars())
@@ -82,7 +82,7 @@ def _known(store: Store, lobby: str) -> set[str]:
 def _take(
     store: Store | None, found: Found, origin: Origin, make_game: MakeGame, report: Report, known: set[str]
 ) -> None:
-    """Raises BadRecord."""
+    """Import one record. Raises BadRecord."""
     record = found.record
     if record is None:
         raise BadRecord(found.why)
@@ -103,7 +103,7 @@ def _take(
 
 
 def _write(store: Store, record: HandRecord, made: Sequence[Record], seats: int, origin: Origin) -> bool:
-    """Write all rows of a hand, or none. False: it is in the log already."""
+    """Write all rows of a hand in one transaction. Returns False if the log already has the hand."""
     infos, _ = seated(record, seats, origin)
     named = (origin.lobby, infos[0].player, origin.format, hand_name(record))
     columns = (games.c.lobby, games.c.account, games.c.table, games.c.hand)

@@ -24,18 +24,18 @@ class _Player(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One hand. Unknown members are refused: they are misspelled ones."""
+    """One hand. Unknown members are errors."""
 
     game: Name
     rules: Json = {}
     players: Annotated[tuple[_Player | Name | None, ...], Meta(max_length=16)] = ()
-    """By seat: an id, an object, or null."""
+    """One per seat: an id, an object, or null."""
     deal: Json | None = None
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     actions: Annotated[tuple[tuple[Seat, str | int], ...], Meta(max_length=100_000)]
     scores: Annotated[tuple[float, ...], Meta(max_length=16)] | None = None
     started: datetime | None = None
-    """UTC where it names no zone."""
+    """In UTC, if it has no time zone."""
     id: Annotated[str, Meta(max_length=200)] = ""
     away: Annotated[tuple[Seat, ...], Meta(max_length=16)] = ()
 
@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 def read(path: Path) -> Records:
-    """The hands of a file."""
+    """Yield the hands of a file."""
     for number, text in lines(path):
         try:
             yield Found(number, _record(_decode(text)))
@@ -54,7 +54,7 @@ def read(path: Path) -> Records:
 
 def _record(line: Line) -> HandRecord:
     if line.deal is not None and line.seed is not None:
-        raise ValueError("both `deal` and `seed` are there: give one")
+        raise ValueError("the hand has both `deal` and `seed`: give one of them")
     started = line.started
     if started is not None and started.tzinfo is None:
         started = started.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The text of Botzone's mahjong competitions: a line for each thing that a player did.
+"""The text format of Botzone's mahjong competitions: one line per action of a player.
 
 ``Match ID`` · ``Wind n`` · ``Player p Deal t×13`` · ``Player p Draw t`` · ``Player p Play t`` ·
 ``Player p Chi t`` (the middle tile), ``Peng``, ``Gang``, ``AnGang``, ``BuGang``, ``Hu``, each perhaps with
@@ -23,7 +23,7 @@ Line = tuple[int, str]
 
 
 def read(lines: Iterable[Line]) -> Records:
-    """The matches."""
+    """Yield the matches."""
     for number, match in _matches(lines):
         try:
             yield Found(number, _record(match))
@@ -71,11 +71,11 @@ def _dealt(match: list[Line]) -> tuple[Json, tuple[float, ...]]:
         elif text.startswith("Player"):
             done = _DID.match(text)
             if done is None:
-                raise BadRecord(f"line {number} is not understood: {text[:60]}")
+                raise BadRecord(f"line {number} is unknown: {text[:60]}")
             if done[2] == "Draw":
                 tiles.drew(int(done[1]), done[3])
         elif not text.startswith(("Match", "Fan", "Huang")):
-            raise BadRecord(f"line {number} is not understood: {text[:60]}")
+            raise BadRecord(f"line {number} is unknown: {text[:60]}")
     if not wind or scores is None:
         raise BadRecord(f"the match has no line {'Score' if wind else 'Wind'}: it is incomplete")
     return {"prevalent_wind": wind, "wall": wall_of(tiles)}, scores

@@ -1,7 +1,7 @@
-"""The wall of a recorded hand of mahjong, from the tiles that each seat was dealt and drew.
+"""Rebuild the wall of a recorded mahjong hand from the tiles that each seat was dealt and drew.
 
-Each seat has its own share, from whose end it draws. Tiles that nobody drew are not known: they stand in the order of
-their kinds where nobody can tell the difference.
+Each seat has its own share of the wall, and draws from its end. Tiles that nobody drew are unknown; they are placed in
+sorted order, which does not change the hand.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ SEATS = 4
 
 
 class Tiles:
-    """What came from each seat's share, in order."""
+    """The tiles taken from each seat's share, in order."""
 
     def __init__(self) -> None:
         self.taken: list[list[str]] = [[] for _ in range(SEATS)]
         self.flowers = False
 
     def dealt(self, seat: int, counts: list[int], tiles: list[str], flowers: list[str]) -> None:
-        """A deal; its flowers as if all of them had lain in the first 13 tiles."""
+        """Add a deal. Its flowers are placed as if all were among the first 13 tiles."""
         if len(counts) != SEATS or len(tiles) != 13 or len(flowers) != sum(counts):
-            raise BadRecord("a deal has 13 tiles, and the flowers that it counts")
+            raise BadRecord("a deal must have 13 tiles and the counted number of flowers")
         first = sum(counts[:seat])
         own = flowers[first : first + counts[seat]]
         self.flowers = self.flowers or bool(flowers)
@@ -38,14 +38,14 @@ class Tiles:
         self.taken[seat].append(tile)
 
     def laid(self, seat: int, flower: str) -> None:
-        """A flower was laid down; its draw may have been told before."""
+        """Add a flower that was laid down, unless its draw was added before."""
         self.flowers = True
         if self.taken[seat][-1:] != [flower]:
             self.taken[seat].append(flower)
 
 
 def wall_of(tiles: Tiles) -> list[str]:
-    """The wall of the deal. Raises BadRecord where more tiles came than there are."""
+    """Return the wall of the deal. Raises BadRecord if more tiles were taken than exist."""
     left = Counter({kind: 4 for kind in mahjong.TILES})
     if tiles.flowers:
         left.update(FLOWERS)

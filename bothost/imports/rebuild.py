@@ -1,4 +1,4 @@
-"""A recorded hand, played again under our rules: the rows that a host at each seat would have logged."""
+"""Replay a recorded hand under our rules, and make the rows that a host at each seat would have logged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bothost.rules.game import Game, State, View
 from bothost.store.records import IMPORTED, DecisionRecord, EventsRecord, GameEndRecord, GameRecord, Record
 
 HOST = "import"
-"""What the column ``host`` says of imported hands."""
+"""Value of the column ``host`` for imported hands."""
 VERSION = "1"
 NEAR = 1e-4
 
@@ -24,7 +24,7 @@ _text = msgspec.json.Encoder(order=None).encode
 
 
 def game_of(record: HandRecord, make_game: MakeGame) -> Game:
-    """Raises BadRecord for a game or for rules that are not known here."""
+    """Make the game of a record. Raises BadRecord for an unknown game or rules."""
     try:
         return make_game(record.game, **record.rules)
     except (BothostError, ValueError, TypeError) as error:
@@ -32,29 +32,29 @@ def game_of(record: HandRecord, make_game: MakeGame) -> Game:
 
 
 class Played(msgspec.Struct, frozen=True):
-    """A hand that was played again."""
+    """A replayed hand."""
 
     game: Game
     state: State
-    """At the end."""
+    """The state at the end."""
     moves: list[tuple[int, View, int]]
     """Seat, view before the move, action."""
 
 
 def play(record: HandRecord, make_game: MakeGame) -> Played:
-    """Play the hand again. Raises BadRecord, which names the first action that does not fit."""
+    """Replay the hand. Raises BadRecord with the first action that is not possible."""
     game = game_of(record, make_game)
     state = _start(record, game)
     moves = []
-    for number, (seat, said) in enumerate(record.actions, 1):
-        where = f"action {number} ({seat}:{said})"
+    for number, (seat, text) in enumerate(record.actions, 1):
+        where = f"action {number} ({seat}:{text})"
         if state.terminal:
             raise BadRecord(f"{where}: the hand was over before")
         if seat not in state.to_act:
             asked = ", ".join(map(str, state.to_act))
             raise BadRecord(f"{where}: seat {seat} is not asked, but {asked}")
         view = state.view(seat)
-        action = _action(view, said, where)
+        action = _action(view, text, where)
         moves.append((seat, view, action))
         state.apply(seat, action)
     if not state.terminal:
@@ -77,9 +77,9 @@ def _start(record: HandRecord, game: Game) -> State:
     return game.new_state(0)
 
 
-def _action(view: View, said: str | int, where: str) -> int:
+def _action(view: View, text: str | int, where: str) -> int:
     try:
-        action = view.parse(said) if isinstance(said, str) else said
+        action = view.parse(text) if isinstance(text, str) else text
     except ValueError as error:
         raise BadRecord(f"{where}: {error}") from None
     legal = view.legal()
@@ -90,19 +90,19 @@ def _action(view: View, said: str | int, where: str) -> int:
 
 
 def _check_scores(record: HandRecord, ours: Sequence[float]) -> None:
-    said = record.scores
-    if said is None:
+    theirs = record.scores
+    if theirs is None:
         return
-    if len(said) != len(ours):
-        raise BadRecord(f"the record has {len(said)} scores, and the game {len(ours)} seats")
+    if len(theirs) != len(ours):
+        raise BadRecord(f"the record has {len(theirs)} scores, and the game {len(ours)} seats")
     if record.exact:
-        agree = all(abs(a - b) <= NEAR for a, b in zip(said, ours, strict=True))
+        agree = all(abs(a - b) <= NEAR for a, b in zip(theirs, ours, strict=True))
     else:
-        best = [score for score, own in zip(said, ours, strict=True) if own > 0]
-        rest = [score for score, own in zip(said, ours, strict=True) if own <= 0]
-        agree = min(best) > max(rest) if best and rest else max(said) - min(said) <= NEAR
+        best = [score for score, own in zip(theirs, ours, strict=True) if own > 0]
+        rest = [score for score, own in zip(theirs, ours, strict=True) if own <= 0]
+        agree = min(best) > max(rest) if best and rest else max(theirs) - min(theirs) <= NEAR
     if not agree:
-        raise BadRecord(f"the record's scores are {_numbers(said)}; under our rules they are {_numbers(ours)}")
+        raise BadRecord(f"the record's scores are {_numbers(theirs)}; under our rules they are {_numbers(ours)}")
 
 
 def _numbers(scores: Sequence[float]) -> str:
@@ -110,20 +110,20 @@ def _numbers(scores: Sequence[float]) -> str:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a hand came from, and what may be done with it."""
+    """The origin of a hand, and its consent."""
 
     lobby: str
     format: str
     file: str
     line: int
     names: tuple[str, ...] = ()
-    """Of players that the record does not name, by seat."""
+    """Names by seat for players that the record does not name."""
     consents: bool = False
     reason: str = ""
 
 
 def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[PlayerInfo, ...], bool]:
-    """A player for each seat, and whether all of them were named. Raises BadRecord."""
+    """Return a player for each seat, and whether all were named. Raises BadRecord."""
     named = {player.seat: player for player in record.players}
     if any(seat is None or not 0 <= seat < seats for seat in named):
         raise BadRecord(f"the record names players of seats that {record.game} does not have")
@@ -138,12 +138,12 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
 
 
 def hand_name(record: HandRecord) -> str:
-    """The hand's name in the log."""
+    """Return the hand's name in the log."""
     return record.digest()
 
 
 def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None = None) -> list[Record]:
-    """The rows of the hand, for each seat as if a host of ours had sat there. Raises BadRecord."""
+    """Make the rows of the hand, for each seat as if it were ours. Raises BadRecord."""
     game, state = played.game, played.state
     infos, named = seated(record, game.num_seats, origin)
     now_us = time.time_ns() // 1000 if now_us is None else now_us
@@ -235,7 +235,7 @@ def _json(value: object) -> str:
 
 
 def _uuid7(us: int, name: str) -> bytes:
-    """A uuid7 of this time whose other bits are a hash: the same for equal names."""
+    """Make a uuid7 of this time whose other bits are a hash of the name."""
     import hashlib
 
     rest = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=10).digest(), "big")

@@ -1,4 +1,4 @@
-"""One recorded hand, whatever file it came from."""
+"""One recorded hand, independent of its file format."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ Action = tuple[int, str | int]
 
 
 class BadRecord(ValueError):
-    """A record that cannot become a hand, and why."""
+    """A record that cannot be imported. The message says why."""
 
 
 class HandRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be known to play a hand again."""
+    """Everything needed to replay a hand."""
 
     game: str
     rules: Json = {}
     deal: Json | None = None
-    """As ``State.deal``. None: ``seed``."""
+    """In the format of ``State.deal``. None: use ``seed``."""
     seed: int | None = None
-    """For ``Game.new_state``; None: the game has one deal only."""
+    """For ``Game.new_state``; None: the game has only one deal."""
     actions: tuple[Action, ...]
     players: tuple[PlayerInfo, ...] = ()
-    """Those who are named."""
+    """The named players."""
     scores: tuple[float, ...] | None = None
-    """What the record says; the rebuilt hand must agree."""
+    """Recorded scores. The replayed hand must agree."""
     exact: bool = True
-    """Whether the scores must be ours; otherwise the same seats must have won."""
+    """Whether the scores must be equal; otherwise the same seats must have won."""
     started_us: int | None = None
     source: str = ""
     """The record's own id."""
     away: tuple[int, ...] = ()
 
     def digest(self) -> str:
-        """What identifies the record: the same for equal records."""
+        """Return a hash of the record."""
         text = msgspec.json.encode(self, order="deterministic")
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A record at its place in a file."""
+    """A record with its line number."""
 
     line: int
-    """Where it begins, counted from 1."""
+    """Number of its first line, from 1."""
     record: HandRecord | None
     why: str = ""
-    """What is wrong with it, where there is no record."""
+    """Why there is no record."""
 
 
 Records = Iterator[Found]

@@ -1,4 +1,4 @@
-"""A match of Botzone as requests and responses, read into a hand: by its game."""
+"""Convert a match of Botzone, given as requests and responses, to a hand."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ DECK = range(54)
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What was asked of some seats, and what they answered."""
+    """Requests to some seats, and their responses."""
 
     requests: dict[int, Any]
     responses: dict[int, Any]
 
 
 def record(turns: Sequence[Turn], *, initdata: Json, scores: tuple[float, ...] | None) -> HandRecord:
-    """The hand of a match. Raises BadRecord."""
+    """Convert a match to a hand. Raises BadRecord."""
     if not turns or not turns[0].requests:
-        raise BadRecord("nobody was asked for anything")
+        raise BadRecord("the match has no requests")
     first = turns[0].requests
     try:
         kind = of_request(first[min(first)])
@@ -67,7 +67,7 @@ def _doudizhu(turns: Sequence[Turn], initdata: Json, bidding: bool) -> HandRecor
 
 
 def _cards_dealt(turns: Sequence[Turn]) -> Json:
-    """The hands, from what each seat was told first, and the three cards that all see."""
+    """Return the deal, from the first request to each seat and the three public cards."""
     own: dict[int, frozenset[int]] = {}
     bottom: frozenset[int] = frozenset()
     for turn in turns:
@@ -89,7 +89,7 @@ def _cards_dealt(turns: Sequence[Turn]) -> Json:
 
 
 def _play_cards(state: State, seat: int, said: Any) -> None:
-    """Raises BadRecord."""
+    """Apply a response of Dou Dizhu. Raises BadRecord."""
     where = f"action {len(state.actions) + 1} ({seat}:{str(said)[:60]})"
     if state.terminal or seat not in state.to_act:
         raise BadRecord(f"{where}: seat {seat} is not asked")
@@ -121,7 +121,7 @@ def _mahjong(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
 
 
 def _tiles_dealt(turns: Sequence[Turn], initdata: Json) -> tuple[Json, bool]:
-    """The deal, and whether there are flowers: the wall if the record has it, else what was dealt and drawn."""
+    """Return the deal and whether it has flowers. Without a recorded wall, use the dealt and drawn tiles."""
     wind = ""
     tiles = Tiles()
     for turn in turns:
@@ -137,15 +137,15 @@ def _tiles_dealt(turns: Sequence[Turn], initdata: Json) -> tuple[Json, bool]:
                     tiles.laid(seat, flower)
     if not wind:
         raise BadRecord("the record does not name the prevalent wind")
-    told = initdata.get("walltiles")
-    wall = told.split() if isinstance(told, str) else told
+    tiles_text = initdata.get("walltiles")
+    wall = tiles_text.split() if isinstance(tiles_text, str) else tiles_text
     if not isinstance(wall, list) or tiles.flowers:
         wall = wall_of(tiles)
     return {"prevalent_wind": wind, "wall": wall}, tiles.flowers
 
 
 def _answer(state: State, turn: Turn, number: int) -> None:
-    """What the seats answered to a round of requests. Raises BadRecord."""
+    """Apply the seats' responses to a round of requests. Raises BadRecord."""
     said = {seat: str(answer or "PASS").split() for seat, answer in turn.responses.items()}
     drawn = [seat for seat, asked in turn.requests.items() if str(asked).startswith("2 ")]
     if drawn:
@@ -178,7 +178,7 @@ def _own(words: list[str], number: int) -> str:
             return f"angang:{tile}"
         case ["BUGANG", tile]:
             return f"bugang:{tile}"
-    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is no answer to a draw")
+    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is not an answer to a draw")
 
 
 def _claim(words: list[str], last: str, number: int) -> str:
@@ -191,7 +191,7 @@ def _claim(words: list[str], last: str, number: int) -> str:
             return f"peng:{last}"
         case ["CHI", middle, _]:
             return f"chi:{middle}"
-    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is no answer to a discard")
+    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is not an answer to a discard")
 
 
 def _do(state: State, seat: int, word: str, number: int) -> None:

@@ -1,6 +1,6 @@
-"""Ratings of strategies and of the opponents that they met.
+"""Ratings of strategies and their opponents.
 
-:func:`rating_of` asks for one; ``bothost ladder`` computes them.
+``bothost ladder`` computes them; :func:`rating_of` returns one.
 """
 
 from bothost.store.ratings import Contestant, Rating, rating_of

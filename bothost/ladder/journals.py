@@ -1,6 +1,6 @@
-"""Outcomes of arena matches, from their journals: a deal each.
+"""Read outcomes of arena matches from their journals, one per deal.
 
-All lineups of a deal share its cards, so a deal is one outcome: who did better on it.
+All lineups of a deal share its cards, so a deal is one outcome.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEVEL = re.compile(r"level-\d+")
 
 
 def files(paths: list[Path]) -> list[Path]:
-    """The journals among these files and folders. Raises UsageError."""
+    """Return the journals in these files and folders. Raises UsageError."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -40,14 +40,14 @@ def files(paths: list[Path]) -> list[Path]:
 
 
 def outcomes(path: Path, make_game: MakeGame) -> Iterator[Outcome]:
-    """The deals of a journal. Raises UsageError for a file that is none; a torn last line is left out."""
+    """Yield the deals of a journal, without a truncated last line. Raises UsageError for other files."""
     with path.open("rb") as file:
         try:
             header = msgspec.json.decode(file.readline(), type=Header)
             game = make_game(header.game, **json.loads(header.rules))
             seats = lineups(game, len(header.contestants))
         except (msgspec.MsgspecError, BothostError, ValueError, TypeError) as error:
-            raise UsageError(f"{path} is no match journal that can be read here: {error}") from None
+            raise UsageError(f"{path} is not a readable match journal: {error}") from None
         at_us = path.stat().st_mtime_ns // 1000
         contestants = [contestant(text) for text in header.contestants]
         if len(set(contestants)) < len(contestants):
@@ -66,7 +66,7 @@ def outcomes(path: Path, make_game: MakeGame) -> Iterator[Outcome]:
 
 
 def contestant(described: str) -> Contestant:
-    """A contestant of a journal's header: address, what it stood for, and options."""
+    """Parse a contestant of a journal's header: address, version or model sha256, and options."""
     match = _CONTESTANT.fullmatch(described)
     if match is None:
         return Contestant("strategy", described)

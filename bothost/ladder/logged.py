@@ -1,4 +1,4 @@
-"""Outcomes of logged hands that the ladder has not counted."""
+"""Read the outcomes of logged hands that the ladder has not counted."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from bothost.ladder.outcome import Outcome, key_of, teams_of
 from bothost.store.models import game_ends, games, rated
 from bothost.store.query import players_of
 from bothost.store.ratings import Contestant, Scope
-from bothost.store.reader import decode_away
+from bothost.store.reader import TOGETHER_US, decode_away
 from bothost.store.store import Store
 
 PAGE = 5_000
 HANDS_AT_ONCE = 300
 """Hands whose marks are looked up at once."""
-TOGETHER_US = 60_000_000
-"""Our seats at one hand start within this time of one another."""
 NOT_OURS = "import"
-"""``games.host`` of hands that others played."""
+"""``games.host`` of imported hands."""
 MADE_UP = "generated"
-"""``games.host`` of hands that our own strategies played under made-up names."""
+"""``games.host`` of hands that our strategies played under invented names."""
 
 Place = tuple[str, str, str, str]
 """Lobby, table, hand, game."""
@@ -41,7 +39,7 @@ class Hand(msgspec.Struct):
 
 
 class LoggedOutcomes:
-    """Reads the log. ``left_out`` counts the hands that say nothing, by the reason."""
+    """Reads the log. ``left_out`` counts the excluded hands by reason."""
 
     def __init__(self, store: Store, scope: Scope) -> None:
         self._store = store
@@ -49,7 +47,7 @@ class LoggedOutcomes:
         self.left_out: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Outcome]:
-        """Every hand that has ended and was not counted. An outcome without teams only marks its hand."""
+        """Yield every hand that has ended and was not counted. An outcome without teams only marks its hand."""
         hands = self._hands()
         while some := list(islice(hands, HANDS_AT_ONCE)):
             named = {id(hand): _names(hand) for hand in some}
@@ -60,12 +58,12 @@ class LoggedOutcomes:
                     yield outcome
 
     def _one(self, hand: Hand, named: list[bytes], known: set[bytes]) -> Outcome | None:
-        """The outcome that a hand adds; None while it is played. ``known``: what was counted before."""
+        """Return the outcome of a hand; None if it has not ended. ``known``: the keys counted before."""
         ended = [row for row in hand.rows if row.ended_us is not None]
         if not ended:
             return None
         keys = tuple({row.game_id for row in hand.rows})
-        if not known.isdisjoint(named):  # another seat of ours came into the log after the hand was counted
+        if not known.isdisjoint(named):  # another seat of ours was logged after the hand was counted
             return Outcome(hand.place[3], (), (), 0, keys)
         why, outcome = self._outcome(hand, ended)
         if outcome is None:
@@ -74,7 +72,7 @@ class LoggedOutcomes:
         return msgspec.structs.replace(outcome, keys=(*keys, named[0]))
 
     def _hands(self) -> Iterator[Hand]:
-        """Rows that belong together, the oldest hand first."""
+        """Group the rows of each hand, oldest first."""
         open_hands: dict[Place, Hand] = {}
         for row in self._rows():
             while open_hands and row.started_us - next(iter(open_hands.values())).started_us > TOGETHER_US:
@@ -108,7 +106,7 @@ class LoggedOutcomes:
             return set(connection.execute(query).scalars())
 
     def _outcome(self, hand: Hand, ended: list[Any]) -> tuple[str, Outcome | None]:
-        """Why the hand is left out, or its outcome."""
+        """Return the reason to exclude the hand, and its outcome or None."""
         first = hand.rows[0]
         scored = next((row for row in ended if row.scores is not None), None)
         if scored is None:
@@ -130,13 +128,13 @@ class LoggedOutcomes:
 
 
 def _names(hand: Hand) -> list[bytes]:
-    """What marks a hand by its place, at its own minute and at those beside it."""
+    """Return the keys of a hand by its place, for its own minute and the neighbouring ones."""
     minute = hand.started_us // TOGETHER_US
     return [key_of(*hand.place, minute + near) for near in (0, -1, 1)]
 
 
 def _nameless(row: Any) -> bool:
-    """Whether an imported record named no players: the names in the log are those of the seats."""
+    """Whether an imported record named no players, so that the names in the log are those of seats."""
     return row.host == NOT_OURS and _attributes(row).get("imported", {}).get("named") is False
 
 

@@ -1,4 +1,4 @@
-"""What the ladder learns from: who finished before whom."""
+"""The outcomes that the ladder counts: rankings of teams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from bothost.store.ratings import Contestant
 
 LANDLORD = Contestant("role", "landlord")
-"""Rated beside the landlord's player, so that two peasants are not taken for twice as strong as one landlord."""
+"""Rated together with the landlord's player, because one landlord plays two peasants."""
 
 Team = tuple[Contestant, ...]
 
@@ -21,29 +21,29 @@ class Outcome(msgspec.Struct, frozen=True):
     game: str
     teams: tuple[Team, ...]
     scores: tuple[float, ...]
-    """Per team; the highest is first."""
+    """One per team; higher is better."""
     at_us: int
     keys: tuple[bytes, ...]
-    """What marks it as counted, 16 bytes each."""
+    """Keys that mark it as counted, 16 bytes each."""
 
     @property
     def ranks(self) -> list[int]:
-        """Per team from 1; equal scores share a rank."""
+        """Rank of each team, from 1. Equal scores share a rank."""
         return [1 + sum(other > score for other in self.scores) for score in self.scores]
 
 
 def key_of(*parts: object) -> bytes:
-    """16 bytes that stand for these words."""
+    """Hash these parts to a 16-byte key."""
     return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=16).digest()
 
 
 def teams_of(
     game: str, seats: Mapping[int, Contestant], scores: Sequence[float]
 ) -> tuple[tuple[Team, ...], tuple[float, ...]] | None:
-    """The teams of a hand with their scores; None where it says nothing about anyone.
+    """Return the teams of a hand with their scores; None if nothing can be compared.
 
-    ``seats``: the contestants that are known. In Dou Dizhu the landlord plays two peasants. Elsewhere each plays alone;
-    a contestant with several seats counts once, with the mean of their scores.
+    ``seats``: the known contestants. In Dou Dizhu the landlord plays two peasants. In other games each plays alone, and
+    a contestant with several seats counts once, with their mean score.
     """
     if game == "doudizhu" and len(scores) == 3:
         return _landlord_and_peasants(seats, scores)
@@ -65,6 +65,6 @@ def _landlord_and_peasants(
         return None
     peasants = tuple(seats[seat] for seat in range(3) if seat != alone[0])
     landlord = seats[alone[0]]
-    if landlord in peasants:  # on both sides: the hand compares it with itself
+    if landlord in peasants:  # the hand compares a contestant with itself
         return None
     return ((landlord, LANDLORD), peasants), (scores[alone[0]], -scores[alone[0]])

@@ -1,4 +1,4 @@
-"""The ladder as a picture: every contestant with its interval, and how ratings came about."""
+"""Plot the ladder: every contestant with its interval, and the history of ratings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bothost.ladder.report import GameLadder
 LINES = 8
 """Contestants whose history is drawn."""
 MANY = 100
-"""Of more hands the first are drawn wider apart."""
+"""With more hands, the axis of hands is logarithmic."""
 
 
 def draw(ladders: Sequence[GameLadder], path: Path) -> None:
-    """Draw a row for each game; the suffix chooses the format. Raises UsageError."""
+    """Plot one row per game. The suffix chooses the format. Raises UsageError."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -48,6 +48,6 @@ def draw(ladders: Sequence[GameLadder], path: Path) -> None:
 
 
 def _plain(label: str) -> str:
-    """Without what matplotlib takes for mathematics, and without control characters."""
+    """Escape control characters and matplotlib's math markup."""
     shown = label if label.isprintable() else label.encode("unicode_escape").decode()
     return shown.replace("$", r"\$")

@@ -1,9 +1,8 @@
-"""What the ladder knows, as plain data and as Markdown."""
+"""Report the ladder as plain data and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -11,24 +10,25 @@ import sqlalchemy as sa
 
 from bothost.store.models import rating_history, rating_pairs
 from bothost.store.ratings import Contestant, Rating, Scope, all_ratings
+from bothost.store.records import short_time
 from bothost.store.store import Store
 
 Json = dict[str, Any]
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two contestants against each other."""
+    """The results of two contestants against each other."""
 
     a: str
     """Label."""
     b: str
     hands: int
     wins: float
-    """Of ``a``; a draw is half a win."""
+    """Wins of ``a``. A draw is half a win."""
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A rating as it was after so many hands."""
+    """A rating after a number of hands."""
 
     hands: int
     mu: float
@@ -50,14 +50,14 @@ class GameLadder(msgspec.Struct, frozen=True):
 
     game: str
     standings: tuple[Standing, ...]
-    """The highest first, by the lower end of the interval: somebody new does not lead by luck."""
+    """Sorted by the lower end of the interval, so that nobody leads by luck in a few hands."""
     roles: tuple[Standing, ...]
-    """What a role is worth, as a rating beside its player's."""
+    """Ratings of roles, which add to the ratings of their players."""
     pairs: tuple[Pair, ...]
 
 
 def ladders(store: Store, scope: Scope, *, game: str | None = None, min_hands: int = 1) -> list[GameLadder]:
-    """The ladders of all games, or of one. Contestants of fewer hands are left out."""
+    """Return the ladders of all games, or of one. Contestants with fewer hands are left out."""
     found = []
     for name, known in all_ratings(store, scope=scope, game=game).items():
         history = _history(store, scope, name)
@@ -80,10 +80,10 @@ def ladders(store: Store, scope: Scope, *, game: str | None = None, min_hands: i
 
 
 def _with_last(points: list[Point], rating: Rating) -> tuple[Point, ...]:
-    """A history that ends with what is known now."""
+    """Append the current rating to a history."""
     if points and points[-1].hands == rating.hands:
         return tuple(points)
-    return (*points, Point(rating.hands, rating.mu, rating.sigma, time(rating.last_us)))
+    return (*points, Point(rating.hands, rating.mu, rating.sigma, short_time(rating.last_us)))
 
 
 def _history(store: Store, scope: Scope, game: str) -> dict[str, list[Point]]:
@@ -92,7 +92,7 @@ def _history(store: Store, scope: Scope, game: str) -> dict[str, list[Point]]:
     found: dict[str, list[Point]] = {}
     with store.begin() as connection:
         for row in connection.execute(query.order_by(h.contestant, h.hands)):
-            found.setdefault(row.contestant, []).append(Point(row.hands, row.mu, row.sigma, time(row.at_us)))
+            found.setdefault(row.contestant, []).append(Point(row.hands, row.mu, row.sigma, short_time(row.at_us)))
     return found
 
 
@@ -108,13 +108,8 @@ def _pairs(store: Store, scope: Scope, game: str, shown: dict[str, str]) -> list
     ]
 
 
-def time(us: int) -> str:
-    """UTC, to the second."""
-    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
-
-
 def as_json(ladder: GameLadder) -> Json:
-    """For programs."""
+    """Return plain data for ``--json``."""
     return {
         "contestants": [_standing(standing) for standing in ladder.standings],
         "roles": [_standing(standing) for standing in ladder.roles],
@@ -131,13 +126,13 @@ def _standing(standing: Standing) -> Json:
         "sigma": rating.sigma,
         "ci95": list(rating.ci95),
         "hands": rating.hands,
-        "last": time(rating.last_us),
+        "last": short_time(rating.last_us),
         "history": msgspec.to_builtins(standing.history),
     }
 
 
 def rows(standings: Sequence[Standing]) -> list[tuple[object, ...]]:
-    """Lines of a table: place, contestant, rating, interval, hands, last hand."""
+    """Return rows of a table: place, contestant, rating, interval, hands, last hand."""
     return [
         (
             place,
@@ -145,7 +140,7 @@ def rows(standings: Sequence[Standing]) -> list[tuple[object, ...]]:
             f"{standing.rating.mu:.1f}",
             "{:.1f} … {:.1f}".format(*standing.rating.ci95),
             f"{standing.rating.hands:,}",
-            time(standing.rating.last_us)[:16],
+            short_time(standing.rating.last_us)[:16],
         )
         for place, standing in enumerate(standings, 1)
     ]
@@ -155,7 +150,7 @@ HEADER = ("", "CONTESTANT", "RATING", "95 %", "HANDS", "LAST (UTC)")
 
 
 def matrix(ladder: GameLadder) -> list[tuple[str, ...]]:
-    """Who won how often against whom: a line a contestant, a column an opponent by its place."""
+    """Return the matrix of wins: one row per contestant, one column per opponent."""
     won: dict[tuple[str, str], tuple[float, int]] = {}
     for pair in ladder.pairs:
         won[pair.a, pair.b] = pair.wins, pair.hands
@@ -169,7 +164,7 @@ def _share(pair: tuple[float, int] | None) -> str:
 
 
 def markdown(found: Sequence[GameLadder]) -> str:
-    """A page with every ladder and its matrix."""
+    """Return a page with every ladder and its matrix."""
     parts = ["# Ladder", ""]
     for ladder in found:
         parts += [f"## {ladder.game}", "", *_table(("#", *HEADER[1:]), rows(ladder.standings)), ""]
@@ -177,7 +172,7 @@ def markdown(found: Sequence[GameLadder]) -> str:
             parts += [f"*{role.label}: {role.rating.mu:.1f} (a player starts with 25)*", ""]
         if ladder.pairs:
             columns = [str(place) for place in range(1, len(ladder.standings) + 1)]
-            parts += ["Wins of the line against the column:", "", *_table(("", *columns), matrix(ladder)), ""]
+            parts += ["Wins of the row against the column:", "", *_table(("", *columns), matrix(ladder)), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Counting outcomes: OpenSkill's Plackett-Luce model, one outcome after the other.
+"""Update ratings with OpenSkill's Plackett-Luce model, one outcome after the other.
 
-Ratings, pairs and marks of a batch are written in one transaction: whatever interrupts it, no hand counts twice.
+Ratings, pairs and marks of a batch are written in one transaction, so no hand counts twice after an interruption.
 
 Source: Weng and Lin, "A Bayesian approximation method for online ranking" (JMLR 12, 2011); package ``openskill``.
 """
@@ -23,24 +23,24 @@ from bothost.store.store import Store
 
 BATCH = 2_000
 KEPT = 10
-"""So many first points of a history are kept; later ones where the hands grew by a tenth."""
+"""The first points of a history are all kept; later ones whenever the number of hands grew by a tenth."""
 T = TypeVar("T")
 Place = tuple[str, Contestant]
 """A game and a contestant."""
 
 
 def clear(store: Store, scope: Scope) -> None:
-    """Forget all ratings of a scope, so that they are made again."""
+    """Delete all ratings of a scope, so that they can be computed again."""
     with store.begin() as connection:
         for table in (models.ratings, models.rating_history, models.rating_pairs, models.rated):
             connection.execute(table.delete().where(table.c.scope == scope))
 
 
 class Ladder:
-    """The ratings of a scope, and what counting changes in them."""
+    """The ratings of a scope. ``count`` updates them."""
 
     def __init__(self, store: Store, scope: Scope) -> None:
-        """Raises UsageError without the package ``openskill``."""
+        """Load the ratings. Raises UsageError without the package ``openskill``."""
         try:
             from openskill.models import PlackettLuce
         except ImportError:
@@ -55,7 +55,7 @@ class Ladder:
         }
 
     def count(self, outcomes: Iterable[Outcome], on_counted: Callable[[int], None] = lambda done: None) -> int:
-        """Count outcomes that were not counted before; returns how many of them said something."""
+        """Count outcomes that were not counted before. Returns the number of those with teams."""
         counted = 0
         for batch in _batches(outcomes, BATCH):
             fresh = self._fresh(batch)
@@ -69,7 +69,7 @@ class Ladder:
         return counted
 
     def _fresh(self, batch: list[Outcome]) -> list[Outcome]:
-        """Those whose first key is not there."""
+        """Return the outcomes whose first key is not marked as counted."""
         table = models.rated
         known: set[bytes] = set()
         keys = [outcome.keys[0] for outcome in batch]
@@ -91,7 +91,7 @@ class Ladder:
         after = self._model.rate(given, ranks=outcome.ranks)
         for team, old, new in zip(outcome.teams, before, after, strict=True):
             for who, rating, made in zip(team, old, new, strict=True):
-                # One contestant with both seats of a team: both copies change alike, and count once.
+                # If one contestant has both seats of a team, both copies change alike and count once.
                 last = max(rating.last_us, outcome.at_us)
                 fresh = Rating(float(made.mu), float(made.sigma), rating.hands + 1, last)
                 self._ratings[game, who] = changes.ratings[game, who] = fresh
@@ -119,7 +119,7 @@ class Ladder:
                 self._upsert(connection, models.rating_history, changes.history_rows(self._scope))
                 self._upsert(connection, models.rating_pairs, changes.pair_rows(self._scope), add=("hands", "wins"))
         except IntegrityError as error:
-            raise StoreError("another `bothost ladder` counts the same hands", advice="run it again") from error
+            raise StoreError("another `bothost ladder` is counting the same hands", advice="run it again") from error
 
     def _upsert(
         self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]], add: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class Ladder:
 
 
 class _Changes:
-    """What a batch changes."""
+    """The changes of a batch."""
 
     def __init__(self) -> None:
         self.ratings: dict[Place, Rating] = {}
@@ -147,7 +147,7 @@ class _Changes:
         self._pairs: dict[tuple[str, Contestant, Contestant], list[float]] = {}
 
     def add_pair(self, game: str, a: Contestant, b: Contestant, won: float) -> None:
-        """``won``: what the first of them won of one hand."""
+        """Add one hand. ``won``: the share that ``a`` won."""
         if a == b:
             return
         if b < a:

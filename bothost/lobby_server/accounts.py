@@ -1,4 +1,4 @@
-"""Who may log in: account names and the digests of their tokens."""
+"""The lobby's accounts: names and digests of tokens."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bothost.lobby_server.settings import check_accounts
 
 
 class Accounts:
-    """Accounts may be added and removed while the lobby runs."""
+    """The accounts. They may be added and removed while the lobby runs."""
 
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._digests = {name: _digest(token) for name, token in tokens.items()}
 
     def add(self, name: str, token: str) -> None:
-        """Raises ConfigError for an invalid name or token."""
+        """Add an account. Raises ConfigError for an invalid or used name or token."""
         if name in self._digests:
-            raise ConfigError(f"there is an account {name!r} already", key="lobby_server.tokens")
+            raise ConfigError(f"the account {name!r} exists already", key="lobby_server.tokens")
         check_accounts({name: token})
         self._digests[name] = _digest(token)
 
@@ -27,7 +27,7 @@ class Accounts:
         self._digests.pop(name, None)
 
     def of_token(self, token: str) -> str | None:
-        """The account of a token. The time this takes does not depend on the tokens."""
+        """Return the account of a token, or None. Takes the same time for every token."""
         digest = _digest(token)
         found = None
         for name, known in self._digests.items():

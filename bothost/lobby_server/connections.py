@@ -1,4 +1,4 @@
-"""The lobby's connections: what waits to be sent, who has logged in, and how fast each may talk. Sans-IO."""
+"""The lobby's connections: output queues, logins and rate limits. Sans-IO."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Connections:
         self.close(self.by_number[oldest], wire.CLOSE_FULL, "too many connections without a hello")
 
     def log_in(self, connection: Connection, player: str) -> None:
-        """The connection said hello."""
+        """Log in a connection after its hello."""
         connection.player = player
         self._strangers.pop(connection.number, None)
         self._timers.cancel(f"hello {connection.number}")

@@ -73,7 +73,7 @@ class Lobby:
     # --------------------------------------------------------------------------------------------- called by the shell
 
     def take(self) -> list[Output]:
-        """What to do since the last call, in order."""
+        """Return the outputs since the last call, in order."""
         return self._connections.take()
 
     def wake_at(self) -> float | None:
@@ -206,7 +206,7 @@ class Lobby:
                     if (refusal := self.playing.chat(player, message, now)) is not None:
                         say(refusal)
                 case wire.Hello():
-                    say(wire.Error("hello_repeated", "this connection has said hello", "$.type"))
+                    say(wire.Error("hello_repeated", "this connection has sent `hello` already", "$.type"))
                 case wire.Act():
                     raise AssertionError("acts are handled before")
         except BadWish as error:

@@ -15,7 +15,7 @@ class Ask(msgspec.Struct):
     since: float
     grant_ms: float
     bank_ms: float
-    """What was in the bank at ``since``."""
+    """The bank at ``since``."""
     rejects: int = 0
     sent: bool = False
 
@@ -68,7 +68,7 @@ class Questions:
         return wire.Ask(ask.id, int(grant), int(bank))
 
     def deadlines(self) -> dict[int, float]:
-        """When the question of each seat ends; empty without a clock."""
+        """Return seat → deadline of its question; {} without a clock."""
         if not self._rules.grant_ms:
             return {}
         lag_ms = self._rules.lag_ms

@@ -1,4 +1,4 @@
-"""Who sits at a table, by which rules, and how the table sends frames to them."""
+"""The members and rules of a table, and how it sends frames to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bothost.rules.game import Game
 
 
 class TableRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table was opened with; times in ms."""
+    """The parameters of a table. ``_ms``: milliseconds, ``_s``: seconds."""
 
     game_name: str
     game: Game
@@ -29,7 +29,7 @@ class TableRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audience(Protocol):
-    """What a table needs of the lobby around it."""
+    """The part of the lobby that a table uses."""
 
     def send(self, player: str, frame: wire.ServerFrame) -> None:
         """Send to the player's connection, if there is one."""
@@ -45,7 +45,7 @@ class Member(msgspec.Struct):
     seek: str = ""
     robot: bool = False
     resigned: bool = False
-    """For the rest of the hand."""
+    """Whether the member resigned the current hand."""
     left: bool = False
     total: float = 0.0
 

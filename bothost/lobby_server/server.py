@@ -1,4 +1,4 @@
-"""The shell around the lobby's core: sockets, the loop's clock, HTTP. It decides nothing."""
+"""The shell around the lobby's core: sockets, the loop's clock, HTTP. It has no game logic."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class AbortableWebSocket(WebSocketsSansIOProtocol):
             self.scope["state"]["abort"] = self.transport.abort
 
     def send_receive_event_to_app(self) -> None:
-        """Hand text on as bytes: the codec takes them as they are, and says in an error frame what is no UTF-8."""
+        """Pass text on as bytes: the codec decodes them, and answers invalid UTF-8 with an error frame."""
         self.curr_msg_data_type = "bytes"
         super().send_receive_event_to_app()
 
 
 class _Outlet:
-    """What waits to be sent on one connection."""
+    """The output queue of one connection."""
 
     def __init__(self, websocket: WebSocket, max_frames: int, max_bytes: int) -> None:
         self._websocket = websocket
@@ -58,7 +58,7 @@ class _Outlet:
         self._close: tuple[int, str] | None = None
 
     def put(self, data: bytes) -> bool:
-        """False: too much waits already; the frame is dropped."""
+        """Queue a frame. Returns False if the queue is full; then the frame is dropped."""
         if len(self._queue) >= self._max_frames or self._bytes + len(data) > self._max_bytes:
             return False
         self._queue.append(data)
@@ -71,7 +71,7 @@ class _Outlet:
         self._wake.set()
 
     def abort(self) -> None:
-        """Drop the connection without ceremony."""
+        """Drop the connection without a close frame."""
         self._queue.clear()
         self._bytes = 0
         self._websocket.scope["state"]["abort"]()
@@ -126,7 +126,7 @@ class LobbyServer:
 
     @property
     def url(self) -> str:
-        """Where adapters connect."""
+        """The address for adapters."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"ws://{host}:{self.port}/ws"
 
@@ -157,12 +157,12 @@ class LobbyServer:
             self._perform()
 
     async def _write(self, outlet: _Outlet) -> None:
-        # The reader notices a peer that vanished while we wrote, and ends the connection.
+        # If the peer vanished, the reader notices it and ends the connection.
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await outlet.run()
 
     def _perform(self) -> None:
-        """Do what the core asks for, then see to it that it is woken in time."""
+        """Perform the core's outputs, then schedule its next ``tick``."""
         outlets = self._outlets
         for output in self.lobby.take():
             outlet = outlets.get(output.conn)
@@ -219,7 +219,7 @@ class LobbyServer:
 
     @property
     def accepting(self) -> bool:
-        """Whether connections are taken."""
+        """Whether the server accepts connections."""
         return self._uvicorn.started
 
     def stop(self) -> None:
@@ -230,7 +230,7 @@ class LobbyServer:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigError, which says what to do."""
+    """Open a listening socket. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -278,9 +278,9 @@ async def serve(
 
 
 async def _accepting(server: LobbyServer, running: asyncio.Task[None]) -> None:
-    """Wait until connections are taken; what keeps the server from starting is raised here."""
+    """Wait until the server accepts connections. Raises the error that keeps it from starting."""
     while not server.accepting:
         if running.done():
             await running
-            raise RuntimeError("the server stopped before it took connections")
+            raise RuntimeError("the server stopped before it accepted connections")
         await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""What an operator may choose about an embedded lobby."""
+"""The settings of an embedded lobby."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse_tokens(text: str) -> dict[str, str]:
     for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), start=1):
         name, colon, token = (part.strip() for part in pair.partition(":"))
         if not (name and colon and token):
-            raise ConfigError(f"account {number} is no name:token", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+            raise ConfigError(f"account {number} is not name:token", key="lobby_server.tokens", advice=TOKENS_ADVICE)
         if name in tokens:
             raise ConfigError(f"two accounts are called {name!r}", key="lobby_server.tokens", advice=TOKENS_ADVICE)
         tokens[name] = token
@@ -31,13 +31,13 @@ def parse_tokens(text: str) -> dict[str, str]:
 
 
 def check_accounts(tokens: Mapping[str, str]) -> None:
-    """Raises ConfigError where these names or tokens cannot be those of accounts."""
+    """Raise ConfigError for invalid names or tokens of accounts."""
     if not tokens or not all(tokens.values()):
         raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
     for name in tokens:
         if name.startswith("robot-") or not re.fullmatch(r"[!-9;-~]{1,64}", name):
-            advice = "a name has 1 to 64 printable characters without space and colon, and is no `robot-…`"
-            raise ConfigError(f"{name!r} cannot be an account's name", key="lobby_server.tokens", advice=advice)
+            advice = "a name has 1 to 64 printable characters without space and colon, and does not start with `robot-`"
+            raise ConfigError(f"{name!r} is not a valid account name", key="lobby_server.tokens", advice=advice)
     if len(set(tokens.values())) < len(tokens):
         advice = "a token identifies an account: every account needs its own"
         raise ConfigError("two accounts have the same token", key="lobby_server.tokens", advice=advice)
@@ -50,7 +50,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Account name → token. Every login needs one."""
     host: str = "127.0.0.1"
     port: int = 8765
-    """0: any free port (``LobbyServer.port`` tells which)."""
+    """0: any free port (see ``LobbyServer.port``)."""
 
     grant_ms: int = 5_000
     """Time for each action, unless the table's attributes say otherwise; 0: no clock."""
@@ -82,9 +82,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a connection may stay without saying hello."""
     connections: int = 1_000
     strangers: int = 100
-    """Of these, connections without a hello. One more disconnects the oldest of them."""
+    """Most connections without a hello. One more disconnects the oldest of them."""
     strangers_per_address: int = 20
-    """The same for the connections of one address."""
+    """Most connections without a hello from one address."""
     tables: int = 10_000
     """Tables of the whole server, waiting and playing."""
     tables_per_account: int = 2_000
@@ -95,7 +95,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     idle_s: float = 900.0
     """A table at which no player said anything for so long is given up."""
     wait_s: float = 86_400.0
-    """A waiting table that does not fill is given up after so long."""
+    """A waiting table that does not fill is closed after this time."""
     remembered: int = 1_024
     """Ended tables whose result a returning client can still learn."""
 
@@ -107,7 +107,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def configured(cls, settings: LobbyServerSettings, **overrides: Any) -> ServerSettings:
-        """From ``[lobby_server]`` of a configuration. Raises ConfigError where it names no accounts."""
+        """Make settings from ``[lobby_server]`` of a configuration. Raises ConfigError if it has no accounts."""
         text = settings.tokens.reveal() if settings.tokens is not None else ""
         values: dict[str, Any] = {
             "tokens": parse_tokens(text) if "tokens" not in overrides else {},

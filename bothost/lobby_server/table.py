@@ -1,4 +1,4 @@
-"""One playing table: hand after hand, who comes and goes, and its end. Sans-IO: time is an argument."""
+"""One playing table: its hands, its members and its end. Sans-IO: time is an argument."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bothost.lobby_server.hand import EndlessHand, ServerHand
 from bothost.lobby_server.seating import Audience, Member, Seating, TableRules
 
 SILENT_HANDS = 3
-"""A table ends when the server played so many hands in a row for silent players. One is enough if all are away."""
+"""A table ends after this many hands in a row with only silent players; after one if all are away."""
 
 
 class ServerTable:
@@ -180,7 +180,7 @@ class ServerTable:
     # -------------------------------------------------------------------------------------------------------- clocks
 
     def wake_at(self) -> float:
-        """When ``tick`` must be called at the latest."""
+        """Return the latest time for the next ``tick``."""
         times = [self._active + self.rules.idle_s]
         if self._next_hand_at is not None:
             times.append(self._next_hand_at)

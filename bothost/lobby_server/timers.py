@@ -1,4 +1,4 @@
-"""Deadlines by key, without a clock: the shell asks when to wake, and then what is due."""
+"""Deadlines by key, without a clock: the shell asks when to wake up, and then which keys are due."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Timers:
             heapq.heapify(self._heap)
 
     def wake_at(self) -> float | None:
-        """When to call :meth:`due` next; None: never. May be too early, never too late."""
+        """Return when to call :meth:`due` next; None: never. It may be too early, but not too late."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> list[str]:

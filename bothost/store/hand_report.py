@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from bothost.rules.game import Game, View
 from bothost.store.logged_games import GameCache
 from bothost.store.query import players_of
 from bothost.store.reader import Timeline, iter_views
-from bothost.store.records import DecisionRecord
+from bothost.store.records import DecisionRecord, iso_time
 
 Json = dict[str, Any]
 
@@ -42,8 +41,8 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
         "strategy_version": record.strategy_version,
         "model_sha256": record.model_sha256,
         "seed": record.seed,
-        "started": _time(record.started_us),
-        "ended": None if end is None else _time(end.ended_us),
+        "started": iso_time(record.started_us),
+        "ended": None if end is None else iso_time(end.ended_us),
         "state": "live" if end is None else end.reason,
         "scores": timeline.hand.scores,
         "away": sorted(timeline.hand.away),
@@ -54,7 +53,7 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
             for i, line in enumerate(stretch.events.split("\n"))
         ],
         "decisions": [_decision(row, game, timeline) for row in timeline.decisions],
-        "chat": [{"at": _time(row.at_us), "player": row.player, "text": row.text} for row in timeline.chat],
+        "chat": [{"at": iso_time(row.at_us), "player": row.player, "text": row.text} for row in timeline.chat],
         "problems": problems + (_check(timeline, game) if game is not None else []),
     }
 
@@ -69,7 +68,7 @@ def _decision(row: DecisionRecord, game: Game | None, timeline: Timeline) -> Jso
         "attempt": row.attempt,
         "role": row.role,
         "phase": row.phase,
-        "at": _time(row.at_us),
+        "at": iso_time(row.at_us),
         "strategy": row.strategy,
         "strategy_version": row.strategy_version,
         "model_sha256": row.model_sha256,
@@ -154,7 +153,3 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _time(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, UTC).isoformat()

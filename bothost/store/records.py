@@ -6,6 +6,7 @@ A row is written once and never changed. What happens to a move later (sent, ack
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -165,6 +166,16 @@ class LoggedMove(msgspec.Struct, frozen=True):
     attempt: int
     action: int
     notation: str
+
+
+def iso_time(us: int) -> str:
+    """Format microseconds since 1970 as ISO 8601, UTC."""
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat()
+
+
+def short_time(us: int) -> str:
+    """Format microseconds since 1970 for tables: ``2026-11-24 05:00:00``, UTC."""
+    return datetime.fromtimestamp(us / 1e6, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
 
 
 Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord | ChatRecord

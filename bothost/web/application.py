@@ -94,14 +94,14 @@ class Web:
     # ------------------------------------------------------------------------------------------------------ sessions
 
     def viewer(self, request: Request) -> Viewer:
-        """Who asks. Raises HTTPException 401 where they must log in first."""
+        """Return the viewer. Raises HTTPException 401 if a login is required."""
         viewer = self.viewers.of(request.cookies.get(COOKIE))
         if viewer is None:
             raise HTTPException(401, "log in first")
         return viewer
 
     async def session(self, request: Request) -> Response:
-        """Who the visitor is; begins a session where a visitor needs no password."""
+        """Return the viewer; start a session if no password is required."""
         viewer, token = self.viewers.of(request.cookies.get(COOKIE)), None
         if viewer is None and (begun := self.viewers.visit()) is not None:
             token, viewer = begun

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from bothost.web.site import Site
 
 SUFFIXES = frozenset({".js", ".css", ".svg", ".png", ".webp", ".json"})
-"""What a board may consist of. Pages and the plugin's Python are not among it."""
+"""Allowed file types of a board. HTML pages and the plugin's Python files are not served."""
 
 
 class BoardFiles(StaticFiles):

@@ -30,7 +30,7 @@ from bothost.web.viewers import Viewer
 Json = dict[str, Any]
 STRATEGY = "fm-clone"
 GAMES = ("doudizhu", "othello", "mahjong")
-"""What fm-clone plays."""
+"""The games that fm-clone plays."""
 NEEDED = 20
 """Hands of a person from which a clone is offered."""
 KEPT_S = 86_400.0

@@ -1,4 +1,4 @@
-"""What every request must satisfy before a page sees it, and the headers of every answer.
+"""Checks of every request, and the headers of every response.
 
 A browser sends requests on behalf of any page that it shows. So a request must name a host of ours (against DNS
 rebinding), and a request that changes something must come from our own page (against forged requests).
@@ -29,7 +29,7 @@ HEADERS = {
 
 
 def host_of(header: str) -> str:
-    """The host name of a ``Host`` header, without its port; "" where there is none."""
+    """Return the host name of a ``Host`` header without its port, or ""."""
     try:
         return (urlsplit(f"//{header}").hostname or "").lower()
     except ValueError:

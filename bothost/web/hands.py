@@ -49,7 +49,7 @@ def listed(site: Site, query: HandQuery, before: str | None) -> Json:
 
 
 def name_of(hand: LoggedHand) -> str:
-    """What addresses call a hand at one of our seats: its id and the seat."""
+    """Return the name of a hand in addresses: its id and our seat."""
     return _name(hand.key)
 
 
@@ -67,7 +67,7 @@ def key_of(name: str) -> tuple[bytes, int]:
 
 
 def timeline_of(site: Site, name: str) -> Timeline | None:
-    """Everything that is logged of a hand; None where there is no such hand. Raises ValueError for a bad name."""
+    """Return all logged rows of a hand; None if it does not exist. Raises ValueError for a bad name."""
     hands = read_hands(site.store, [key_of(name)])
     return next(iter_timelines(site.store, iter(hands)), None)
 

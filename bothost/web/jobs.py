@@ -42,7 +42,7 @@ class Job:
         """"running", "done" or "failed"."""
         self.progress: Json = {}
         self.results: list[Json] = []
-        """What each command printed."""
+        """The output of each command."""
         self.problem = ""
         self._version = 0
         self._changed = asyncio.Condition()
@@ -169,7 +169,7 @@ async def _follow(job: Job, lines: asyncio.StreamReader) -> str:
 
 
 def _problem(complaints: str) -> str:
-    """The message of a command that failed under ``--json``; the end of its output where there is none."""
+    """Return the error message of a failed command with ``--json``, or else the end of its output."""
     try:
         errors = _object.decode(complaints[complaints.index("{") :])["errors"]
         return "; ".join(f"{error['message']} {error['advice']}".strip() for error in errors)

@@ -31,12 +31,12 @@ PERIOD_S = 0.5
 WINDOW_S = 24 * 3600
 """A hand that started longer ago is not shown as live."""
 STALE_S = 600
-"""A live hand without a move for so long is shown as silent."""
+"""A live hand without a move for this long is shown as silent."""
 MAX_TABLES = 500
 SCAN_S = 30.0
 """How often all hands of the window are looked at. In between only new hands are looked for, and ends of known ones."""
 OVERLAP_US = 60_000_000
-"""Hands may appear in the log so much later than their ids say."""
+"""How much later than the time of its id a hand may appear in the log."""
 HOST_S = 1.0
 """How long the host may take to tell its clocks."""
 

@@ -308,7 +308,7 @@ class Matches:
 
 
 def offers(site: Site, games: Mapping[str, Game]) -> list[Json]:
-    """What can be played: game, seats, its rules with their defaults, and who plays it."""
+    """Return the games that can be played, with seats, rules with defaults, and strategies."""
     from bothost.web.review import reviewers
 
     return [

@@ -32,7 +32,7 @@ from bothost.web.viewers import Viewer
 Json = dict[str, Any]
 PAGES = ("/models", "/training", "/health")
 RUNS = Path("runs")
-"""Where ``bothost train`` writes by default."""
+"""Default output folder of ``bothost train``."""
 ANSWER_S = 5.0
 """How long the host may take to answer."""
 MAX_POINTS = 400

@@ -48,14 +48,14 @@ OF_PROBABILITY: dict[str, tuple[float, float, float]] = {"mahjong": (0.85, 0.95,
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One decision of a seat, as it was asked."""
+    """One decision of a seat, with the view before it."""
 
     position: int
     """Number of the position in the replay of the hand."""
     view: View
     legal: ActionArray
     action: int
-    """What was played."""
+    """The played action."""
 
 
 def limits_of(game: str, measure: str | None) -> tuple[float, float, float]:

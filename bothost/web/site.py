@@ -1,4 +1,4 @@
-"""What the pages stand on: settings, the database, plugins and games."""
+"""What all pages share: settings, the database, plugins and games."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class Site:
         self._games = GameCache(make_game)
 
     def game(self, name: str, rules: str) -> Game | None:
-        """The game of a logged hand, ``rules`` as logged; None where it is not installed."""
+        """Return the game of a logged hand, with ``rules`` as logged; None if it is not installed."""
         return self._games.get(name, rules)

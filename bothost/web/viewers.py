@@ -1,4 +1,4 @@
-"""Who looks at a page, and what they may see.
+"""The viewers of pages, and what they may see.
 
 A *player* sees one seat, a *spectator* what is public until the hands are revealed, an *operator* what the accounts of
 this host see, but not at a table where the same person plays. A browser never receives more than its viewer may see.
@@ -22,7 +22,7 @@ Kind = Literal["operator", "spectator", "player"]
 
 COOKIE = "bothost_session"
 SESSION_S = 12 * 3600.0
-"""A session ends so long after its last request."""
+"""Lifetime of a session after its last request."""
 MAX_SESSIONS = 1000
 LOGIN_TRIES, LOGIN_WINDOW_S = 5, 60.0
 """Wrong passwords that are answered in this time; more are refused unread."""
@@ -52,7 +52,7 @@ class Viewers:
         self._failures: deque[float] = deque()
 
     def of(self, token: str | None) -> Viewer | None:
-        """The viewer of a session cookie; None where there is no such session."""
+        """Return the viewer of a session cookie; None if the session does not exist."""
         viewer = self._sessions.get(token or "")
         now = self._clock()
         if viewer is None or now - viewer.seen_at > SESSION_S:

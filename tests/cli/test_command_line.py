@@ -254,7 +254,7 @@ def test_what_init_writes_is_good_and_is_not_overwritten(run: Callable[..., tupl
     assert code == 0 and "good" in out and "BOTHOST_HOME_DEEP_MC_TOKEN" in out
     before = Path("config.toml").read_text()
     code, _, err = run("init")
-    assert code == 78 and "there already" in err and Path("config.toml").read_text() == before
+    assert code == 78 and "exists already" in err and Path("config.toml").read_text() == before
     assert run("init", "no/such/folder/config.toml")[0] == 78
     code, out, _ = run("init", "second.toml", "--json")
     assert json.loads(out)["next"][0] == "bothost demo"

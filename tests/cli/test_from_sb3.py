@@ -86,7 +86,7 @@ class Bomb:
 def test_nothing_is_unpickled(tmp_path):
     mark = tmp_path / "exploded"
     for number, policy in enumerate([{"action_net.weight": Bomb(mark)}, pickle.dumps(Bomb(mark))]):
-        with pytest.raises(UsageError, match="no model of Stable-Baselines3"):
+        with pytest.raises(UsageError, match="not a model of Stable-Baselines3"):
             read_policy(archive(tmp_path / f"{number}.zip", policy), OTHELLO, None)
     assert not mark.exists()
 
@@ -94,13 +94,13 @@ def test_nothing_is_unpickled(tmp_path):
 @pytest.mark.parametrize(
     ("policy", "data", "message"),
     [
-        ([torch.zeros(2)], None, "no mapping of tensors"),
+        ([torch.zeros(2)], None, "not a mapping of tensors"),
         ({"action_net.weight": torch.zeros(65, 8)}, None, "has no tensor"),
         (state(inputs=191), None, "does not take 192 inputs"),
         (state(actions=64), None, "chooses among 64 actions, othello has 65"),
-        (state() | {"features_extractor.cnn.0.weight": torch.zeros(1)}, None, "a network of its own"),
+        (state() | {"features_extractor.cnn.0.weight": torch.zeros(1)}, None, "a separate feature extractor"),
         (state() | {"action_net.bias": torch.full((65,), float("nan"))}, None, "not finite"),
-        (None, [], "no model of Stable-Baselines3"),
+        (None, [], "not a model of Stable-Baselines3"),
         (None, {"policy_kwargs": {"activation_fn": "<class 'ELU'>"}}, "ELU"),
     ],
 )
@@ -112,7 +112,7 @@ def test_other_files_are_refused(policy, data, message, tmp_path):
 def test_what_is_no_archive_is_refused(tmp_path):
     (tmp_path / "model.zip").write_bytes(b"PK no zip")
     for name in ("model.zip", "absent.zip"):
-        with pytest.raises(UsageError, match="no model of Stable-Baselines3"):
+        with pytest.raises(UsageError, match="not a model of Stable-Baselines3"):
             read_policy(tmp_path / name, OTHELLO, None)
 
 

@@ -194,7 +194,7 @@ def test_consent_is_recorded_listed_revoked_and_forgotten(config, hands, capsys)
         out, err = capsys.readouterr()
         return code, out, err
 
-    assert told("consent")[1] == "no player was recorded\n"
+    assert told("consent")[1] == "no consent is recorded\n"
     code, _, err = told("consent", "guest-7")
     assert code == 2 and "which lobby?" in err and "--lobby" in err
     config.write_text(

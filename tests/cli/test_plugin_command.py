@@ -70,7 +70,7 @@ def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str,
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
     code, _, err = run("plugin", "new", "my-bot", "--dir", target)
-    assert code == 2 and "there already" in err
+    assert code == 2 and "exists already" in err
 
 
 @pytest.mark.parametrize("kind", ["game", "lobby"])

@@ -228,7 +228,7 @@ def test_a_journals_deals_count_once_each(store, tmp_path):
     assert list(found) == ["deep:level-3 (abababab)", 'exec:./bot@2 (1.0 {"depth": 3})']
     assert {rating.hands for rating in found.values()} == {3}
     (tmp_path / "b.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match="no match journal"):
+    with pytest.raises(UsageError, match="not a readable match journal"):
         list(journals.outcomes(tmp_path / "b.jsonl", rules.game))
     with pytest.raises(UsageError, match="no file or folder"):
         journals.files([tmp_path / "none"])
