@@ -240,7 +240,7 @@ def test_a_program_in_a_sandbox_reaches_nothing(program, tmp_path):
 
 def test_a_sandbox_without_bubblewrap_says_what_to_install(program, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(PluginError, match="no bwrap") as refused:
+    with pytest.raises(PluginError, match="needs the program bwrap") as refused:
         ask(program("pass", sandbox="bwrap"))
     assert "install bubblewrap" in refused.value.advice
 
