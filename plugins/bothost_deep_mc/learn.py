@@ -80,6 +80,8 @@ class Networks:
     def _step(self, role: str, batch: Batch, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
         options, net = self.options, self.nets[role]
         singles, pairs = batch
+        if expert_weight == 0:  # only the moves that were played count
+            singles = singles._replace(moves=singles.moves[:, :1])
         n, k = singles.moves.shape[:2]
         positions, moves = [singles.positions], [singles.moves.reshape(n * k, -1)]
         offsets = np.arange(0, n * k + 1, k)
