@@ -234,7 +234,7 @@ class NimView:
                 _require(bonus_of[self.seat] == str(self.bonus), "we had another bonus")
                 self.reveal = [int(b) for b in bonus_of]
             case _:
-                raise ValueError(f"an event that cannot be: {event[:40]!r}")
+                raise ValueError(f"invalid event: {event[:40]!r}")
 
     def observe_all(self, events: Sequence[str]) -> None:
         for event in events:

@@ -1,7 +1,7 @@
-"""Features that say in a word what the base features spell out: situations of a position, attributes of a candidate.
+"""Derived features: situations of a position, and attributes of a candidate.
 
-All are functions of the base features and the legal classes, so that logged decisions need nothing else. Each compares
-what a person compares: the cards of a rank with those that are played, a candidate with the other candidates.
+All depend on the base features and the legal classes only, so that logged decisions need nothing else. They compare
+what a person would compare: the cards of a rank with the played ones, a candidate with the other candidates.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from bothost.training.factorization import IntArray, SparseRows
 
 BoolMatrix = npt.NDArray[np.bool_]
 COUNTS = (1, 2, 3, 5, 8)
-"""Numbers of cards up to which a hand is told apart."""
+"""Upper bounds of the bins of hand counts."""
 RANKS = 15
-# Where the block ``move_types`` begins with what (see ``encode``).
+# First indices of the parts of the block ``move_types`` (see ``encode``).
 HOLDS, LEADS, BEATS_NEXT, BEATS_PREVIOUS, NEXT_HAS, PREVIOUS_HAS, ROLE = 0, 308, 617, 618, 927, 947, 967
 
 
@@ -70,13 +70,16 @@ ORBITS = (
     "a square of the centre",
     "no square: it passes",
 )
-"""Kinds of squares, as ``Encoding.groups`` has them: those that turning and mirroring the board exchange."""
+"""Kinds of squares, ordered as ``Encoding.groups``. Rotations and reflections of the board map a kind to itself."""
 
 
 @cache
 def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Names of what a class is, and of each class their numbers, shape (classes, 3): kind, rank, length; its group of
-    kind and length; and the rank and copies of a body of equal cards, shape (classes, 2), -1 for others."""
+    """(words, table, groups, bodies) of the classes.
+
+    ``table`` (classes, 3): the indices into ``words`` of a class's kind, rank and length. ``groups`` (classes,): the
+    group by kind and length. ``bodies`` (classes, 2): the rank and count of a body of equal cards, (-1, 0) for others.
+    """
     names = doudizhu.abstract_names()
     class_of = doudizhu.abstract_map()
     kinds: dict[str, int] = {}
@@ -100,14 +103,14 @@ def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDAr
 
 
 def dense(rows: SparseRows, width: int) -> BoolMatrix:
-    """bool, shape (rows, width): where an index is set."""
+    """The rows as a bool matrix, shape (rows, width)."""
     out = np.zeros((len(rows), width), np.bool_)
     out[_row(rows), rows.items] = True
     return out
 
 
 def doudizhu_situations(known: BoolMatrix) -> BoolMatrix:
-    """bool, shape (positions, situations), of positions with these base features."""
+    """bool, shape (positions, situations), for positions with these base features."""
     landlord, after, before = known[:, ROLE], known[:, ROLE + 1], known[:, ROLE + 2]
     beats_next, beats_previous = known[:, BEATS_NEXT], known[:, BEATS_PREVIOUS]
     partner = (after & beats_next) | (before & beats_previous)
@@ -124,7 +127,7 @@ def doudizhu_situations(known: BoolMatrix) -> BoolMatrix:
 
 
 def doudizhu_relations(known: BoolMatrix, legal: SparseRows, leaves: SparseRows) -> BoolMatrix:
-    """bool, shape (candidates, relations): ``known`` are base features of each position."""
+    """bool, shape (candidates, relations). ``known``: base features of each position."""
     _, _, group, body = doudizhu_classes()
     row, cls = _row(legal), legal.items
     kind = row.astype(np.int64) * (group.max() + 1) + group[cls]
@@ -148,7 +151,7 @@ def doudizhu_relations(known: BoolMatrix, legal: SparseRows, leaves: SparseRows)
 
 @cache
 def _copies() -> tuple[npt.NDArray[np.int64], ...]:
-    """Of one, two, three and four cards the features ``holds …`` by rank, -1 where there are not as many."""
+    """For one to four cards of a rank, the indices of the features ``holds …`` by rank; -1 if there is none."""
     names = doudizhu.abstract_names()[1:]
     first = [names.index(rank) for rank in doudizhu.RANKS]
     out = [np.array(first)]
@@ -158,7 +161,7 @@ def _copies() -> tuple[npt.NDArray[np.int64], ...]:
 
 
 def _plays(leaves: SparseRows) -> npt.NDArray[np.int64]:
-    """Of each candidate how many plays empty the rest of the hand."""
+    """For each candidate, the number of plays that empty the rest of the hand."""
     begin = 308 + 21
     found = (leaves.items >= begin) & (leaves.items < begin + 16)
     out = np.zeros(len(leaves), np.int64)
@@ -175,8 +178,8 @@ def othello_situations(known: BoolMatrix) -> BoolMatrix:
 def othello_relations(
     known: BoolMatrix, legal: SparseRows, leaves: SparseRows
 ) -> tuple[BoolMatrix, IntArray, IntArray]:
-    """bool, shape (candidates, relations); of each candidate the discs that it turns, and its discs beside empty
-    squares."""
+    """bool, shape (candidates, relations); for each candidate the number of flipped discs, and of own discs beside
+    empty squares."""
     row = _row(legal)
     after = dense(leaves, 3 * 64 + 25)
     own, enemy, empty = (after[:, what : 3 * 64 : 3].reshape(-1, 8, 8) for what in range(3))
@@ -197,7 +200,7 @@ def othello_relations(
 
 
 def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer], rows: int) -> tuple[IntArray, IntArray]:
-    """The rank of each value among the distinct values of its row, from 0 on, and each row's last rank."""
+    """The rank of each value among the distinct values of its row, from 0, and each row's last rank."""
     order = np.lexsort((values, row))
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = row[order][1:] != row[order][:-1]
@@ -214,7 +217,7 @@ def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer], rows: in
 
 
 def _place(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of each item its place among those with the same key, in their order, and how many these are."""
+    """For each item its place among the items with the same key, in their order, and their number."""
     order = np.argsort(keys, kind="stable")
     _, first, inverse, counts = np.unique(keys[order], return_index=True, return_inverse=True, return_counts=True)
     place = np.empty(len(keys), np.int64)
@@ -235,8 +238,10 @@ def _row(rows: SparseRows) -> npt.NDArray[np.int64]:
 def appended(
     rows: SparseRows, begin: int, more: BoolMatrix, numbers: npt.NDArray[np.integer] | None = None
 ) -> SparseRows:
-    """Rows with further features from ``begin`` on, which no row has yet: where ``more`` (rows, n) is set its columns,
-    or the ``numbers`` (rows, n) there."""
+    """Append features with indices from ``begin`` on, which no row has yet.
+
+    Where ``more`` (rows, n) is set, the feature is its column, or the value of ``numbers`` (rows, n).
+    """
     row, column = np.nonzero(more)
     item = column if numbers is None else numbers[row, column]
     rows_all = np.concatenate([_row(rows), row])

@@ -1,7 +1,7 @@
-"""Features made of features: conjunctions of two, each of which may be a conjunction itself.
+"""Combinations of features: conjunctions of two features, each of which may be a combination itself.
 
-They form a directed acyclic graph. Combinations are numbered after all features that they are made of, so that their
-numbers are a topological order: one pass in this order tells which of them are set.
+They form a directed acyclic graph. A combination has a higher number than its two features, so the numbers are a
+topological order, and one pass in this order evaluates all of them.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ CHUNK = 8192
 
 @dataclass(frozen=True)
 class Combinations:
-    """``pairs[n]`` are the two features that feature ``base + n`` is the conjunction of."""
+    """Feature ``base + n`` is the conjunction of the two features ``pairs[n]``."""
 
     base: int
-    """Features that are no combinations."""
+    """Number of base features."""
     pairs: IntArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     """int32, shape (combinations, 2), each row ascending and below its own number."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what is no such graph."""
+        """Raises ValueError if the pairs are not such a graph."""
         if self.base < 1 or self.pairs.ndim != 2 or self.pairs.shape[1] != 2:
             raise ValueError("combinations must be pairs of features")
         first, second = self.pairs[:, 0], self.pairs[:, 1]
         own = self.base + np.arange(len(self.pairs))
         if (first < 0).any() or (first >= second).any() or (second >= own).any():
-            raise ValueError("a combination must be of two features that come before it, in ascending order")
+            raise ValueError("a combination must have two features with lower numbers, in ascending order")
 
     def __len__(self) -> int:
-        """All features, combinations included."""
+        """Number of all features, including combinations."""
         return self.base + len(self.pairs)
 
     def with_pairs(self, pairs: Sequence[tuple[int, int]]) -> Combinations:
@@ -45,11 +45,11 @@ class Combinations:
         return Combinations(self.base, np.concatenate([self.pairs, np.array(pairs, np.int32).reshape(-1, 2)]))
 
     def first(self, count: int) -> Combinations:
-        """The first of them, until there are ``count`` features in all."""
+        """The first combinations, up to ``count`` features in total."""
         return Combinations(self.base, self.pairs[: max(0, count - self.base)])
 
     def evaluate(self, features: IntArray) -> IntArray:
-        """All features that are set, ascending, where these base features are."""
+        """All features that are set if these base features are, ascending."""
         known = [False] * len(self)
         for index in features.tolist():
             known[index] = True
@@ -61,7 +61,7 @@ class Combinations:
         return np.concatenate([features, np.array(more, np.int32)])
 
     def extend(self, rows: SparseRows) -> SparseRows:
-        """``evaluate`` of many rows of base features."""
+        """``evaluate`` for many rows of base features."""
         if not len(self.pairs) or not len(rows):
             return rows
         parts = []
@@ -83,12 +83,12 @@ class Combinations:
 
     @cached_property
     def made_of(self) -> tuple[frozenset[int], ...]:
-        """Of every feature the base features that must all be set."""
+        """For each feature, the base features that must all be set."""
         made = [frozenset([index]) for index in range(self.base)]
         for first, second in self._listed:
             made.append(made[first] | made[second])
         return tuple(made)
 
     def names(self, index: int, base: Sequence[str]) -> list[str]:
-        """Names of the base features that a feature is made of."""
+        """Names of a feature's base features."""
         return [base[part] for part in sorted(self.made_of[index])]

@@ -1,4 +1,4 @@
-"""Live play: the most probable move of the player, or one drawn by its probabilities."""
+"""Live play: the player's most probable move, or a move drawn by its probabilities."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
     temperature: float = 0.0
-    """0: always the most probable move. Above: moves are drawn with probabilities to the power 1 / temperature; with 1
-    as often as the player is thought to make them."""
+    """0: always the most probable move. Otherwise moves are drawn with probabilities to the power 1 / temperature; 1
+    uses the predicted probabilities."""
     tempo: bool = True
     """Whether a clone that was trained with its player's tempo also takes as long for its moves."""
 
@@ -32,13 +32,13 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FmClone(Strategy):
-    """Plays as a given player does, learned from logged games.
+    """Imitates a given player, learned from logged games.
 
-    Its package has a crowd of each game, and clones of named players: ``bothost plugin list fm-clone``.
+    The package has a model of the crowd for each game, and clones of named players: ``bothost plugin list fm-clone``.
 
-    ``policy`` of its decisions is the probability that the player makes the move, whatever the temperature; kickers and
-    bids are not cloned (a rule chooses them). ``stats["reasons"]`` are the combinations of features that spoke for the
-    move or against it, with their weights.
+    ``policy`` of its decisions is the predicted probability of each move, independent of the temperature. Kickers and
+    bids are not cloned; a rule chooses them. ``stats["reasons"]`` are the combinations of features for or against the
+    move, with their weights.
     """
 
     name = "fm-clone"
@@ -50,11 +50,11 @@ class FmClone(Strategy):
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         if model is None or model.path is None:
-            raise ModelError("fm-clone plays by a model, and there is none", advice="bothost train fm-clone --help")
+            raise ModelError("fm-clone needs a model", advice="see: bothost train fm-clone --help")
         if model.encoder_version not in VERSIONS:
             known = " and ".join(map(str, VERSIONS))
             raise ModelError(
-                f"fm-clone:{model.version} was made for encoder version {model.encoder_version}, these are {known}",
+                f"fm-clone:{model.version} needs encoder version {model.encoder_version}; this release has {known}",
                 advice="train it again, or use the release of bothost that it came with",
             )
         self.sha256 = model.sha256
@@ -64,7 +64,7 @@ class FmClone(Strategy):
 
     @classmethod
     def supports(cls, game: Game) -> bool:
-        """Dou Dizhu, mahjong and Othello under any rules, if their encoders are those that models are made for."""
+        """Dou Dizhu, mahjong and Othello with any rules, if their encoder blocks have the supported versions."""
         return encode.supports(game)
 
     @classmethod
@@ -77,13 +77,13 @@ class FmClone(Strategy):
         clone = self.clones.get(table.game.name)
         if clone is None:
             version = self.model.version if self.model else ""
-            told = f"fm-clone:{version} is a clone at {', '.join(self.clones)}, not at {table.game.name}"
-            raise ModelError(told, advice=f"bothost train fm-clone --option game={table.game.name}")
+            problem = f"fm-clone:{version} plays {', '.join(self.clones)}, not {table.game.name}"
+            raise ModelError(problem, advice=f"bothost train fm-clone --option game={table.game.name}")
         return FmClonePlayer(self, clone, table)
 
 
 class FmClonePlayer(Player):
-    """Keeps no state but the seed of its draws."""
+    """Keeps no state except the seed of its draws."""
 
     def __init__(self, strategy: FmClone, clone: AnyClone, table: Table) -> None:
         self.strategy = strategy
@@ -97,7 +97,7 @@ class FmClonePlayer(Player):
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        """The policy takes less than a millisecond; the reasons take most of a decision's time."""
+        """Decide without the reasons, which take most of the time. The policy takes less than a millisecond."""
         return self._decision(view, legal, explained=False)
 
     def _decision(self, view: View, legal: ActionArray, *, explained: bool) -> Decision:
@@ -129,7 +129,7 @@ class FmClonePlayer(Player):
         )
 
     def _not_cloned(self, view: View, legal: ActionArray) -> Decision:
-        """Bids are the rule player's."""
+        """Use the rule player for bids."""
         action, reason = doudizhu.rule_choice(view)
         taken = action if action in legal else int(legal[0])
         return Decision(action=taken, stats={"reason": f"not cloned: {reason}"})

@@ -1,7 +1,7 @@
-"""What a clone sees: binary features of a view, as indices, each with a name; and the classes that it chooses among.
+"""The inputs and classes of a clone: named binary features of a view, as indices, and the classes of moves.
 
-**Dou Dizhu**, the native block ``move_types``, 1,082 features. Abstract moves leave the kickers open (3334 is 333K):
-308, and the pass, which are the 309 classes.
+**Dou Dizhu**: the native block ``move_types``, 1,082 features. The 309 classes are the pass and the 308 abstract moves,
+which ignore the identity of kickers (3334 is 333K).
 
 ============ ===== =======================================================================================
 features     count name
@@ -14,30 +14,30 @@ features     count name
 927 - 946    20    ``next has 3 cards``
 947 - 966    20    ``previous has 3 cards``
 967 - 969    3     ``is landlord``, ``is next after the landlord``, ``is before the landlord``
-970 - 1025   56    of the next player, the smallest that it passed on: ``next passed on K`` (15), the same holding
-                   one card (15), ``next passed on 99 with two cards`` (13), ``… 999 with three cards`` (13)
-1026 - 1081  56    the same of the previous player
+970 - 1025   56    the smallest move on which the next player passed: ``next passed on K`` (15), the same with one
+                   card left (15), ``next passed on 99 with two cards`` (13), ``… 999 with three cards`` (13)
+1026 - 1081  56    the same for the previous player
 ============ ===== =======================================================================================
 
-**Othello**, the native block ``squares``, 192 features: ``own d3``, ``enemy d3``, ``empty d3`` for each of the 64
-squares; the classes are the 64 squares and the pass.
+**Othello**: the native block ``squares``, 192 features: ``own d3``, ``enemy d3``, ``empty d3`` for each of the 64
+squares. The classes are the 64 squares and the pass.
 
-Beside these features of the position a legal class has some of its own, of the **afterstate** that it leads to: the
-same sight of what the mover would have then. They go into the last layer only, with weights that classes share, and are
-an option: the source has none.
+In addition to these features of the position, each legal class has features of its **afterstate**, as the mover would
+see it. They are inputs of the last layer only, with weights that all classes share. They are optional; the source does
+not have them.
 
 ============ ===== =======================================================================================
 Dou Dizhu    count name
 ============ ===== =======================================================================================
-0 - 307      308   ``leaves 333*``: the rest of the hand can make this move (kickers gone as ``complete`` tells)
+0 - 307      308   ``leaves 333*``: the rest of the hand can make this move (``complete`` chooses the kickers)
 308 - 328    21    ``leaves 4 cards``
-329 - 344    16    ``leaves 2 plays``: so many empty the rest
-345          1     ``is highest``: nobody else can hold a higher move of its kind and length
+329 - 344    16    ``leaves 2 plays``: the fewest plays that empty the rest
+345          1     ``is highest``: nobody else can hold a higher move of the same kind and length
 ============ ===== =======================================================================================
 
-At Othello: ``leaves own d3`` … of the 64 squares after the turning, and ``leaves 5 replies``, 0 to 24.
+Othello: ``leaves own d3`` … for the 64 squares after the move, and ``leaves 5 replies``, 0 to 24.
 
-Live play and training call the same functions here.
+Live play and training call the same functions.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone import mahjong
 
 VERSION = 1
-"""Version of all that is described above; models of another are refused."""
+"""Version of this encoding."""
 BLOCKS = {"doudizhu": ("move_types", 1), "othello": ("squares", 1), "mahjong": ("prospect", 1)}
-"""Of each game the block of its features, and the block's version."""
+"""For each game the block of its features, and the block's version."""
 
 IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the decisions of one game are seen."""
+    """The encoding of one game's decisions."""
 
     game: str
     features: tuple[str, ...]
-    """Their names."""
+    """Names of the features."""
     classes: tuple[str, ...]
-    """Their names."""
+    """Names of the classes."""
     groups: IntArray
-    """int32, shape (classes,): what kind of move each class is, from 0 on."""
+    """int32, shape (classes,): the kind of move of each class, from 0."""
     class_of: IntArray
-    """int32, shape (actions,): of each action its class, -1 where there is none."""
+    """int32, shape (actions,): the class of each action; -1 if there is none."""
     leaves: tuple[str, ...]
     """Names of the features of an afterstate."""
 
@@ -86,7 +86,7 @@ class Encoding:
         return found
 
     def choices(self, view: View, legal: ActionArray) -> IntArray:
-        """Classes that a player of this position has, ascending; none where it is not a matter of moves (bids)."""
+        """The legal classes of this position, ascending; empty for decisions that are not moves (bids)."""
         if not self.decides(view):
             return np.zeros(0, np.int32)
         found = np.unique(self.class_of[legal])
@@ -94,27 +94,27 @@ class Encoding:
         return known
 
     def afterstates(self, features: SparseRows, legal: SparseRows) -> SparseRows:
-        """Features of what each legal class leads to, a row for each of ``legal.items``."""
+        """Features of the afterstates of the legal classes, a row for each of ``legal.items``."""
         native = doudizhu.afterstates if self.game == "doudizhu" else othello.afterstates
         return SparseRows(*native((features.offsets, features.items), (legal.offsets, legal.items)))
 
     def one(self, view: View, choices: IntArray) -> Samples:
-        """A position as a single sample; its label is the first of ``choices``, which must not be empty."""
+        """A position as a single sample. Its label is the first of ``choices``, which must not be empty."""
         features, legal = SparseRows.of([self.encode(view)]), SparseRows.of([choices])
         return Samples(features, legal, choices[:1], self.candidates(features, legal, [self.own(view, choices)]))
 
     def own(self, view: View, choices: IntArray) -> list[IntArray]:
-        """Of each choice the features that only the view tells; none where base features tell all."""
+        """For each choice, the features that need the view; empty if they follow from the base features."""
         return mahjong.candidates(view, choices) if self.game == "mahjong" else []
 
     def candidates(self, features: SparseRows, legal: SparseRows, own: Sequence[list[IntArray]]) -> SparseRows:
-        """Features of each of ``legal.items``. ``own``: of each position what :meth:`own` returned."""
+        """Features of each of ``legal.items``. ``own``: for each position, the result of :meth:`own`."""
         if self.game == "mahjong":
             return SparseRows.of([row for rows in own for row in rows])
         return self.afterstates(features, legal)
 
     def decides(self, view: View) -> bool:
-        """Whether a clone decides here. It does not bid: that is another matter than moves."""
+        """Whether a clone decides in this view. It does not bid."""
         return self.game != "doudizhu" or view.phase == "play"
 
     def actions(self, legal: ActionArray, chosen: int) -> ActionArray:
@@ -124,7 +124,7 @@ class Encoding:
 
 
 def supports(game: Game) -> bool:
-    """Whether decisions of this game can be encoded: its block is the one that is described here."""
+    """Whether the game has the block in the supported version."""
     if game.name not in BLOCKS:
         return False
     name, version = BLOCKS[game.name]
@@ -133,7 +133,7 @@ def supports(game: Game) -> bool:
 
 @cache
 def encoding(game: str) -> Encoding:
-    """The encoding of a game. Raises ModelError where there is none."""
+    """The encoding of a game. Raises ModelError if there is none."""
     if game == "doudizhu":
         return _doudizhu()
     if game == "othello":
@@ -176,7 +176,7 @@ def _ranks(copies: int, count: int) -> Sequence[str]:
 def _othello() -> Encoding:
     squares = [f"{column}{row}" for row in range(1, 9) for column in "abcdefgh"]
     features = [f"{what} {square}" for square in squares for what in ("own", "enemy", "empty")]
-    # Squares that turning and mirroring the board exchange are one kind.
+    # Squares that are equal up to rotation and reflection of the board are one kind.
     orbits = [tuple(sorted(min(x, 7 - x) for x in divmod(square, 8))) for square in range(64)]
     order = sorted(set(orbits))
     groups = np.array([*(order.index(orbit) for orbit in orbits), len(order)], np.int32)
@@ -187,10 +187,10 @@ def _othello() -> Encoding:
 
 
 def complete(view: View, actions: ActionArray) -> int:
-    """Which of some actions of one class to take: which kickers go along.
+    """Choose one of several actions of a class, that is, the kickers.
 
-    The rule: those without which the rest of the hand is worth most (``bothost.rules.doudizhu.hand_value``); of equals
-    the first. A player's own choice of kickers is not cloned.
+    The rule keeps the rest of the hand with the highest ``bothost.rules.doudizhu.hand_value``, the first among equals.
+    A player's own choice of kickers is not cloned.
     """
     if len(actions) == 1:
         return int(actions[0])

@@ -1,4 +1,4 @@
-"""Clones as files: which of the two methods made one is told by its encoder version."""
+"""Loads clones from files. The encoder version shows which of the two methods made a clone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ VERSIONS = (Clone.version, SharedClone.version)
 
 
 def load_any(path: Path, game: str) -> AnyClone:
-    """The clone of a file. Raises ModelError where it is none, or of another game or encoder."""
+    """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
     try:
         with safetensors.safe_open(path, "numpy") as file:
-            told = (file.metadata() or {}).get("encoder_version")
+            version = (file.metadata() or {}).get("encoder_version")
     except (OSError, safetensors.SafetensorError) as error:
-        raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
-    return shared.load(path, game) if told == str(SharedClone.version) else model.load(path, game)
+        raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
+    return shared.load(path, game) if version == str(SharedClone.version) else model.load(path, game)

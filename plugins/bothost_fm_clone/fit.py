@@ -1,8 +1,8 @@
 """Fit the last layer to the crowd, then to the player.
 
-An L2 penalty keeps the player's layer close to the crowd's. It is chosen on held-out hands of the player; then all
-hands are fitted with it. The scale of the crowd's layer is fitted, too. Classes of one kind of move (bombs,
-pairs …) share a part of their weights.
+An L2 penalty keeps the player's layer close to the crowd's. It is chosen on held-out hands of the player, and then used
+for the fit to all hands. The scale of the crowd's layer is also fitted. Classes of one kind of move (bombs, pairs …)
+share a part of their weights.
 
 A crowd must predict players that it does not contain, so its penalty is chosen on held-out players.
 """
@@ -21,42 +21,42 @@ from bothost_fm_clone.samples import Decisions
 
 CROWD_PENALTIES = (10.0, 30.0, 100.0, 300.0)
 PLAYER_PENALTIES = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0)
-"""What is tried, from the largest on, as long as it serves what is left out. With the largest a player's layer is that
-of the crowd, but for how sure it is of itself."""
+"""Candidate penalties, tried from the largest on while the held-out loss improves. With the largest, a player's layer
+is the crowd's except for its scale."""
 SHARED, COMMON = 0.3, 0.03
-"""Penalties on what a kind of move shares, and on what all moves share of the weights of afterstates, as parts of that
-on what is of each class alone: the fewer numbers, the sooner a few hands tell them."""
+"""Penalties on the weights that a kind of move shares, and on the afterstate weights that all moves share, relative to
+the penalty on weights of single classes. They are smaller because fewer hands determine shared weights."""
 SCALE = 10.0
-"""Penalty on how far the crowd's layer is scaled down; a few hands outweigh it."""
+"""Penalty on scaling the crowd's layer down. A few hands outweigh it."""
 PATIENCE = 2
-"""Penalties that serve worse than the best, after which no smaller one is tried."""
+"""After this many penalties in a row that are worse than the best, no smaller one is tried."""
 FOLDS, MANY = 3, 6000
-"""Fewer decisions than ``MANY`` are left out in turns, in so many folds; of more a part is left out once."""
+"""With fewer than ``MANY`` decisions, cross-validation uses ``FOLDS`` folds. Otherwise one part is held out."""
 TUNED_ON = 4000
-"""Most decisions on which penalties are tried: beside a sum of losses a penalty means the same for more."""
+"""Most decisions for choosing a penalty. The loss is a sum, so the choice also holds for more decisions."""
 APART = 4
-"""Of a crowd of at least so many players every so many-th is left out."""
+"""Of a crowd with at least this many players, every ``APART``-th is held out."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well probabilities predict decisions."""
+    """The quality of predicted probabilities."""
 
     top1: float
     """Share of the decisions that were the most probable class."""
     log_loss: float
-    """Mean of -log of the probability of what was done, nats."""
+    """Mean of -log of the decision's probability, in nats."""
     decisions: int
 
 
 def score(probabilities: SparseRows, samples: Samples) -> Score:
-    """``probabilities`` as the samples' legal classes."""
+    """Score probabilities, which are laid out as the samples' legal classes."""
     hits, losses = per_decision(probabilities, samples)
     return Score(float(hits.mean()), float(losses.mean()), len(samples)) if len(samples) else Score(0.0, 0.0, 0)
 
 
 def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """For each decision whether it was the most probable one, and its log-loss."""
+    """For each decision, whether it was the most probable class, and its log-loss."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
     row = np.repeat(np.arange(len(samples)), np.diff(legal.offsets))
     chosen = np.flatnonzero(legal.items == samples.labels[row])
@@ -65,7 +65,7 @@ def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArr
 
 
 def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
-    """The Brier score of each decision, within [0, 2]."""
+    """The Brier score of each decision, in [0, 2]."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
     done = legal.items == samples.labels[np.repeat(np.arange(len(samples)), np.diff(legal.offsets))]
     return np.add.reduceat(np.square(values - done), legal.offsets[:-1]) if len(samples) else np.zeros(0)
@@ -74,9 +74,9 @@ def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64
 def adapt(
     decisions: Decisions, start: Linear, groups: npt.NDArray[np.integer], candidates: Sequence[float]
 ) -> tuple[Linear, dict[str, float]]:
-    """The model of these decisions (of all features) close to ``start``, and the penalty with its left-out log-loss.
+    """Fit a model close to ``start`` to all features of decisions. Also returns the penalty and its held-out log-loss.
 
-    Of the decisions of many players some players are left out, of those of few some hands.
+    With many players, some players are held out to choose the penalty, otherwise some hands.
     """
     if not len(decisions):
         return start, {"penalty": float("inf"), "log_loss": 0.0}
@@ -88,7 +88,7 @@ def adapt(
 def _chosen(
     decisions: Decisions, start: Linear, groups: npt.NDArray[np.integer], candidates: Sequence[float]
 ) -> tuple[float, float]:
-    """The penalty that serves left-out decisions best, and their mean log-loss."""
+    """The penalty with the lowest mean log-loss on held-out decisions, and that loss."""
     ordered = sorted(candidates, reverse=True)
     parts = [(_some(decisions.where(~mask)), _some(decisions.where(mask))) for mask in _left_out(decisions)]
     parts = [(rest, out) for rest, out in parts if len(rest) and len(out)]
@@ -106,7 +106,7 @@ def _chosen(
 
 
 def _some(decisions: Decisions) -> Samples:
-    """At most so many as penalties are tried on, evenly drawn."""
+    """At most ``TUNED_ON`` decisions, evenly spaced."""
     every = max(1, -(-len(decisions) // TUNED_ON))
     return decisions.samples.take(np.arange(0, len(decisions), every))
 
@@ -126,7 +126,7 @@ def _laid_out(probabilities: FloatArray, samples: Samples) -> SparseRows:
 
 
 def _left_out(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Decisions to leave out, one time after the other: hands as a whole, or players."""
+    """Masks of held-out decisions, one for each fold: whole hands, or players."""
     players = np.unique(decisions.players.astype(str))
     if len(players) >= APART:
         return [np.isin(decisions.players.astype(str), players[::APART])]

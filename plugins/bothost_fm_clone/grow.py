@@ -1,4 +1,4 @@
-"""Growing: find combinations of features that matter by factorization machines, in rounds.
+"""Grows features: finds important combinations with factorization machines, in rounds.
 
 A round trains a machine on all features and ablates the terms of each pair (``pair_losses``: three ablated models,
 exact). The m pairs with the largest smallest loss become combinations. A combination that equals an existing feature
@@ -34,22 +34,22 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Options of the growing."""
 
     limit: int = 1500
-    """Most features in all."""
+    """Most features in total."""
     per_round: int = 10
     """m, the combinations that a round adds."""
     factors: int = 16
     """k, the factors of the machine."""
     shared: bool = False
-    """False: factors per class, as in the source. True: shared by the classes, mixed by a weight per class and factor;
-    of few games they find worse features, of a crowd as good ones (docs/research/fm-clone.md)."""
+    """False: factors per class, as in the source. True: all classes share factors, with a weight per class and factor.
+    With few games this finds worse features, with a crowd equally good ones (docs/research/fm-clone.md)."""
     reading: Literal["nested", "separate"] = "nested"
     """Which three ablated models: see ``FactorizationMachine.pair_losses``."""
     warm: bool = True
-    """A round's machine begins with the parameters of the one before; False: with fresh ones."""
+    """Whether a round's machine starts with the parameters of the previous round."""
     first_epochs: int = 2
-    """Passes over the samples that train a machine with fresh parameters."""
+    """Epochs for a machine with fresh parameters."""
     epochs: int = 1
-    """Passes that train one with the parameters of the round before."""
+    """Epochs for a machine that starts with the previous parameters."""
     rate: float = 0.1
     """Learning rate of AdaGrad."""
     factor_decay: float = 1e-3
@@ -75,14 +75,14 @@ class Round:
     pairs: tuple[tuple[int, int], ...]
     """Combinations that the round added."""
     smallest: tuple[float, ...]
-    """Of each of them the smallest loss of the three ablated models."""
+    """For each combination, the smallest loss of the three ablated models."""
 
 
 class Growth:
     """Features that grow on samples of base features."""
 
     def __init__(self, samples: Samples, begin: Combinations, classes: int, options: GrowOptions, seed: int) -> None:
-        """``samples``: of base features only; ``begin``: the combinations to grow on from, used here or not."""
+        """``samples``: of base features only. ``begin``: combinations to start from, whether set in samples or not."""
         base = begin.base
         self.combinations = Combinations(base)
         self.rounds = 0
@@ -147,7 +147,7 @@ class Growth:
         return machine
 
     def _take(self, pair: tuple[int, int]) -> bool:
-        """Make a combination of a pair. False if there is such a feature already."""
+        """Make a combination of a pair. Returns False if an equal feature exists."""
         first, second = pair
         made = self.combinations.made_of
         if made[first] | made[second] in made:

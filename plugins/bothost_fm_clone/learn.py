@@ -1,11 +1,11 @@
 """Train a shared clone: a crowd of many players, then one player.
 
-**Crowd.** First it grows: pairs of features are scored by the losses of ablated machines, and the best become features
-(``grow_shared``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has a row of
-factors of its own. Some samples leave it out, so that the machine also knows a player of whom nothing is known.
+**Crowd.** First features grow: pairs are scored by the losses of ablated machines, and the best become features
+(``grow_shared``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row
+of factors. Some samples leave it out, so that the machine also predicts unknown players.
 
-**Player.** First only a row of the player's own is learned. It is short, and says in which of the crowd's ways the
-player differs. Then all parameters move, pulled towards the crowd's. How far is chosen on left-out hands.
+**Player.** First only the player's own row is learned. It is short, and describes how the player differs from the
+crowd. Then all parameters are trained, with a pull towards the crowd's. The learning rate is chosen on held-out hands.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
 
 ROW_PASSES, ROW_RATE, ROW_DECAY = 10, 0.1, 0.003
-"""How a player's row is learned."""
+"""Settings for learning a player's row."""
 PASSES, DECAY = 8, 1e-3
-"""How all parameters are moved to a player."""
+"""Settings for training all parameters on a player."""
 BATCH = 8
 RATES = (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008)
-"""Rates of that, of which left-out hands choose; 0: the row alone."""
+"""Candidate learning rates for that. Held-out hands choose one; 0: only the row."""
 KNOWN = 0.7
-"""Share of the crowd's samples that say who decides."""
+"""Share of the crowd's samples that name the player."""
 SURPLUS = 4
-"""Of so many pairs as are wanted the best that equal no feature are taken."""
+"""Number of best pairs to consider per wanted combination, because some equal existing features."""
 
 
 class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +50,7 @@ class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     quadratic: int = 32
     """Factors of pairs, Rendle's k."""
     rectified: int = 64
-    """Factors whose sums are cut off at 0."""
+    """Factors whose sums are rectified (clipped at 0)."""
     passes: int = 5
     """Passes over the crowd's decisions after the last combination was added."""
     rate: float = 0.05
@@ -78,7 +78,7 @@ class Grown:
     loss: float
     """Mean cross-entropy of its machine over the samples, nats."""
     clone: SharedClone
-    """With the combinations that the round added; their parameters are 0 but for small factors."""
+    """With the combinations that the round added. Their parameters are 0, except for small factors."""
     added: int
 
 
@@ -101,7 +101,7 @@ def crowd_of(
     for epoch in range(options.passes):
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(learnt))
-        # The row of an only player would take away from what the machine knows without it.
+        # With a single player, a row would take over what the machine must know without it.
         known = rng.random(len(learnt)) < (KNOWN if len(names) > 1 else 0.0)
         who = np.where(known, number, UNKNOWN).astype(np.int32)
         falling = rate * (1 - epoch / options.passes)
@@ -124,7 +124,7 @@ def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, se
     known = clone.sight
     order = np.argsort(-found.smallest, kind="stable")[: SURPLUS * room]
     ranked = np.column_stack([found.first[order], found.second[order]]).astype(np.int32)
-    # What equals a feature that is there already says nothing new: the same base features, or set where one is set.
+    # Skip pairs that equal an existing feature: the same base features, or set in the same samples.
     sets = [
         _made_of(n, clone.pairs, len(known.positions) + len(known.choices))
         for n in range(machine.shape.positions + machine.shape.choices)
@@ -162,7 +162,7 @@ def grow_all(
     folder: Path,
     on_round: Callable[[Grown, float], bool],
 ) -> SharedClone:
-    """Rounds of growing until the limit, or until ``on_round`` (the round, seconds in all) returns False.
+    """Run rounds of growing until the limit, or until ``on_round`` (the round, total seconds) returns False.
 
     A checkpoint in ``folder`` follows each round; it resumes from the last one and gives the same combinations as an
     uninterrupted run.
@@ -204,7 +204,7 @@ def _restored(start: SharedClone, place: Path) -> SharedClone:
 def player_of(
     crowd: SharedClone, learnt: Decisions, seed: int, rates: Sequence[float] | None = None
 ) -> tuple[SharedClone, dict[str, float]]:
-    """The clone of the player of these decisions, and the chosen rate with its left-out log-loss."""
+    """The clone of the player of these decisions, and the chosen rate with its held-out log-loss."""
     if not len(learnt):
         return crowd, {"rate": 0.0, "log_loss": 0.0}
     rates = RATES if rates is None else rates
@@ -248,7 +248,7 @@ def _left_out_loss(
 
 
 def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Decisions to leave out, one time after the other, hands as a whole."""
+    """Masks of held-out decisions, one for each fold, in whole hands."""
     parts = (
         [learnt.parts < 0.2]
         if len(learnt) >= MANY
@@ -258,7 +258,7 @@ def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:
 
 
 def _with_players(clone: SharedClone, players: int, seed: int) -> ConditionalMachine:
-    """A machine with the clone's parameters, and rows of 0 for so many players."""
+    """A machine with the clone's parameters, and rows of zeros for ``players`` players."""
     shape = shape_of(clone.sight, len(clone.pairs), clone.quadratic, clone.rectified, players)
     made = ConditionalMachine(shape, seed=seed)
     rows = clone.parameters["factors"][: -shape.width]
@@ -268,7 +268,7 @@ def _with_players(clone: SharedClone, players: int, seed: int) -> ConditionalMac
 
 
 def _planted(grown: SharedClone, seed: int) -> SharedClone:
-    """The combinations of a clone, with parameters to begin with. Combinations have a weight, and factors of 0."""
+    """A clone with the same combinations and initial parameters. Combinations have a weight, and factors of 0."""
     made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed)
     more, width = len(grown.pairs), grown.shape.width
     weights, factors = made.parameters["weights"], made.parameters["factors"]
@@ -289,7 +289,7 @@ def _with_row(parameters: dict[str, FloatArray], players: int, row: FloatArray) 
 
 
 def _widened(machine: ConditionalMachine, more: int, seed: int) -> dict[str, FloatArray]:
-    """Parameters with so many new features of candidates, which begin small."""
+    """Parameters with ``more`` new features of candidates, whose initial parameters are small."""
     parameters, width = machine.parameters(), machine.shape.width
     fresh = np.random.default_rng(seed).normal(0.0, 0.01, more * width).astype(np.float32)
     factors = parameters["factors"]
@@ -312,7 +312,7 @@ def _made_of(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
 
 
 def _uses(rows: SparseRows, features: int) -> list[bytes]:
-    """Of each feature a digest of the rows that set it."""
+    """For each feature, a digest of the rows in which it is set."""
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
     order = np.argsort(rows.items, kind="stable")
     counts = np.bincount(rows.items, minlength=features)

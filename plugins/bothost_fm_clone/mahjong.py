@@ -1,9 +1,11 @@
-"""Features of mahjong, as a person weighs a discard or a claim.
+"""Features of mahjong that a person might consider for a discard or a claim.
 
-They say how near the hand is, what each action makes of it, what it may cost, and how it compares with the others.
+They describe how far the hand is from a win, the effect and the expected cost of each action, and how an action
+compares with the others.
 
-What a hand can win after an action is the native block ``prospect``, and by the other look-ahead ``appraisal``. Numbers
-are cut into bins; ``best``, ``second`` … are ranks among the legal actions. A win and its refusal are candidates, too.
+The native block ``prospect`` has what a hand can win after an action, and ``appraisal`` the same by the other
+look-ahead. Numbers are binned. ``best``, ``second`` … are ranks among the legal actions. A win and its refusal are also
+candidates.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from bothost.rules.mahjong import SHAPES, TILES, shanten_many
 
 IntArray = npt.NDArray[np.int32]
 MOVES = ("passes", "wins", "discards", "chows", "pungs", "takes a kong", "hides a kong", "adds to a kong")
-"""In the order of the block ``action``."""
+"""Kinds of actions in the order of the block ``action``."""
 WINDS = ("east", "south", "west", "north")
 PHASES = ("turn", "discard", "claims", "robbing")
 RELATIVE = ("next", "opposite", "previous")
 LEFT = (4, 8, 12, 16, 20)
 RATIOS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.97, 0.9999)
-"""Where the shares of the best action's worth are cut."""
+"""Bin edges of the share of the best action's worth."""
 COSTS = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0)
-"""Where the points that a discard may cost are cut."""
+"""Bin edges of the expected cost of a discard, in points."""
 PLACES = ("the best", "the second best", "the third best", "the fourth or fifth best")
 SHAPE_WORDS = tuple(shape.replace("_", " ") for shape in SHAPES)
 
@@ -176,7 +178,7 @@ def _placed(rank: int, what: str) -> list[str]:
 
 
 def _ranked(values: npt.NDArray[np.floating]) -> list[int]:
-    """Of each value how many larger ones there are; the fourth and fifth are one place."""
+    """For each value the number of larger ones. The fourth and fifth share a place."""
     ranks = [int(np.sum(values > value)) for value in values]
     return [3 if rank in (3, 4) else rank if rank < 3 else 9 for rank in ranks]
 
@@ -190,7 +192,7 @@ def _counts(tiles: list[str]) -> npt.NDArray[np.uint8]:
 
 
 def _needed(counts: npt.NDArray[np.uint8], melds: int) -> int:
-    """Tiles that the hand lacks to be complete."""
+    """Number of missing tiles."""
     return min(7, int(shanten_many(counts[None], melds)[0]) + 1)
 
 

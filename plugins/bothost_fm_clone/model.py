@@ -1,4 +1,4 @@
-"""A clone of one game as a file: the combinations that its features grew by, and one linear layer on all of them."""
+"""A clone of one game, and its file: the grown combinations of features, and one linear layer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from bothost_fm_clone.words import phrase
 
 @dataclass(frozen=True)
 class Clone:
-    """Who chooses class r with probability softmax(y)_r over the legal classes, y = bias + sum of the set features'
-    weights."""
+    """Predicts class r with probability softmax(y)_r over the legal classes, where y is the bias plus the sum of the
+    set features' weights."""
 
     version: ClassVar[int] = VERSION
     """Of the encoder."""
@@ -34,7 +34,7 @@ class Clone:
     linear: Linear
 
     def odds(self, one: Samples) -> FloatArray:
-        """Of a single sample the probability of each legal class, float32. Equal to the last bit in all releases, so
+        """The probability of each legal class of a single sample, float32. Every release must compute the same bits, so
         that logged decisions replay."""
         features, legal = one.features[0], one.legal[0]
         weights = self.linear.weights[self.combinations.evaluate(features)]
@@ -46,17 +46,16 @@ class Clone:
         return out
 
     def probabilities_of(self, samples: Samples) -> SparseRows:
-        """Of many samples of base features, float32, laid out as their legal classes."""
+        """The probabilities of many samples of base features, float32, laid out as their legal classes."""
         features = self.combinations.extend(samples.features)
         odds = self.linear.probabilities(features, samples.legal, samples.alternatives)
         return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
 
     def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
-        """What spoke for a class or against it: the weightiest features that are set, in words.
+        """The set features with the largest weights for or against a class, in words.
 
-        A weight is the feature's for the class less its mean over the legal classes, by their probabilities: how it
-        moves the choice. Of an afterstate's feature that other classes would have and this one has not, the words begin
-        with "not".
+        A weight is the feature's weight for the class less its mean over the legal classes by their probabilities. For
+        a feature of the afterstate that other classes have and this one lacks, the words begin with "not".
         """
         features, legal = one.features[0], one.legal[0]
         odds, at = self.odds(one), int(np.searchsorted(legal, chosen))
@@ -83,13 +82,13 @@ class Clone:
         ]
 
     def _leaves(self, features: IntArray, legal: IntArray) -> FloatArray:
-        """float32, shape (legal, features of an afterstate): 1 where one is set."""
+        """float32, shape (legal classes, afterstate features): 1 if set."""
         rows = self.encoding.afterstates(SparseRows.of([features]), SparseRows.of([legal]))
         return rows.dense(len(self.encoding.leaves))
 
     @cached_property
     def rounded(self) -> Clone:
-        """The same with the weights as a file holds them, in 16 bits."""
+        """The same clone with weights rounded to 16 bits, as in a file."""
         weights, own = (
             values.astype(np.float16).astype(np.float32) for values in (self.linear.weights, self.linear.alternatives)
         )
@@ -109,8 +108,7 @@ class Clone:
 
 
 def in_order(data: bytes) -> bytes:
-    """A safetensors file with its metadata in alphabetical order: the library writes them in any, and equal models are
-    to be equal files."""
+    """Sort the metadata of a safetensors file. The library's order varies, and equal models must give equal files."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -119,12 +117,12 @@ def in_order(data: bytes) -> bytes:
 
 
 def file_of(game: str) -> str:
-    """Name of the file of a game's clone."""
+    """The file name of a game's clone."""
     return f"{game}.safetensors"
 
 
 def load(path: Path, game: str) -> Clone:
-    """The clone of a file. Raises ModelError where it is none, or of another game or encoder."""
+    """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
     own = encoding(game)
     try:
         with safetensors.safe_open(path, "numpy") as file:
@@ -134,15 +132,15 @@ def load(path: Path, game: str) -> Clone:
             after = file.get_tensor("afterstates") if "afterstates" in file.keys() else none  # noqa: SIM118
         told = metadata.get("game"), metadata.get("encoder_version")
         if told != (game, str(VERSION)):
-            raise ValueError(f"it is of {told[0]}, encoder version {told[1]}, not of {game}, version {VERSION}")
+            raise ValueError(f"it is for {told[0]}, encoder version {told[1]}, not for {game}, version {VERSION}")
         return _checked(own, tensors["pairs"], tensors["weights"], tensors["bias"], after)
     except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
+        raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
 
 
 def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArray, after: FloatArray) -> Clone:
     if pairs.dtype != np.int32 or weights.dtype != np.float16 or bias.dtype != np.float32 or after.dtype != np.float16:
-        raise ValueError("its tensors have other types")
+        raise ValueError("its tensors have the wrong types")
     combinations = Combinations(len(own.features), pairs)
     if weights.shape != (len(combinations), len(own.classes)) or bias.shape != (len(own.classes),):
         raise ValueError(f"its weights are {weights.shape}, not {(len(combinations), len(own.classes))}")
@@ -154,5 +152,5 @@ def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArr
 
 
 def games_of(files: Sequence[str]) -> list[str]:
-    """Games that a version's files are of."""
+    """The games of a version's files."""
     return [name.removesuffix(".safetensors") for name in files if name.endswith(".safetensors")]

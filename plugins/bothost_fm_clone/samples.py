@@ -1,4 +1,4 @@
-"""Logged moves as samples: those where there was a choice, with the hand that each was in."""
+"""Turns logged moves into samples: those with a choice, and their hands."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class Decisions:
     """Decisions among at least two classes, in the order in which they were made."""
 
     samples: Samples
-    """Of base features, and of those of the legal classes' afterstates."""
+    """With base features and features of the legal classes' afterstates."""
     hands: npt.NDArray[np.int64]
     """int64, shape (samples,): number of the hand, ascending from 0."""
     parts: npt.NDArray[np.float64]
-    """float64, shape (samples,): a hash of the hand, even over [0, 1), to split hands by."""
+    """float64, shape (samples,): a hash of the hand, uniform in [0, 1), to split hands."""
     held_out: npt.NDArray[np.bool_]
-    """shape (samples,): whether the hand is of the split ``test``, which nothing may learn from."""
+    """shape (samples,): whether the hand is in the split ``test``, which must not be used for training."""
     players: npt.NDArray[np.object_]
-    """str, shape (samples,): who decided."""
+    """str, shape (samples,): the player."""
 
     def __len__(self) -> int:
         return len(self.samples)
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Decisions:
-        """Those that a mask tells."""
+        """The decisions that a mask selects."""
         rows = np.flatnonzero(mask)
         return Decisions(
             self.samples.take(rows), self.hands[rows], self.parts[rows], self.held_out[rows], self.players[rows]
         )
 
     def with_samples(self, samples: Samples) -> Decisions:
-        """The same decisions, seen otherwise."""
+        """The same decisions with other samples."""
         return Decisions(samples, self.hands, self.parts, self.held_out, self.players)
 
     @property
@@ -48,13 +48,13 @@ class Decisions:
         return len(np.unique(self.hands))
 
     def first_hands(self, count: int) -> Decisions:
-        """Those of the first hands."""
+        """The decisions of the first ``count`` hands."""
         known = np.unique(self.hands)
         return self if len(known) <= count else self.where(self.hands < known[count])
 
 
 def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
-    """Encode moves; what is forced, or no matter of moves (a bid), or of rules that cannot be encoded, is left out."""
+    """Encode moves. Forced moves, bids, and games that cannot be encoded are left out."""
     features, legal, own, labels, hands, parts, held_out, players = [], [], [], [], [], [], [], []
     last, number, part = "", -1, 0.0
     for move in moves:
@@ -85,5 +85,5 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
 
 
 def part_of(game_id: str) -> float:
-    """A number in [0, 1) that depends on the hand's id alone."""
+    """A number in [0, 1) that depends on the hand's id only."""
     return int.from_bytes(hashlib.sha256(game_id.encode()).digest()[:6]) / 2**48

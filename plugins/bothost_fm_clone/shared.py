@@ -1,8 +1,7 @@
-"""A clone by one machine that all moves share: what it is as a file, how it scores, and why.
+"""A clone with one machine for all moves: its file, its scores, and its reasons.
 
-Its factorization machine sees the position and the candidate (``sight``), and conjunctions of their features that
-were grown. What it learns of one move holds for others that are like it. A player is one more feature: a row of
-factors.
+The inputs of its factorization machine are features of the position and the candidate (``sight``), and grown
+combinations of them. So it generalizes between similar moves. A player is one more feature, with a row of factors.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from bothost_fm_clone.words import phrase
 VERSION = 2
 """Encoder version of these models."""
 EXPLAINED, PAIRED = 8, 4
-"""A choice is explained among so many candidates, by so many of their features. Pairs are made of fewer."""
+"""Number of candidates, and of their features, for the reasons of a choice; and number of features for pairs."""
 
 
 @dataclass(frozen=True)
 class SharedClone:
-    """Who chooses by softmax over the candidates' scores."""
+    """Predicts by a softmax over the candidates' scores."""
 
     encoding: Encoding
     pairs: IntArray
-    """int32, shape (combinations, 2), as ``bothost.training.conditional.extended`` wants them."""
+    """int32, shape (combinations, 2), for ``bothost.training.conditional.extended``."""
     parameters: dict[str, FloatArray]
-    """Of a machine with one player, whose row is that of the clone; zeros for a crowd."""
+    """Parameters of a machine with one player, whose row is the clone's; zeros for a crowd."""
     quadratic: int
     rectified: int
     version: ClassVar[int] = VERSION
@@ -49,7 +48,7 @@ class SharedClone:
 
     @classmethod
     def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int) -> SharedClone:
-        """Before any training."""
+        """An untrained clone."""
         shape = shape_of(sight(own.game), 0, quadratic, rectified, 1)
         return cls(
             own, np.zeros((0, 2), np.int32), ConditionalMachine(shape, seed=seed).parameters(), quadratic, rectified
@@ -64,7 +63,7 @@ class SharedClone:
         return shape_of(self.sight, len(self.pairs), self.quadratic, self.rectified, 1)
 
     def seen(self, samples: Samples) -> Samples:
-        """Samples of base features as the machine sees them."""
+        """Samples with all features of the machine, from samples of base features."""
         known = self.sight
         full = known.seen(samples)
         own = extended(full, self.pairs, len(known.positions), len(known.choices))
@@ -81,29 +80,29 @@ class SharedClone:
         return self.machine()
 
     def odds(self, one: Samples) -> FloatArray:
-        """Of a single sample the probability of each legal class, float32."""
+        """The probability of each legal class of a single sample, float32."""
         found: FloatArray = self.probabilities_of(one).items.astype(np.float32)
         return found
 
     def probabilities_of(self, samples: Samples) -> SparseRows:
-        """Of many samples of base features, float32, laid out as their legal classes."""
+        """The probabilities of many samples of base features, float32, laid out as their legal classes."""
         seen = self.seen(samples)
         with self._lock:
             odds = self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
         return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
 
     def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
-        """What spoke for a class or against it, in words.
+        """The features with the largest effect for or against a class, in words.
 
-        The weight of a feature is how much less the choice would lead the other candidates without it, each of these
-        counted as much as it is likely. A feature of the position and one of the candidate that work together are named
-        together. Their weight is what they lose together beyond what each loses alone.
+        The weight of a feature is the change of the choice's lead over the other candidates (weighted by their
+        probabilities) if the feature is removed. A feature of the position and one of the candidate can form a pair.
+        Its weight is the change if both are removed, less the changes for each alone.
         """
         return _Reasons(self, one, chosen).weightiest(count)
 
     @cached_property
     def rounded(self) -> SharedClone:
-        """The same with the factors as a file holds them, in 16 bits."""
+        """The same clone with parameters rounded to 16 bits, as in a file."""
         return SharedClone(self.encoding, self.pairs, _halved(self.parameters), self.quadratic, self.rectified)
 
     def save(self, path: Path) -> None:
@@ -117,7 +116,7 @@ class SharedClone:
 
 
 def shape_of(known: Sight, combinations: int, quadratic: int, rectified: int, players: int) -> Shape:
-    """The shape of a machine of this sight."""
+    """The shape of a machine for these features."""
     classes = len(encoding(known.game).classes)
     choices = len(known.choices)
     return Shape(len(known.positions), choices + combinations, classes, players, quadratic, rectified, choices)
@@ -128,7 +127,7 @@ def _halved(parameters: dict[str, FloatArray]) -> dict[str, FloatArray]:
 
 
 def load(path: Path, game: str) -> SharedClone:
-    """The clone of a file. Raises ModelError where it is none, or of another game or encoder."""
+    """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
     own = encoding(game)
     try:
         with safetensors.safe_open(path, "numpy") as file:
@@ -138,10 +137,10 @@ def load(path: Path, game: str) -> SharedClone:
             }
         told = metadata.get("game"), metadata.get("encoder_version")
         if told != (game, str(VERSION)):
-            raise ValueError(f"it is of {told[0]}, encoder version {told[1]}, not of {game}, version {VERSION}")
+            raise ValueError(f"it is for {told[0]}, encoder version {told[1]}, not for {game}, version {VERSION}")
         return _checked(own, tensors)
     except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is no clone: {error}", advice="import the model anew, or train it again") from error
+        raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
 
 
 def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
@@ -153,7 +152,7 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
         or sizes.dtype != np.int32
         or sizes.shape != (2,)
     ):
-        raise ValueError("its tensors have other types")
+        raise ValueError("its tensors have the wrong types")
     if len(pairs) > 10_000 or sizes.min() < 0 or sizes.max() > 1024:
         raise ValueError("its sizes are out of range")
     if any(values.dtype != np.float16 or not np.isfinite(values).all() for values in tensors.values()):
@@ -163,13 +162,13 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
     )
     known = made.sight
     none = Samples(SparseRows.of([]), SparseRows.of([]), np.zeros(0, np.int32), SparseRows.of([]))
-    extended(none, pairs, len(known.positions), len(known.choices))  # refuses what is no graph of combinations
-    made.machine()  # refuses other sizes
+    extended(none, pairs, len(known.positions), len(known.choices))  # raises ValueError if the pairs are invalid
+    made.machine()  # raises ValueError if the sizes are wrong
     return made
 
 
 class _Reasons:
-    """The scores of one decision's candidates without some of its features."""
+    """Computes the scores of one decision's candidates with some features removed."""
 
     def __init__(self, clone: SharedClone, one: Samples, chosen: int) -> None:
         odds = clone.probabilities_of(one).items.astype(np.float64)
@@ -192,7 +191,7 @@ class _Reasons:
         self._sum = self._position_rows.sum(axis=0) + factors[-1]
         self._weights = parameters["weights"][self._features].astype(np.float64)
         self._bias, self._readout = parameters["bias"], parameters["readout"]
-        # The choice against the others, each as much as it is likely among them.
+        # Weights of the lead: 1 for the choice, minus the relative probability for each other candidate.
         scores = self._scores(self._sum, self._has)
         others = np.exp(scores - np.delete(scores, self._at).max())
         others[self._at] = 0.0
@@ -200,11 +199,11 @@ class _Reasons:
         self._pull[self._at] = 1.0
 
     def _lead(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> float:
-        """By how much the choice leads the others."""
+        """The choice's lead over the other candidates."""
         return float(self._pull @ self._scores(total, has))
 
     def _scores(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """Of each candidate, with this sum over the position, by which features the candidates have."""
+        """The candidates' scores with this sum of position factors and these features."""
         k = self._clone.quadratic
         own = has @ self._rows
         squares = has @ (self._rows[:, :k] ** 2).sum(axis=1)
@@ -213,7 +212,7 @@ class _Reasons:
         return found
 
     def weightiest(self, count: int) -> list[dict[str, object]]:
-        """The reasons. Only features that matter to first order are looked at."""
+        """The reasons. Only features with a large first-order effect are considered."""
         known, full = self._clone.sight, self._lead(self._sum, self._has)
         of_position, of_candidates = self._slopes()
         first = np.argsort(-np.abs(of_position), kind="stable")[:PAIRED]
@@ -226,7 +225,7 @@ class _Reasons:
             by_position = full - self._lead(less, self._has)
             name = phrase(known.game, known.positions[self._position[i]])
             for n in second[:PAIRED].tolist():
-                # What the two lose together, but for what each loses alone.
+                # The effect of both less the effect of each.
                 both = full - self._lead(less, without[n])
                 found.append((by_position + alone[n] - both, [name, *self._named(n)]))
         found.sort(key=lambda each: -abs(each[0]))
@@ -234,7 +233,7 @@ class _Reasons:
         return [reason for reason in told if reason["weight"]]
 
     def _slopes(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """To first order, what each feature of the position and of the candidates adds to the lead."""
+        """The first-order effect of each feature of the position and of the candidates on the lead."""
         k = self._clone.quadratic
         own = self._has @ self._rows
         pull = self._pull
@@ -245,7 +244,7 @@ class _Reasons:
         return self._position_rows @ by_sum, ((each * self._has.T) @ pull)
 
     def _named(self, n: int) -> list[str]:
-        """The words of a feature of candidates; with "not" before what the choice has not."""
+        """The words of a candidates' feature, with "not" if the choice lacks it."""
         known = self._clone.sight
         parts = _parts(int(self._features[n]), self._clone.pairs, len(known.positions), len(known.choices))
         all_names = (*known.positions, *known.choices)
@@ -254,7 +253,7 @@ class _Reasons:
 
 
 def _parts(feature: int, pairs: IntArray, positions: int, choices: int) -> list[int]:
-    """Base features of a feature of candidates, ascending, numbered positions first."""
+    """The base features of a candidates' feature, ascending. Features of positions have the lowest numbers."""
     found: set[int] = set()
     open_ = [positions + feature]
     while open_:

@@ -1,7 +1,7 @@
-"""What a conditional clone sees: the features of ``encode``, and what ``attributes`` says of them in a word.
+"""The features of a shared clone: those of ``encode``, and those derived from them in ``attributes``.
 
-The features of a position are the base features and its situations. Those of a candidate are its afterstate, its class,
-what the class is, and how it compares with the other candidates.
+A position has base features and situations. A candidate has features of its afterstate, its class, the class's
+properties, and its relations to the other candidates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sight:
     """Names of a candidate's features."""
 
     def seen(self, samples: Samples) -> Samples:
-        """Samples of base features and afterstates, with all features."""
+        """Extend samples of base features and afterstates to all features."""
         if self.game == "mahjong":
             return samples
         if self.game == "doudizhu":
@@ -37,7 +37,7 @@ class Sight:
 
 @cache
 def sight(game: str) -> Sight:
-    """The features of a game. Raises ModelError where there are none."""
+    """The features of a game. Raises ModelError if there are none."""
     own = encoding(game)
     if game == "mahjong":
         return Sight(game, own.features, own.leaves)

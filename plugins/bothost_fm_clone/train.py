@@ -1,4 +1,4 @@
-"""``bothost train fm-clone``: a clone of the players named by --player, or without them a model of the crowd."""
+"""``bothost train fm-clone``: a clone of the players given with --player, or otherwise a model of the crowd."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     game: Literal["doudizhu", "othello", "mahjong"] = "doudizhu"
     crowd: Literal["package", "log"] | None = None
-    """What a clone begins from: the crowd that comes with the package (in retraining the champion), or one that is made
-    here of everybody else in the log who agreed. None: the package's for a player, the log's without one."""
+    """Start of a clone. package: the package's crowd, or in a retraining the champion. log: a crowd trained on all
+    other consenting players in the log. None: package for a player, log without one."""
     hands: int | None = None
     """Learn from the first ``hands`` hands of the player. None: all."""
     curve: bool = False
@@ -63,7 +63,7 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     of the position, and one linear layer with weights of each class, as in the source; Dou Dizhu and Othello only. A
     clone of a player is of the same method as the model that it starts from."""
     grow: GrowOptions = GrowOptions()
-    """How a machine of the method ``per-class`` grows."""
+    """Options of the method ``per-class``."""
     shared: SharedOptions = SharedOptions()
     """Options of the method ``shared``."""
 
@@ -89,21 +89,21 @@ class FmCloneTrainer(Trainer):
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
     ) -> dict[str, Any]:
-        """Retrain the champion on the decisions of all players who agreed: its features grow, and it stays close to the
-        old one where none grow. With players named, its features stay, and it is fitted to these players.
+        """Retrain the champion on the decisions of all consenting players.
 
-        Other games are played as before.
+        Its features grow; if none are added, it stays close to the old model. If players are named, its features stay
+        and it is fitted to these players. Models of other games stay as they are.
         """
         return self._learn(run, None if start is None or start.path is None else Path(start.path), report)
 
     def gains(
         self, log: PlayerLog, lineage: Mapping[str, Any], challenger: Model, champion: Model
     ) -> Iterator[float] | None:
-        """Of each held-out hand of those whom the challenger imitates, by how much better it predicts their decisions:
-        half the difference of the Brier scores (the squared distances of the probabilities from what was done), in the
-        mean over the hand. A champion that does not play the game takes all moves for equally likely.
+        """How much better the challenger predicts each held-out hand of the players that it imitates.
 
-        None where the lineage does not say whom it imitates, or where the challenger does not play that game.
+        Yields half the difference of the Brier scores (the squared distances of the probabilities from the decisions),
+        averaged over the hand. A champion that does not play the game counts as uniform. Returns None if the lineage
+        does not name the imitated players, or the challenger does not play that game.
         """
         imitated = _imitated(lineage)
         if imitated is None or challenger.path is None:
@@ -118,10 +118,10 @@ class FmCloneTrainer(Trainer):
 
     def _learn(self, run: TrainingRun, start: Path | None, report: ReportProgress) -> dict[str, Any]:
         """``start``: the folder of the model to start from. None: the package's, or a blank one."""
-        torch.set_num_threads(1)  # sums of several threads differ between runs
+        torch.set_num_threads(1)  # with several threads, the order of sums differs between runs
         options, log = self.options, run.log
         if log is None:
-            raise UsageError("there is no log to learn from", advice="run it by: bothost train fm-clone")
+            raise UsageError("fm-clone needs a log to learn from", advice="run it with: bothost train fm-clone")
         _check_folder(run)
         own = encoding(options.game)
         from_log = (options.crowd or ("package" if run.players else "log")) == "log"
@@ -129,7 +129,7 @@ class FmCloneTrainer(Trainer):
         if player is not None and not len(player):
             raise UsageError(
                 f"the log has no decision of {', '.join(run.players)} at {options.game}",
-                advice="bothost games list --player NAME shows what there is",
+                advice="list the player's hands with: bothost games list --player NAME",
             )
         figures: dict[str, Any] = {}
         begin = None if start is None else clone_in(start, own.game)
@@ -179,8 +179,8 @@ class FmCloneTrainer(Trainer):
         learnt = everybody.where(~everybody.held_out)
         if not len(learnt):
             raise UsageError(
-                f"the log has no decision at {own.game} of anybody who agreed to be imitated",
-                advice="bothost games consent --help",
+                f"the log has no decision at {own.game} of a player who consents to imitation",
+                advice="see: bothost games consent --help",
             )
         held_out = everybody.where(everybody.held_out)
         figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt)}
@@ -286,7 +286,7 @@ class FmCloneTrainer(Trainer):
         return clone
 
     def _fitted(self, crowd: AnyClone, learnt: Decisions, seed: int) -> tuple[AnyClone, dict[str, float]]:
-        """The crowd's model fitted to these decisions, and how far it was moved: a learning rate or a penalty."""
+        """The crowd's model fitted to these decisions, and the chosen learning rate or penalty."""
         if isinstance(crowd, SharedClone):
             made, told = player_of(crowd, learnt, seed)
             return made.rounded, told
@@ -337,7 +337,7 @@ class FmCloneTrainer(Trainer):
 
 
 def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
-    """The game and the imitated players in a model's lineage, or None. No players: all who agreed.
+    """The game and the imitated players in a model's lineage, or None. No players: all consenting ones.
 
     An imported model has the lineage of its training under ``training``.
     """
@@ -346,7 +346,7 @@ def _imitated(lineage: Mapping[str, Any]) -> tuple[str, tuple[str, ...]] | None:
         read = [(str(each["game"]), tuple(map(str, each["players"]))) for each in log["read"]]
     except (KeyError, TypeError):
         return None
-    # A clone of a player may begin with a crowd from the same log.
+    # A clone of a player may start with a crowd from the same log.
     return max(read, key=lambda each: len(each[1]), default=None)
 
 
@@ -379,7 +379,7 @@ def extended(some: Decisions, combinations: Combinations) -> Decisions:
 
 
 def measured(clone: AnyClone, held_out: Decisions) -> dict[str, float | int]:
-    """How well a clone predicts held-out decisions."""
+    """A clone's scores on held-out decisions."""
     if not len(held_out):
         return {"held_out_decisions": 0}
     found = score(clone.probabilities_of(held_out.samples), held_out.samples)

@@ -1,4 +1,4 @@
-"""Features in words, as reasons show them. Every feature of every game has its own; no raw name is shown."""
+"""Descriptions of features for reasons. Every feature of every game has one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WHO = {"next": "the next player", "previous": "the previous player", "opposite":
 
 @cache
 def phrase(game: str, name: str) -> str:
-    """A feature's name in words, as a clause without subject where the player is meant."""
+    """A feature's description. If it is about the player, it is a clause without subject."""
     return {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game](name)
 
 

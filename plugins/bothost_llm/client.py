@@ -1,6 +1,6 @@
-"""Requests to an OpenAI-compatible endpoint: bounded in time, size, rate and cost.
+"""Requests to an OpenAI-compatible endpoint, with limits of time, size, rate and cost.
 
-The key is in no message and no error.
+No message and no error contains the key.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The part of a response that is read."""
+    """The parts of a response that we use."""
 
     choices: tuple[Choice, ...]
     usage: Usage | None = None
 
 
 class Busy(PluginError):
-    """The endpoint refused, and may accept later."""
+    """The endpoint refused, but may accept a later request."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(NAME, message)
@@ -49,7 +49,7 @@ class Busy(PluginError):
 
 
 class Allowance:
-    """How many requests may be made: a token bucket, and limits of number and cost. Used by many threads."""
+    """Limits requests by a token bucket, a maximum number and a maximum cost. Thread-safe."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -62,7 +62,7 @@ class Allowance:
         self.cost = 0.0
 
     def wait_s(self, most_s: float) -> float:
-        """Take a request, and return how long to wait before it. Raises PluginError when none is allowed in time."""
+        """Reserve a request. Returns the seconds to wait before it. Raises PluginError if none is allowed in time."""
         options = self._options
         with self._lock:
             if options.max_requests is not None and self.requests >= options.max_requests:
@@ -73,13 +73,13 @@ class Allowance:
             tokens = min(self._burst, self._tokens + (now - self._at) * self._per_s)
             wait = max(0.0, (1.0 - tokens) / self._per_s)
             if wait > most_s:
-                raise PluginError(NAME, "the rate limit leaves no request in time", advice="raise requests_per_minute")
+                raise PluginError(NAME, "the rate limit allows no request in time", advice="raise requests_per_minute")
             self._tokens, self._at = tokens - 1.0, now
             self.requests += 1
             return wait
 
     def spent(self, usage: Usage) -> float:
-        """Add the cost of a response and return it. Negative counts of tokens count as none."""
+        """Add the cost of a response, and return it. Negative token counts count as 0."""
         tokens_in, tokens_out = max(0, usage.prompt_tokens), max(0, usage.completion_tokens)
         cost = (tokens_in * self._options.price_in + tokens_out * self._options.price_out) / 1e6
         with self._lock:
@@ -96,17 +96,17 @@ class Client:
         self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
 
     def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage]:
-        """The text of the answer. Raises Busy, PluginError, ProtocolError and TimeoutError."""
+        """Send a request and return the answer's text. Raises Busy, PluginError, ProtocolError and TimeoutError."""
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("the model has not answered in time")
+            raise TimeoutError("the model did not answer in time")
         try:
             with self._http.stream(
                 "POST", f"{self._options.url.rstrip('/')}/chat/completions", json=body, timeout=left
             ) as response:
                 data = self._read(response, deadline)
         except httpx.TimeoutException:
-            raise TimeoutError("the model has not answered in time") from None
+            raise TimeoutError("the model did not answer in time") from None
         except httpx.HTTPError as error:
             raise Busy(f"the endpoint cannot be reached ({type(error).__name__})", 0.5) from None
         if response.status_code in BUSY:
@@ -118,9 +118,9 @@ class Client:
             completion = msgspec.json.decode(data, type=Completion)
             text = completion.choices[0].message.content
         except (msgspec.DecodeError, IndexError) as error:
-            raise ProtocolError("the endpoint's response is no chat completion") from error
+            raise ProtocolError("the endpoint's response is not a chat completion") from error
         if not text:
-            raise ProtocolError("the model answered nothing")
+            raise ProtocolError("the model's answer is empty")
         return text, completion.usage or Usage()
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
@@ -129,8 +129,8 @@ class Client:
             data += chunk
             if len(data) > self._options.max_answer_bytes:
                 raise ProtocolError(f"the response is longer than {self._options.max_answer_bytes} bytes")
-            if time.monotonic() > deadline:  # a trickle resets httpx's own timeout
-                raise TimeoutError("the model has not answered in time")
+            if time.monotonic() > deadline:  # httpx's own timeout restarts with every chunk
+                raise TimeoutError("the model did not answer in time")
         return bytes(data)
 
     def close(self) -> None:

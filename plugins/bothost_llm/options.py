@@ -14,30 +14,30 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of a language model."""
 
     url: Annotated[str, Meta(pattern=r"^https?://[^\s@?#]+$", max_length=500)] = ""
-    """Base of an OpenAI-compatible endpoint, as in ``https://api.openai.com/v1``. It must be set. http:// is for this
-    machine only."""
+    """Base URL of an OpenAI-compatible endpoint, such as ``https://api.openai.com/v1``. Required. http:// is only
+    allowed for this machine."""
     model: Annotated[str, Meta(max_length=200)] = ""
-    """Name of the model at the endpoint. It must be set."""
+    """Name of the model at the endpoint. Required."""
     key_variable: Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")] | None = None
-    """Environment variable that holds the key; None: the endpoint needs none."""
+    """Environment variable with the key. None: the endpoint needs no key."""
     timeout_ms: Milliseconds = 30_000.0
-    """Time for one decision, where the table's clock leaves more."""
+    """Most time for one decision."""
     attempts: Annotated[int, Meta(ge=1, le=5)] = 2
     """Requests for one decision, if an answer is unusable or the endpoint is busy."""
     structured: Literal["json_schema", "json_object", "none"] = "json_schema"
-    """How the request demands JSON. Some endpoints know only ``json_object``, or nothing."""
+    """How the request asks for JSON. Some endpoints only support ``json_object`` or nothing."""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     """None: the endpoint's default."""
     max_answer_tokens: Annotated[int, Meta(ge=16, le=100_000)] = 1000
-    """Tokens that one answer may have."""
+    """Most tokens of one answer."""
     max_answer_bytes: Annotated[int, Meta(ge=1024, le=1 << 24)] = 1 << 18
-    """A longer response is cut off and refused."""
+    """Longer responses are refused."""
     max_prompt_chars: Annotated[int, Meta(ge=2000, le=1_000_000)] = 24_000
-    """A longer prompt loses the history first, then legal actions."""
+    """A longer prompt is shortened: first the history, then the legal actions."""
     requests_per_minute: Annotated[float, Meta(gt=0, le=100_000)] = 60.0
-    """Over all tables of this strategy. A decision that would have to wait too long falls back."""
+    """Rate limit for all tables of this strategy. A decision that would have to wait too long falls back."""
     max_requests: Annotated[int, Meta(ge=1)] | None = None
-    """After so many requests the process makes no more."""
+    """After this many requests the process makes no more."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
     """After this cost the process makes no more requests. Needs the two prices."""
     price_in: Annotated[float, Meta(ge=0)] = 0.0
@@ -45,4 +45,4 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     price_out: Annotated[float, Meta(ge=0)] = 0.0
     """Price of a million answer tokens."""
     transcript_chars: Annotated[int, Meta(ge=0, le=100_000)] = 4000
-    """Characters of prompt and of answer that the decision's statistics keep."""
+    """Most characters of prompt and of answer in the decision's statistics."""

@@ -1,7 +1,7 @@
-"""The prompt of a decision, and the reading of its answer.
+"""Builds the prompt of a decision, and parses the answer.
 
-The prompt holds rules, what the seat may know, and the legal actions. Names, chat and other texts of players or of the
-lobby are not in it.
+The prompt has the rules, the seat's view and the legal actions. It has no names, chat or other texts of players or the
+lobby.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SYSTEM = (
     'Answer with one JSON object and nothing else: {"action": one of "legal", literally, "reason": one short sentence}.'
 )
 LONG = ("history", "events", "reveal")
-"""Parts of a view that a prompt can do without."""
+"""Parts of a view that can be left out of a prompt."""
 MAX_REASON = 300
 
 
@@ -58,14 +58,14 @@ def _text(value: Any) -> str:
 
 
 def _spread(notations: list[str], space: int) -> list[str]:
-    """As many actions as fit, evenly over the list."""
+    """As many actions as fit, evenly spaced in the list."""
     longest = max(len(_text(notation)) for notation in notations) + 1
     count = max(1, min(len(notations), space // longest))
     return [notations[nth * len(notations) // count] for nth in range(count)]
 
 
 def response_format(structured: str) -> Json | None:
-    """What the request says about the form of the answer."""
+    """The request's ``response_format``."""
     if structured == "none":
         return None
     if structured == "json_object":
@@ -80,12 +80,12 @@ def response_format(structured: str) -> Json | None:
 
 
 def read(text: str, view: View) -> tuple[int, str]:
-    """The action of an answer, and its reason. Raises ProtocolError."""
+    """Parse an answer's action and reason. Raises ProtocolError."""
     start, end = text.find("{"), text.rfind("}")  # models like to wrap JSON in a code fence
     try:
         answer = msgspec.json.decode(text[start : end + 1], type=Answer)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise ProtocolError("the model answered no JSON object with an action", frame=text[:200]) from error
+        raise ProtocolError("the model's answer is not a JSON object with an action", frame=text[:200]) from error
     try:
         action = view.parse(answer.action)
         if view.is_legal(action):

@@ -15,12 +15,12 @@ from bothost_llm.options import Options as LlmOptions
 from bothost_llm.prompt import messages, read, response_format
 
 MARGIN_S = 0.05
-"""An answer is given up this long before the deadline, so that the host still has time to fall back."""
+"""Stop waiting for an answer this long before the deadline, so that the host has time for a fallback."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class LlmPlayer(Strategy):
-    """Asks a language model for every decision. It plays only where a route names it with ``url`` and ``model``."""
+    """Asks a language model for every decision. A route must set ``url`` and ``model``."""
 
     name = "llm-player"
     version = "1"
@@ -38,7 +38,7 @@ class LlmPlayer(Strategy):
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise UsageError(f"llm-player: {options.url} sends prompts and key in clear text", advice="use https://")
         if options.max_cost is not None and not (options.price_in or options.price_out):
-            raise UsageError("llm-player: max_cost without prices limits nothing", advice="set price_in and price_out")
+            raise UsageError("llm-player: max_cost needs prices", advice="set price_in and price_out")
         key = None if options.key_variable is None else os.environ.get(options.key_variable)
         if options.key_variable is not None and not key:
             raise UsageError(f"llm-player: ${options.key_variable} is not set", advice="set it, or drop key_variable")
@@ -60,7 +60,7 @@ class Seat(Player):
         self._table = table
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        """The model's choice. Raises PluginError, ProtocolError or TimeoutError; then the host falls back."""
+        """Ask the model. Raises PluginError, ProtocolError or TimeoutError, and the host then uses a fallback."""
         if len(legal) == 1:
             return Decision(action=int(legal[0]), stats={"reason": "the only legal action"})
         options: LlmOptions = self._strategy.options
@@ -104,5 +104,5 @@ class Seat(Player):
     @staticmethod
     def _pause(seconds: float, deadline: float) -> None:
         if time.monotonic() + seconds >= deadline:
-            raise TimeoutError("the endpoint is busy for longer than the decision may take")
+            raise TimeoutError("the endpoint is busy for longer than the time of the decision")
         time.sleep(seconds)

@@ -29,11 +29,11 @@ MEMBERS = (
     "tic_tac_toe",
     "y",
 )
-"""Games that lists of games show. Others are played where their name is given."""
+"""Games that lists show. Others can be played by name."""
 
 
 def make(name: str, **options: object) -> SpielGame:
-    """The game of this name: ``connect_four``, ``go(board_size=9)``. Raises UsageError, or ValueError for options."""
+    """Make a game such as ``connect_four`` or ``go(board_size=9)``. Raises UsageError, or ValueError for options."""
     if find_spec("pyspiel") is None:
         raise UsageError(f"openspiel:{name[:40]} needs OpenSpiel", advice='pip install "bothost[openspiel]"')
     from bothost_openspiel.game import load

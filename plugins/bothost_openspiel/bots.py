@@ -1,4 +1,4 @@
-"""OpenSpiel's own bots as strategies, for OpenSpiel's games."""
+"""OpenSpiel's bots as strategies for OpenSpiel's games."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bothost.rules import ActionArray, Game, View
 from bothost_openspiel.game import SpielGame, SpielView
 
 SHARE_OF_BUDGET = 0.8
-"""Of the time that a decision has left, the search takes this much."""
+"""Share of the remaining time that the search uses."""
 TRIAL = 10
-"""Simulations that measure how long one takes."""
+"""Number of simulations for measuring the time of one."""
 ROOT_SEEDS = 2**31 - 1
 
 
@@ -32,7 +32,7 @@ class _SpielStrategy(Strategy):
 
 def spiel_of(view: View) -> Any:
     """A copy of OpenSpiel's state of a view."""
-    assert isinstance(view, SpielView)  # ``supports`` saw to it
+    assert isinstance(view, SpielView)  # ensured by ``supports``
     return view.spiel.clone()
 
 
@@ -57,17 +57,17 @@ class SpielRandom(_SpielStrategy):
 
 class MctsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     simulations: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1000
-    """Simulations a move; fewer where the clock ends."""
+    """Simulations per move; fewer if the time is short."""
     rollouts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
-    """Random games that value a leaf."""
+    """Rollouts per leaf."""
     uct_c: Annotated[float, msgspec.Meta(ge=0.0, le=1000.0)] = 2.0
-    """How much the search explores."""
+    """Exploration constant of UCT."""
     memory_mb: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 200
-    """Limit of the tree."""
+    """Memory limit of the tree."""
 
 
 class MctsPlayer(Player):
-    """A new search for each move, with a seed of the table and of the number of steps."""
+    """Starts a new search for each move. Its seed depends on the table and the number of steps."""
 
     def __init__(self, options: MctsOptions, seed: int) -> None:
         self._options = options
@@ -83,7 +83,7 @@ class MctsPlayer(Player):
         return Decision(action=int(root.best_child().action), policy=policy, stats=stats)
 
     def _affordable(self, state: Any, seed: int, budget: Budget) -> int:
-        """Simulations that the clock allows. OpenSpiel's own limit of time would always use all of it."""
+        """The number of simulations that the clock allows. OpenSpiel's own time limit would always use all the time."""
         wanted = self._options.simulations
         if math.isinf(budget.deadline) or wanted <= TRIAL:
             return wanted
@@ -93,7 +93,7 @@ class MctsPlayer(Player):
         return max(1, min(wanted, int(budget.left_ms() * SHARE_OF_BUDGET / each_ms)))
 
     def _search(self, state: Any, seed: int, simulations: int) -> Any:
-        """The root of a new tree."""
+        """Run a new search, and return its root."""
         options = self._options
         evaluator = pyspiel.RandomRolloutEvaluator(options.rollouts, seed)
         solve = True  # proven wins and losses
@@ -110,7 +110,7 @@ class SpielMcts(_SpielStrategy):
     """OpenSpiel's Monte-Carlo tree search (UCT with random rollouts)."""
 
     name = "openspiel-mcts"
-    execution = "process"  # the search holds the interpreter's lock
+    execution = "process"  # the search holds the GIL
     needs_search_thread = True
     Options = MctsOptions
 

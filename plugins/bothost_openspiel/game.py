@@ -1,10 +1,10 @@
-"""A game of OpenSpiel under bothost's contract of games.
+"""Adapts a game of OpenSpiel to bothost's game contract.
 
 Everything is public, so all seats receive the same events after the first: ``start SEAT``, then
-``play SEAT ACTION LABEL`` and ``chance - OUTCOME LABEL``. ACTION is OpenSpiel's number, and so is the notation, because
-OpenSpiel's words depend on the position. LABEL is OpenSpiel's word in that position: ``play 0 673 Nf3``.
+``play SEAT ACTION LABEL`` and ``chance - OUTCOME LABEL``. ACTION is OpenSpiel's number. It is also the notation,
+because OpenSpiel's strings depend on the position. LABEL is OpenSpiel's string in that position: ``play 0 673 Nf3``.
 
-Future dice are the only secret. A state draws them by its seed, which no view holds.
+Future dice are the only secret. A state draws them by its seed, which is not part of any view.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bothost_openspiel.names import load_checked
 FORMAT = 1
 CHANCE = -1
 NUM_SEEDS = 2**53
-"""Seeds of deals are JSON numbers that JavaScript reads exactly."""
+"""Seeds of deals are below this number, so that JavaScript reads them exactly from JSON."""
 _HEAD = struct.Struct("<BBBI")
 
 
@@ -44,7 +44,7 @@ class SpielBlock:
 
 @dataclass(frozen=True)
 class SpielGame:
-    """A perfect-information game; :func:`load` makes it. Games of one name are equal."""
+    """A perfect-information game, made by :func:`load`. Games with the same name are equal."""
 
     name: str
     spiel: Any = field(compare=False, repr=False)
@@ -81,7 +81,7 @@ class SpielGame:
 
     def state_from_deal(self, deal: Json) -> SpielState:
         """``{}`` without chance; with chance ``{"seed": …, "chance": [the first outcomes]}``."""
-        _require(isinstance(deal, dict), "a deal is an object")
+        _require(isinstance(deal, dict), "a deal must be an object")
         if not self.stochastic:
             return self.new_state(0)
         chance = deal.get("chance")
@@ -94,11 +94,14 @@ class SpielGame:
         return SpielView(self, _whole(seat, 0, self.num_seats - 1), self.spiel.new_initial_state())
 
     def view_from_bytes(self, data: bytes) -> SpielView:
-        """Version, seat, whether it has started, number of steps (u32), and the action of each (u32)."""
+        """Decode version, seat, whether it has started, number of steps (u32), and the action of each step (u32)."""
         _require(len(data) >= _HEAD.size, "bytes end too early")
         version, seat, started, count = _HEAD.unpack_from(data)
         _require(version == FORMAT and started in (0, 1), "bytes of another format")
-        _require(len(data) == _HEAD.size + 4 * count and (started or not count), "not as many bytes as steps")
+        _require(
+            len(data) == _HEAD.size + 4 * count and (started or not count),
+            "the number of bytes does not match the number of steps",
+        )
         return self._rebuilt(seat, bool(started), list(struct.unpack_from(f"<{count}I", data, _HEAD.size)))
 
     def view_from_json(self, data: Json) -> SpielView:
@@ -110,7 +113,7 @@ class SpielGame:
         _require(isinstance(data, dict), "a view must be an object")
         steps = data.get("history", [])
         _require(isinstance(steps, list), "history must be a list")
-        _require(all(isinstance(s, list) and len(s) == 3 for s in steps), "a step is [seat, action, label]")
+        _require(all(isinstance(s, list) and len(s) == 3 for s in steps), "a step must be [seat, action, label]")
         started = data.get("started", bool(steps))
         _require(isinstance(started, bool) and (started or not steps), "started must say whether there were events")
         actions = [_whole(step[1], 0, 2**31) for step in steps]
@@ -153,12 +156,12 @@ def _whole(value: Any, low: int, high: int) -> int:
 
 
 def _decimal(text: str) -> int:
-    _require(re.fullmatch(r"0|[1-9][0-9]{0,9}", text, re.ASCII) is not None, f"{text[:20]!r} is no number")
+    _require(re.fullmatch(r"0|[1-9][0-9]{0,9}", text, re.ASCII) is not None, f"{text[:20]!r} is not a number")
     return int(text)
 
 
 def label(spiel: Any, player: int, action: int) -> str:
-    """OpenSpiel's word for an action in this position, as one printable word."""
+    """OpenSpiel's string for an action in this position, as one printable word."""
     try:
         word = spiel.action_to_string(player, action)
     except (RuntimeError, UnicodeDecodeError):
@@ -167,10 +170,10 @@ def label(spiel: Any, player: int, action: int) -> str:
 
 
 def advance(spiel: Any, action: int) -> Step:
-    """Apply an action of whoever is on turn, chance included. Raises ValueError if it is illegal."""
+    """Apply an action of the player on turn, or an outcome of chance. Raises ValueError if it is illegal."""
     _require(not spiel.is_terminal(), "the hand has ended")
     player = spiel.current_player() if not spiel.is_chance_node() else CHANCE
-    # OpenSpiel may end the process when it is given an illegal action.
+    # OpenSpiel may abort the process on an illegal action.
     _require(action in spiel.legal_actions(), f"{action} is not legal now")
     step = Step((player, int(action), label(spiel, player, action)))
     spiel.apply_action(int(action))
@@ -196,11 +199,11 @@ class SpielState:
     game: SpielGame
     seed: int
     fixed: list[int]
-    """The first outcomes of chance; later ones are drawn by the seed."""
+    """The first outcomes of chance. Later ones are drawn by the seed."""
     spiel: Any
     history: list[Step] = field(default_factory=list)
     rolled: int = 0
-    """Outcomes of chance so far."""
+    """Number of outcomes of chance so far."""
 
     def __post_init__(self) -> None:
         self._roll()
@@ -306,7 +309,7 @@ class SpielView:
             case ["chance", "-", outcome, word] if self.started and not self.terminal and self.spiel.is_chance_node():
                 self._fold(CHANCE, _decimal(outcome), word)
             case _:
-                raise ValueError(f"an event that cannot be: {event[:40]!r}")
+                raise ValueError(f"invalid event: {event[:40]!r}")
 
     def _fold(self, player: int, action: int, word: str) -> None:
         _require(action in self.spiel.legal_actions(), f"{action} is not legal now")
@@ -359,7 +362,7 @@ class SpielView:
         return head + struct.pack(f"<{len(actions)}I", *actions)
 
     def to_json(self) -> Json:
-        """``position``: OpenSpiel's text. ``labels``: its word for each legal action, by notation."""
+        """``position``: OpenSpiel's text. ``labels``: its string for each legal action, by notation."""
         return {
             "format": FORMAT,
             "seat": self.seat,

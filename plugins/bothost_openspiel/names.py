@@ -1,7 +1,7 @@
-"""Names of OpenSpiel's games, which come from configurations and servers and are hostile until checked here.
+"""Checks names of OpenSpiel's games. They come from configurations and servers, and are hostile until checked.
 
-A name is ``chess`` or ``go(board_size=9,komi=5.5)``: parameters in alphabetical order, no spaces, nothing nested.
-One game thus has one name, and a name is safe in a configuration, a log, a URL (percent-encoded) and a file name.
+A name is ``chess`` or ``go(board_size=9,komi=5.5)``: parameters in alphabetical order, no spaces, nothing nested. So
+each game has one name, which is safe in a configuration, a log, a URL (percent-encoded) and a file name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ LONGEST_NAME = 100
 MOST_ACTIONS = 20_000
 LONGEST_GAME = 20_000
 LARGEST_SMALL_NUMBER = 32
-"""An integer parameter may be this large, or twice its default."""
+"""An integer parameter may be at most this, or twice its default."""
 
 SMALLEST_NUMBER = 2
 EXPENSIVE = {"dims", "num_dice", "dice_sides"}
-"""Parameters by which time and memory grow exponentially: only their defaults are played."""
+"""Parameters for which time and memory grow exponentially. Only their defaults are allowed."""
 
 _NAME = re.compile(r"([a-z0-9_]+)(?:\(((?:[a-z0-9_]+=[A-Za-z0-9_.-]+,?)*)\))?", re.ASCII)
 _WORD = re.compile(r"[a-z_]+", re.ASCII)
@@ -29,11 +29,11 @@ Parameter = bool | int | float | str
 
 
 def load_checked(name: str) -> pyspiel.Game:
-    """OpenSpiel's game of this name. Raises UsageError for a name or game that cannot be played here."""
+    """Load OpenSpiel's game of this name. Raises UsageError for an invalid name or an unsupported game."""
     match = _NAME.fullmatch(name) if len(name) <= LONGEST_NAME else None
     if match is None:
         advice = "Write openspiel:chess, or openspiel:go(board_size=9) for parameters."
-        raise UsageError(f"{name[:LONGEST_NAME]!r} is no name of a game of OpenSpiel", advice=advice)
+        raise UsageError(f"{name[:LONGEST_NAME]!r} is not a valid name of an OpenSpiel game", advice=advice)
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     short = match[1]
     if short not in kinds:
@@ -46,12 +46,12 @@ def load_checked(name: str) -> pyspiel.Game:
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"OpenSpiel refuses {name}: {str(error)[:200]}") from error
     if not 0 < game.num_distinct_actions() <= MOST_ACTIONS or not 0 < game.max_game_length() <= LONGEST_GAME:
-        raise UsageError(f"{name} is too large", advice="Take smaller parameters.")
+        raise UsageError(f"{name} is too large", advice="Use smaller parameters.")
     if game.num_players() < 2:
-        raise UsageError(f"{name} has fewer than two seats", advice="Take a game for two or more.")
+        raise UsageError(f"{name} has fewer than two seats", advice="Use a game for two or more.")
     canonical = str(game).removesuffix("()")
     if name != canonical:
-        raise UsageError(f"{name} is written otherwise", advice=f"Write openspiel:{canonical}.")
+        raise UsageError(f"{name} is not the canonical name", advice=f"Write openspiel:{canonical}.")
     return game
 
 
@@ -82,29 +82,29 @@ def _parameters(short: str, text: str, defaults: dict[str, Parameter]) -> dict[s
         try:
             out[key] = _parameter(value, defaults[key])
             if key in EXPENSIVE and out[key] != defaults[key]:
-                raise ValueError(f"it is {defaults[key]}")
+                raise ValueError(f"it must be {defaults[key]}")
         except ValueError as error:
             raise UsageError(f"{short}: {key}={value} is refused: {error}", advice="Take another value.") from error
     return out
 
 
 def _parameter(text: str, default: Parameter) -> Parameter:
-    """A value of the default's type. Raises ValueError."""
+    """Parse a value of the default's type. Raises ValueError."""
     if isinstance(default, bool):
         if text not in ("True", "False"):
-            raise ValueError("it is True or False")
+            raise ValueError("it must be True or False")
         return text == "True"
     if isinstance(default, int):
         most = max(LARGEST_SMALL_NUMBER, 2 * default)
         value = int(text)
         least = min(default, SMALLEST_NUMBER)
         if not least <= value <= most:
-            raise ValueError(f"it is within {least} .. {most}")
+            raise ValueError(f"it must be within {least} .. {most}")
         return value
     if isinstance(default, float):
         if not -1000.0 <= (number := float(text)) <= 1000.0:
-            raise ValueError("it is within -1000 .. 1000")
+            raise ValueError("it must be within -1000 .. 1000")
         return number
     if not _WORD.fullmatch(text):
-        raise ValueError("it is one word in lower case")
+        raise ValueError("it must be one word in lower case")
     return text

@@ -40,7 +40,7 @@ def test_a_clone_comes_back_from_its_file_as_it_was(tmp_path):
     [
         ({"pairs": np.array([[0, 500]], np.int32)}, "combination"),
         ({"weights": np.zeros((10, 65), np.float16)}, "weights are"),
-        ({"weights": np.zeros((194, 65), np.float32)}, "other types"),
+        ({"weights": np.zeros((194, 65), np.float32)}, "the wrong types"),
         ({"bias": np.full(65, np.nan, np.float32)}, "not all finite"),
         ({"afterstates": np.zeros((3, 65), np.float16)}, "afterstates are"),
         ({"bias": None}, "bias"),
@@ -54,11 +54,11 @@ def test_a_damaged_file_is_refused(tmp_path, change, words):
     safetensors.numpy.save_file(kept, path, {"game": "othello", "encoder_version": str(VERSION)})
     with pytest.raises(ModelError, match=words):
         load(path, "othello")
-    with pytest.raises(ModelError, match="it is of othello"):
+    with pytest.raises(ModelError, match="it is for othello"):
         small_clone().save(path)
         load(path, "doudizhu")
     path.write_bytes(b"nothing")
-    with pytest.raises(ModelError, match="is no clone"):
+    with pytest.raises(ModelError, match="is not a clone"):
         load(path, "othello")
 
 
