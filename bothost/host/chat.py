@@ -39,8 +39,8 @@ class TableTalk:
         self._record = record
         self._hands: dict[str, Hand] = {}
         """Open table → its last hand."""
-        self._ended: OrderedDict[str, Hand] = OrderedDict()
-        """The same of tables that have ended."""
+        self._ended: OrderedDict[str, tuple[bytes, int]] = OrderedDict()
+        """Table that has ended → game id and seat of its last hand. The hand itself is released."""
         self._greeted: set[str] = set()
         """Open tables at which the greeting was said or is not due."""
         self._speech: TokenBucket | None = None
@@ -72,7 +72,7 @@ class TableTalk:
         """The table is closed. Its last hand is kept for a while."""
         self._greeted.discard(table)
         if (hand := self._hands.pop(table, None)) is not None:
-            self._ended[table] = hand
+            self._ended[table] = hand.game_id, hand.seat
             if len(self._ended) > ENDED_TABLES:
                 self._ended.popitem(last=False)
 
@@ -85,7 +85,9 @@ class TableTalk:
             self.dropped += 1
             return
         _log.info("chat", account=self._account, table=event.table, player=player, text=text)
-        self._keep(self._hands.get(event.table) or self._ended.get(event.table), player, text)
+        hand = self._hands.get(event.table)
+        game_id, seat = (hand.game_id, hand.seat) if hand is not None else self._ended.get(event.table, (b"", 0))
+        self._keep(game_id, seat, player, text)
 
     def _speak(self, template: str, game: str, hand: Hand, now: float) -> None:
         if not template or self._say is None or not self._manners.people(hand.players):
@@ -97,11 +99,11 @@ class TableTalk:
             return
         text = fill(template, self._account, self._manners.others(hand.players), game)
         self._say(Say(hand.key.table, text))
-        self._keep(hand, self._account, text)
+        self._keep(hand.game_id, hand.seat, self._account, text)
 
-    def _keep(self, hand: Hand | None, player: str, text: str) -> None:
-        if hand is not None and hand.game_id:
-            self._record(hand.game_id, hand.seat, player, text)
+    def _keep(self, game_id: bytes, seat: int, player: str, text: str) -> None:
+        if game_id:
+            self._record(game_id, seat, player, text)
 
 
 def fill(template: str, account: str, others: Sequence[PlayerInfo], game: str) -> str:

@@ -101,7 +101,7 @@ def test_models_that_do_not_fit_are_refused():
     model = weights.find(DeepMc, "champion")
     with pytest.raises(ModelError, match="encoder version"):
         DeepMc(PlayOptions(), msgspec.structs.replace(model, encoder_version=99))
-    with pytest.raises(ModelError, match="there is none"):
+    with pytest.raises(ModelError, match="deep-mc needs a model"):
         DeepMc(PlayOptions(), None)
     with pytest.raises(ModelError, match="no file"):
         DeepMc(PlayOptions(), msgspec.structs.replace(model, files={}))

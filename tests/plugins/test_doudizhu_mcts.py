@@ -371,7 +371,7 @@ def test_the_shipped_networks_lineage_says_how_it_was_made() -> None:
 
 
 def test_the_network_alone_needs_a_network() -> None:
-    with pytest.raises(ModelError, match="no network"):
+    with pytest.raises(ModelError, match="only needs a network"):
         resolved = PLUGINS.resolve("doudizhu-mcts", {"cnn": "only"})
         resolved.strategy(resolved.options, None)
 

@@ -312,7 +312,7 @@ def test_steps_are_functions_of_their_number_and_never_see_held_out_deals(folder
 def test_what_cannot_be_fitted_is_refused_with_the_fix(folder, tmp_path):
     with pytest.raises(UsageError, match="needs records"):
         Fitter(Options(epochs=1)).train(TrainingRun(out=tmp_path), lambda *_: None)
-    with pytest.raises(UsageError, match="no end"):
+    with pytest.raises(UsageError, match="no stopping condition"):
         fit(folder, tmp_path)
     with pytest.raises(UsageError, match="no checkpoint"):
         fit(folder, tmp_path, epochs=1, resume=True)

@@ -228,7 +228,7 @@ def test_budgets_end_the_requests(endpoint, monkeypatch):
         ({}, "url and model"),
         ({"url": "http://example.com/v1", "model": "m"}, "clear text"),
         ({"url": "https://x/v1", "model": "m", "key_variable": "NOT_SET_ANYWHERE"}, "is not set"),
-        ({"url": "https://x/v1", "model": "m", "max_cost": 1.0}, "without prices"),
+        ({"url": "https://x/v1", "model": "m", "max_cost": 1.0}, "max_cost needs prices"),
     ],
 )
 def test_what_is_missing_is_said_before_any_table(options, words):

@@ -85,7 +85,7 @@ def test_two_names_are_two_games():
         ("go(board_size=9.5)", "invalid literal"),
         ("go(komi=nan)", "it must be within -1000 .. 1000"),
         ("hex(board_size=100000)", "it must be within 2 .. 32"),
-        ("gomoku(dims=4)", "it is 2"),
+        ("gomoku(dims=4)", "it must be 2"),
         ("chess(chess960=yes)", "True or False"),
         ("backgammon(scoring_type=../x)", "is not a valid name"),
     ],

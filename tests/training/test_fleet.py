@@ -168,7 +168,7 @@ def test_answers_that_nobody_waited_for_are_dropped_and_errors_come_through():
         ({"trainers": 3}, "3 trainers cannot share 2 workers"),
         ({"workers": 17}, "17 workers"),
         ({"runner": "ray", "workers": 0}, "needs workers"),
-        ({"iterations": None}, "no end"),
+        ({"iterations": None}, "nothing limits this training"),
     ],
 )
 def test_what_cannot_be_is_refused_before_any_process_starts(tmp_path, wrong, told):
