@@ -88,7 +88,7 @@ def test_nobody_is_learnt_from_who_did_not_agree(tools, tmp_path):
     consent.record(tools.store, "home", "ada", granted=False)
     with pytest.raises(UsageError, match="has not agreed"):
         retrain(tools, asked("ada", game="othello"), tmp_path / "job", SILENT)
-    with pytest.raises(UsageError, match="of anybody who agreed"):
+    with pytest.raises(UsageError, match="of a player who consents"):
         retrain(tools, asked(fresh=True, **TINY), tmp_path / "other", SILENT)
 
 
