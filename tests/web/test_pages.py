@@ -108,6 +108,28 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
         page.wait_for_selector("text=no hand matches")
 
 
+def test_what_a_person_enters_stays_while_a_search_runs(page, served, hands):
+    held = []
+    page.route("**/api/hands*", lambda route: held.append(route))
+    page.goto(f"{served}/hands")
+    page.get_by_label("player", exact=True).fill("player-1")
+    page.get_by_label("result").select_option("lost")
+    page.get_by_label("only with fallbacks").check()
+    while not held:
+        page.wait_for_timeout(10)
+    held.pop().continue_()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    assert page.get_by_label("player", exact=True).input_value() == "player-1"
+    assert page.get_by_label("result").input_value() == "lost"
+    assert page.get_by_label("only with fallbacks").is_checked()
+    page.unroute_all()
+    page.get_by_role("button", name="search").click()
+    page.wait_for_selector("text=no hand matches")
+    page.go_back()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    assert page.get_by_label("result").input_value() == ""
+
+
 def test_a_long_search_says_how_far_it_is_and_goes_on(page, served, logged, played, monkeypatch):
     """What no hand meets is searched for to the beginning of the log, in steps that the page shows."""
     logged(*(played("othello", lambda number, legal: legal[0], seed=seed) for seed in range(12)))

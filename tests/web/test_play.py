@@ -137,9 +137,10 @@ def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, 
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{served}/play")
+    page.get_by_label("your name").fill("eve")
     page.locator("select[name=game]").select_option("othello")
     page.locator("select[name='opponent.0']").select_option("rule-othello")
-    page.get_by_label("your name").fill("eve")
+    assert page.get_by_label("your name").input_value() == "eve"  # the choice of a game changes nothing else
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
     page.get_by_role("button", name="leave").click()

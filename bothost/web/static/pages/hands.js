@@ -55,13 +55,13 @@ export function Page({ here, t, go }) {
   };
   return html`<h1>${t("hands")}</h1>
     <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
-    <form class="filters" role="search" onSubmit=${search}>
-      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} value=${query[name] ?? ""} /></label>`)}
-      <label>${t("result")}<select name="results" value=${query.results ?? ""}><option value="">${t("all")}</option>
-        ${["won", "lost", "drawn"].map((result) => html`<option value=${result}>${t(result)}</option>`)}</select></label>
-      <label>${t("from")}<input type="date" name="since" value=${query.since ?? ""} /></label>
-      <label>${t("until")}<input type="date" name="until" value=${query.until ?? ""} /></label>
-      <label class="check"><input type="checkbox" name="fallbacks" value="1" checked=${Boolean(query.fallbacks)} /> ${t("only with fallbacks")}</label>
+    <form key=${here} class="filters" role="search" onSubmit=${search}>
+      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} defaultValue=${query[name] ?? ""} /></label>`)}
+      <label>${t("result")}<select name="results"><option value="">${t("all")}</option>
+        ${["won", "lost", "drawn"].map((result) => html`<option value=${result} selected=${query.results === result}>${t(result)}</option>`)}</select></label>
+      <label>${t("from")}<input type="date" name="since" defaultValue=${query.since ?? ""} /></label>
+      <label>${t("until")}<input type="date" name="until" defaultValue=${query.until ?? ""} /></label>
+      <label class="check"><input type="checkbox" name="fallbacks" value="1" defaultChecked=${Boolean(query.fallbacks)} /> ${t("only with fallbacks")}</label>
       <button class="act">${t("search")}</button></form>
     ${found.problem && html`<p class="notice bad" role="alert">${found.problem}</p>`}
     ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("no hand matches")

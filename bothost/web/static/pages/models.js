@@ -21,9 +21,9 @@ function Strategy({ found, reload, t }) {
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
   const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
   return html`<section class="panel"><h2>${found.strategy}</h2>
-    <div class="scroll"><table class="list"><thead><tr><th>${t("version")}</th><th>${t("alias")}</th><th>sha256</th><th>${t("made")}</th></tr></thead><tbody>
-      ${found.versions.map((made) => html`<tr key=${made.version}><td>${made.version}</td><td>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
-        <td><code>${made.sha256.slice(0, 12)}</code></td><td>${when(made.created_us) || t("in the package")}
+    <div class="scroll"><table class="list stack"><thead><tr><th>${t("version")}</th><th>${t("alias")}</th><th>sha256</th><th>${t("made")}</th></tr></thead><tbody>
+      ${found.versions.map((made) => html`<tr key=${made.version}><td data-label=${t("version")}>${made.version}</td><td data-label=${t("alias")}>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
+        <td data-label="sha256"><code>${made.sha256.slice(0, 12)}</code></td><td data-label=${t("made")}>${when(made.created_us) || t("in the package")}
           ${made.lineage && html`<details><summary>${t("lineage")}</summary><pre>${JSON.stringify(made.lineage, null, 1)}</pre></details>`}</td></tr>`)}</tbody></table></div>
     ${found.history.length > 0 && html`<details><summary>${t("history")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t("in the package")} (${moved.reason})</li>`)}</ul></details>`}
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>

@@ -12,9 +12,9 @@ const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch {
 
 /** A field for one rule of a game, by the type of its default. */
 function Rule({ name, value }) {
-  if (typeof value === "boolean") return html`<label class="check"><input type="checkbox" name=${`rule.${name}`} checked=${value} /> ${name}</label>`;
-  if (typeof value === "number") return html`<label>${name}<input type="number" step="any" name=${`rule.${name}`} value=${value} /></label>`;
-  if (typeof value === "string") return html`<label>${name}<input type="text" name=${`rule.${name}`} value=${value} /></label>`;
+  if (typeof value === "boolean") return html`<label class="check"><input type="checkbox" name=${`rule.${name}`} defaultChecked=${value} /> ${name}</label>`;
+  if (typeof value === "number") return html`<label>${name}<input type="number" step="any" name=${`rule.${name}`} defaultValue=${value} /></label>`;
+  if (typeof value === "string") return html`<label>${name}<input type="text" name=${`rule.${name}`} defaultValue=${value} /></label>`;
   return null;
 }
 
@@ -57,7 +57,7 @@ function Setup({ t, go }) {
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")} ${t("A strategy without a level plays its best; level-1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
-      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} value=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
+      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
       <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => setChosen(event.target.value)}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
