@@ -21,3 +21,16 @@ def test_maskable_ppo_learns_to_beat_random_play(tmp_path):
     assert before < 0.3
     assert after > 0.4
     assert out.stat().st_size > 0
+
+
+@pytest.mark.long
+def test_ppo_in_one_file_learns_to_beat_random_play(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "wins.png"
+    command = [sys.executable, str(EXAMPLES / "ppo.py"), "--total-timesteps", "60000", "--evaluations", "1"]
+    printed = subprocess.run([*command, "--plot", str(plot)], capture_output=True, text=True, check=True).stdout
+    before, after = (float(wins) for wins in re.findall(r"wins (\S+)%,", printed))
+    assert before < 60
+    assert after > 75
+    assert plot.stat().st_size > 1000
