@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import msgspec
 
 from bothost import PluginError, ProtocolError
 from bothost_llm.options import Options
+
+if TYPE_CHECKING:
+    import httpx  # imported on first use, because every host loads this plugin and few use it
 
 NAME = "llm-player"
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -91,12 +93,16 @@ class Client:
     """One endpoint."""
 
     def __init__(self, options: Options, key: str | None) -> None:
+        import httpx
+
         self._options = options
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
 
     def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage]:
         """Send a request and return the answer's text. Raises Busy, PluginError, ProtocolError and TimeoutError."""
+        import httpx
+
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the model did not answer in time")
