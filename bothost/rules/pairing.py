@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bothost.native import _native
-from bothost.rules.game import FloatArray, View
+from bothost.rules.game import ActionArray, FloatArray, View
 
 __all__ = ["rule_choice", "rule_returns"]
 
@@ -23,14 +23,17 @@ def rule_choice(
     return _native.pairing_rule_choice(view, deny, keep, promise, force_from)
 
 
-def rule_returns(view: View, *, deals: int, seed: int) -> FloatArray:
-    """Roll out every legal action with the rule player for both seats, in states sampled from the view.
+def rule_returns(view: View, *, deals: int, seed: int, actions: ActionArray | None = None) -> FloatArray:
+    """Roll out ``actions`` with the rule player for both seats, in states sampled from the view.
 
-    Returns float32 (deals, legal actions): the seat's final lead in points. All actions of a row share the hidden
-    cards, which reduces the variance of their differences. A value takes a few microseconds; releases the GIL.
-    Raises ValueError if the seat is not asked or ``deals`` is not within 1 and 100,000, TypeError for a view of
-    another game.
+    Default: every legal action.
+
+    Returns float32 (deals, actions): the seat's final lead in points. All actions of a row share the hidden cards,
+    which reduces the variance of their differences. A column does not depend on which other actions are asked for.
+    A value takes a few microseconds; releases the GIL.
+    Raises ValueError if the seat is not asked, if ``deals`` is not within 1 and 100,000, or if ``actions`` is empty or
+    has one that is not legal or is there twice; TypeError for a view of another game.
     """
     if not isinstance(view, _native.View):
         raise TypeError("view must be a View of pairing")
-    return _native.pairing_rule_returns(view, deals, seed)
+    return _native.pairing_rule_returns(view, deals, seed, actions)

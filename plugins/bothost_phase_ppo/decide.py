@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
 from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, VERSION, WIN_POINTS, Symmetries, encode, masks
+
+IntArray = npt.NDArray[np.intp]
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,9 +29,17 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     4 and 24 lost 1.1 points a hand to the rule player, and 1 lost 1.9; the difference is not significant."""
 
     playouts: int = 0
-    """Playouts of each legal action. Each samples a deal that fits the view and plays it to the end by the rule player.
-    Another action than the network's first is taken if it is better by more than the standard error. 64 take about 4 ms
-    a decision. 0: the network alone. The strongest level uses 64."""
+    """Playouts of each action. Each samples a deal that fits the view and plays it to the end by the rule player.
+    Another action than the network's first is taken if it is better by more than the standard error. 0: the
+    network alone. The strongest level uses 256."""
+
+    least_odds: float = 0.0
+    """Playouts are made only of actions that the network gives at least this part of its first action's probability.
+    The others are not played. 0: of all legal actions. The strongest level uses 0.005."""
+
+    prior: float = 0.0
+    """Points added to an action's playouts for each nat (natural logarithm of its probability) that the network gives
+    it. 0: the playouts alone count. The strongest level uses 0.1."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.playouts <= 10000:
@@ -37,6 +48,33 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("symmetries must be within 1 and 24")
         if not 0.0 <= self.temperature <= 100.0:
             raise ValueError("temperature must be within 0 and 100")
+        if not 0.0 <= self.least_odds <= 1.0:
+            raise ValueError("least_odds must be within 0 and 1")
+        if not 0.0 <= self.prior <= 100.0:
+            raise ValueError("prior must be within 0 and 100 points a nat")
+
+
+class Playouts(NamedTuple):
+    """How many playouts a decision gets, and of which actions."""
+
+    deals: int = 0
+    least_odds: float = 0.0
+    prior: float = 0.0
+
+    @classmethod
+    def logged(cls, stats: Mapping[str, Any]) -> Playouts:
+        """Those of a logged decision."""
+        return cls(int(stats.get("playouts", 0)), float(stats.get("least_odds", 0.0)), float(stats.get("prior", 0.0)))
+
+    @property
+    def stats(self) -> dict[str, float]:
+        """What the log needs to repeat the decision."""
+        odds = {"least_odds": self.least_odds, "prior": self.prior} if self.deals else {}
+        return {"playouts": self.deals} | {name: value for name, value in odds.items() if value}
+
+    def of(self, policy: FloatArray) -> IntArray:
+        """Places of the actions that get playouts, by the probabilities of all legal ones."""
+        return np.flatnonzero(policy >= self.least_odds * policy.max())
 
 
 PLAYOUT_MS = 0.5
@@ -48,8 +86,9 @@ class PhasePpo(Strategy):
 
     ``value`` of its decisions is the number of points by which the score lead is expected to change from the beginning
     of the current turn to the end of the hand; ``policy`` are the network's probabilities, whatever the temperature.
-    With playouts ``values`` are their mean final leads, in points, and seed and view determine the action. ``stats``
-    has the temperature or the number of playouts.
+    With playouts seed and view determine the action. ``values`` are the mean final leads of the playouts, in points,
+    where every legal action got some. Where some got none, there are no ``values``, and ``stats["leads"]`` has the mean
+    leads by notation. ``stats`` also has the temperature, or how the playouts were made.
     """
 
     name = "phase-ppo"
@@ -73,7 +112,8 @@ class PhasePpo(Strategy):
             )
             raise ModelError(message, advice="import the model anew, or train it again")
         self.temperature = options.temperature
-        self.playouts = 0 if options.temperature else options.playouts
+        deals = 0 if options.temperature else options.playouts
+        self.playouts = Playouts(deals, options.least_odds, options.prior)
         self.symmetries = Symmetries(options.symmetries, self.encoder_version)
 
     @classmethod
@@ -96,7 +136,7 @@ class PhasePpo(Strategy):
         policies, values = self.infer(views, legal)
         players: list[PhasePpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
         return [
-            player.choose(request.view, request.legal, policy, value, player.deals(request.budget))
+            player.choose(request.view, request.legal, policy, value, player.playouts(request.budget))
             for player, request, policy, value in zip(players, requests, policies, values, strict=True)
         ]
 
@@ -119,40 +159,49 @@ class PhasePpoPlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self.with_playouts(view, legal, self.deals(budget))
+        return self.with_playouts(view, legal, self.playouts(budget))
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The policy itself takes some tens of microseconds."""
-        return self.with_playouts(view, legal, 0)
+        return self.with_playouts(view, legal, Playouts())
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
-        """Repeat the decision with the logged number of playouts."""
-        return self.with_playouts(view, legal, int(stats.get("playouts", 0)))
+        """Repeat the decision with the logged playouts."""
+        return self.with_playouts(view, legal, Playouts.logged(stats))
 
-    def deals(self, budget: Budget) -> int:
-        """The number of playouts that fit the budget: all or none."""
+    def playouts(self, budget: Budget) -> Playouts:
+        """The playouts that fit the budget: all or none."""
         playouts = self.strategy.playouts
-        return playouts if budget.left_ms() >= PLAYOUT_MS * playouts else 0
+        return playouts if budget.left_ms() >= PLAYOUT_MS * playouts.deals else Playouts()
 
-    def with_playouts(self, view: View, legal: ActionArray, playouts: int) -> Decision:
+    def with_playouts(self, view: View, legal: ActionArray, playouts: Playouts) -> Decision:
         policies, values = self.strategy.infer([view], [legal])
         return self.choose(view, legal, policies[0], float(values[0]), playouts)
 
     def choose(
-        self, view: View, legal: ActionArray, probabilities: FloatArray, value: float, playouts: int = 0
+        self, view: View, legal: ActionArray, probabilities: FloatArray, value: float, playouts: Playouts
     ) -> Decision:
-        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts of each."""
+        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts."""
         policy = probabilities[legal]
         index = choose(policy, self.strategy.temperature, self.seed, view)
-        stats: dict[str, float] = {}
+        stats: dict[str, Any] = {}
         values = None
         if self.strategy.temperature:
             stats["temperature"] = self.strategy.temperature
-        if self.strategy.playouts and len(legal) > 1:
-            stats["playouts"] = playouts
-        if playouts and len(legal) > 1:
-            leads = rule_returns(view, deals=playouts, seed=(self.seed ^ view.hash()) % 2**64)
-            index, values = improved(leads, index), leads.mean(axis=0).tolist()
+        if self.strategy.playouts.deals and len(legal) > 1:
+            stats |= playouts.stats
+        if playouts.deals and len(legal) > 1:
+            places = playouts.of(policy)
+            if len(places) > 1:
+                seed = (self.seed ^ view.hash()) % 2**64
+                leads = rule_returns(view, deals=playouts.deals, seed=seed, actions=legal[places])
+                means = leads.mean(axis=0).tolist()
+                if len(places) == len(legal):
+                    values = means
+                else:
+                    stats["leads"] = {view.notation(int(legal[i])): mean for i, mean in zip(places, means, strict=True)}
+                first = int(np.searchsorted(places, index))
+                index = int(places[improved(leads, first, playouts.prior * logs(policy[places]))])
         return Decision(
             action=int(legal[index]),
             policy=policy.tolist(),
@@ -165,14 +214,22 @@ class PhasePpoPlayer(Player):
         )
 
 
-def improved(leads: FloatArray, first: int) -> int:
+def logs(odds: FloatArray) -> FloatArray:
+    """Natural logarithms, finite where a probability is too small for its type."""
+    return np.log(np.maximum(odds, np.finfo(np.float32).tiny))
+
+
+def improved(leads: FloatArray, first: int, bonus: FloatArray | None = None) -> int:
     """The action with the largest gain over ``first``, less the gain's standard error; ``first`` if none gains.
 
-    ``leads`` (deals, actions): final leads of the playouts. Source: Tesauro and Galperin, "On-line Policy Improvement
+    ``leads`` (deals, actions): final leads of the playouts. ``bonus`` (actions,): points added to each action's worth,
+    known for certain. Source: Tesauro and Galperin, "On-line Policy Improvement
     using Monte-Carlo Search" (1996). The standard error keeps luck in few deals from overruling the network.
     """
     worth = leads + WIN_POINTS * np.sign(leads)
     gains = worth - worth[:, [first]]
     sure = gains.mean(axis=0) - gains.std(axis=0) / np.sqrt(len(gains))
+    if bonus is not None:
+        sure = sure + (bonus - bonus[first])
     best = int(sure.argmax())
     return best if sure[best] > 0.0 else first

@@ -36,7 +36,7 @@ from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
 from bothost_phase_ppo.model import NETWORKS, graph
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v5"
+GENERATION = "v6"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 
@@ -51,8 +51,9 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     levels: tuple[float, ...] = (0.004, 0.0118, 0.05, 0.25, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples. After 80 million samples these are
     about equally far apart in strength."""
-    playouts: int = 64
-    """Option of play that the last level and a retraining from nothing bring. 0: the network alone."""
+    playouts: int = 256
+    """Option of play that the last level and a retraining from nothing bring, with ``least_odds`` 0.005 and ``prior`` 0.1.
+    0: the network alone."""
     start: str | None = None
     """A safetensors file with parameters to begin with. None: fresh ones."""
     rule_share: float = 0.0
@@ -203,7 +204,7 @@ class PhasePpoTrainer(Trainer):
 
 def _play(playouts: int) -> dict[str, Any]:
     """Options of play that a version brings."""
-    return {"playouts": playouts} if playouts else {}
+    return {"playouts": playouts, "least_odds": 0.005, "prior": 0.1} if playouts else {}
 
 
 def publish(

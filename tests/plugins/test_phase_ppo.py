@@ -45,7 +45,13 @@ def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last(
     assert len({model.sha256 for model in models}) == 5
     assert all(model.encoder_version == 2 for model in models)
     assert weights.find(PhasePpo, "champion").sha256 == models[-1].sha256
-    assert [weights.play_options(model) for model in models] == [{}, {}, {}, {}, {"playouts": 64}]
+    assert [weights.play_options(model) for model in models] == [
+        {},
+        {},
+        {},
+        {},
+        {"playouts": 256, "least_odds": 0.005, "prior": 0.1},
+    ]
     assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
 
 
@@ -188,6 +194,56 @@ def test_playouts_take_what_is_surely_better_than_the_first_choice():
     assert improved(lucky, first=0) == 0, "by less than the standard error"
     wins = np.array([[-1.0, 1.0], [30.0, 28.0]], np.float32)
     assert improved(wins, first=0) == 1, "a win is worth more than its points"
+    assert improved(better, first=0, bonus=np.array([0.0, -3.0, 0.0])) == 0, "the network's preference outweighs it"
+    assert improved(better, first=0, bonus=np.zeros(3)) == 1
+
+
+def test_actions_that_the_network_rules_out_get_no_playouts_and_are_not_played():
+    model = weights.find(PhasePpo, "level-1")
+    options = PlayOptions(playouts=16, least_odds=0.3)
+    strategy = PhasePpo(options, model)
+    every = PhasePpo(PlayOptions(playouts=16), model)
+    pruned = saved = 0
+    for view in positions(2):
+        legal, player = view.legal(), strategy.player(table(view.seat))
+        decision, before = (
+            player.decide(view, legal, FOREVER),
+            every.player(table(view.seat)).decide(view, legal, FOREVER),
+        )
+        policy = np.array(decision.policy)
+        kept = policy >= 0.3 * policy.max()
+        assert kept[np.flatnonzero(legal == decision.action)[0]]
+        # Whoever replays it, with whatever options of play.
+        assert every.player(table(view.seat)).replay(view, legal, decision.stats or {}) == decision
+        if 1 < kept.sum() < len(legal):
+            leads = rule_returns(view, deals=16, seed=(1 ^ view.hash()) % 2**64)[:, kept].mean(axis=0)
+            names = [view.notation(int(action)) for action in legal[kept]]
+            assert decision.values is None and decision.stats["leads"] == dict(zip(names, leads.tolist(), strict=True))
+            pruned += 1
+            saved += not kept[np.flatnonzero(legal == before.action)[0]]
+        elif kept.all():
+            assert decision.values == before.values and decision.action == before.action
+    assert pruned > 10 and saved > 0, "some were the choice of playouts of all actions"
+
+
+def test_the_prior_keeps_the_network_s_first_action_more_often():
+    model = weights.find(PhasePpo, "level-1")
+    alone, free, bound = (
+        PhasePpo(PlayOptions(playouts=playouts, prior=prior), model)
+        for playouts, prior in ((0, 0.0), (16, 0.0), (16, 5.0))
+    )
+    changes = {free: 0, bound: 0}
+    for view in positions(2):
+        legal = view.legal()
+        first = alone.player(table(view.seat)).decide(view, legal, FOREVER).action
+        for strategy in changes:
+            player = strategy.player(table(view.seat))
+            decision = player.decide(view, legal, FOREVER)
+            changes[strategy] += decision.action != first
+            assert (
+                alone.player(table(view.seat)).replay(view, legal, {**(decision.stats or {})}).action == decision.action
+            )
+    assert 0 < changes[bound] < changes[free]
 
 
 def test_with_playouts_the_network_decides_where_time_is_short_and_logged_decisions_replay():
@@ -215,7 +271,15 @@ def test_with_playouts_the_network_decides_where_time_is_short_and_logged_decisi
 def test_it_refuses_to_play_without_a_model_or_with_nonsense():
     with pytest.raises(ModelError, match="there is none"):
         PhasePpo(PlayOptions())
-    for wrong in ({"temperature": -1.0}, {"symmetries": 0}, {"symmetries": 25}, {"playouts": -1}):
+    for wrong in (
+        {"temperature": -1.0},
+        {"symmetries": 0},
+        {"symmetries": 25},
+        {"playouts": -1},
+        {"least_odds": 1.5},
+        {"least_odds": float("nan")},
+        {"prior": -0.1},
+    ):
         with pytest.raises(ValueError, match="must be within"):
             PlayOptions(**wrong)
     assert not PhasePpo.supports(rules.game("othello"))

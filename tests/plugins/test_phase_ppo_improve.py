@@ -48,8 +48,8 @@ def test_a_training_repeats_and_writes_levels(tmp_path):
     first, second = (read(tmp_path / name / "metrics.jsonl") for name in ("a", "b"))
     assert [record["gain"] for record in first] == [record["gain"] for record in second]
     assert len(first) == 3 and all(np.isfinite(record["divergence"]) for record in first)
-    assert (tmp_path / "a/weights/v5-level-5/model.safetensors").read_bytes() == (
-        tmp_path / "b/weights/v5-level-5/model.safetensors"
+    assert (tmp_path / "a/weights/v6-level-5/model.safetensors").read_bytes() == (
+        tmp_path / "b/weights/v6-level-5/model.safetensors"
     ).read_bytes()
 
 

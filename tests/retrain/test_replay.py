@@ -13,8 +13,8 @@ from bothost.store import models
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost_phase_ppo.decide import PhasePpo
 
-SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
-"""What the versions of the package are called, but for their number."""
+SET = weights.manifest(PhasePpo).aliases["level-1"].rpartition("-")[0]
+"""What the versions of the weaker levels are called, but for their number."""
 
 
 @pytest.fixture
@@ -44,7 +44,10 @@ def test_a_model_replays_with_the_options_of_play_that_it_brings(replayer, tools
     log_hand(strategy, seed=99)
     found = [item for item in all_of(replayer, tools) if item.model_sha256 == strategy.model.sha256]
     assert len(found) > 10 and all(item.exact for item in found)
-    assert sum(item.logged.values is not None for item in found) > 5, "playouts were made"
+    with tools.store.begin() as connection:
+        query = sa.select(models.decisions.c.stats).where(models.decisions.c.model_sha256 == strategy.model.sha256)
+        logged = [json.loads(stats) for stats in connection.scalars(query) if stats]
+    assert sum(stats["playouts"] > 0 for stats in logged) > 5 and any("leads" in stats for stats in logged)
 
 
 def test_another_model_is_told_as_a_difference(replayer, tools):

@@ -129,6 +129,15 @@ def test_playouts_are_a_function_of_view_and_seed_over_many_deals() -> None:
     assert np.array_equal(rule_returns(view, deals=20, seed=1), one[:20])
 
 
+def test_playouts_of_some_actions_are_columns_of_those_of_all() -> None:
+    for seed in range(3):
+        view = GAME.new_state(seed).view(0)
+        legal = view.legal()
+        every = rule_returns(view, deals=20, seed=1)
+        assert np.array_equal(rule_returns(view, deals=20, seed=1, actions=legal), every)
+        assert np.array_equal(rule_returns(view, deals=20, seed=1, actions=legal[::-2]), every[:, ::-2])
+
+
 def test_playouts_beat_the_rule_player() -> None:
     """One step of improvement: the action of the best mean where it is better by more than its error."""
     won, hands = 0.0, 0
@@ -161,6 +170,17 @@ def test_playouts_refuse_what_cannot_be() -> None:
     for deals in (0, -1, 100_001):
         with pytest.raises(ValueError, match=r"is not within 1 \.\. 100000"):
             rule_returns(state.view(asked), deals=deals, seed=1)
+    view = state.view(asked)
+    legal = view.legal()
+    illegal = np.setdiff1d(np.arange(58, dtype=np.int32), legal)[:1]
+    for actions, why in (
+        (legal[:0], "there are none"),
+        (legal[[0, 0]], "there twice"),
+        (illegal, "is not legal"),
+        (np.array([-1], np.int32), "is not legal"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            rule_returns(view, deals=1, seed=1, actions=actions)
     other = rules.game("othello").new_state(1).view(0)
     for call in (lambda: rule_choice(other), lambda: rule_returns(other, deals=1, seed=1)):
         with pytest.raises(TypeError, match=r"of pairing$"):

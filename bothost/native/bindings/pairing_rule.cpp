@@ -1,7 +1,10 @@
 // The rule player of the pairing game.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bindings/bind.h"
@@ -22,20 +25,39 @@ const Pairing::View& asked(const AnyView& view) {
   return own->native();
 }
 
-nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object) {
+/// Those of `wanted`, each checked; all legal ones without it.
+ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& wanted) {
+  ActionList legal;
+  view.legal(legal);
+  if (!wanted) return legal;
+  const auto span = span_of(*wanted);
+  ActionList out(span.begin(), span.end());
+  if (out.empty()) throw InvalidInput("actions: there are none");
+  ActionList sorted = out;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    throw InvalidInput("actions: one is there twice");
+  for (const Action action : out)
+    if (std::find(legal.begin(), legal.end(), action) == legal.end())
+      throw InvalidInput("actions: " + std::to_string(action) + " is not legal here");
+  return out;
+}
+
+nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object,
+                        const std::optional<ActionArray>& wanted) {
   const std::int64_t deals = integer(deals_object);
   if (deals < 1 || deals > 100000)
     throw InvalidInput("deals: " + std::to_string(deals) + " is not within 1 .. 100000");
   Rng rng(seed(seed_object));
   const Pairing::View own = asked(view);  // a copy: another thread may fold events into `view` meanwhile
+  const ActionList actions = valued(own, wanted);
   const auto rows = static_cast<std::size_t>(deals);
   std::vector<float> leads;
   {
     nb::gil_scoped_release release;
-    leads = pairing::leads_after(own, rows, rng);
+    leads = pairing::leads_after(own, actions, rows, rng);
   }
-  const std::size_t actions = leads.size() / rows;
-  return array_of(std::move(leads), {rows, actions});
+  return array_of(std::move(leads), {rows, actions.size()});
 }
 
 }  // namespace
@@ -48,7 +70,8 @@ void bind_pairing(nb::module_& m) {
         return nb::make_tuple(choice.action, choice.reason.text());
       },
       nb::arg("view"), nb::arg("deny"), nb::arg("keep"), nb::arg("promise"), nb::arg("force_from"));
-  m.def("pairing_rule_returns", &rule_returns, nb::arg("view"), nb::arg("deals"), nb::arg("seed"));
+  m.def("pairing_rule_returns", &rule_returns, nb::arg("view"), nb::arg("deals"), nb::arg("seed"),
+        nb::arg("actions") = nb::none());
 }
 
 }  // namespace bothost::python

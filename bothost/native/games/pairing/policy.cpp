@@ -213,9 +213,8 @@ Choice choose(const Pairing::View& view, const Weights& weights) {
   return {next.steps[0], next.reason};
 }
 
-std::vector<float> leads_after(const Pairing::View& view, std::size_t deals, Rng& rng) {
-  ActionList actions;
-  view.legal(actions);
+std::vector<float> leads_after(const Pairing::View& view, const ActionList& actions, std::size_t deals,
+                               Rng& rng) {
   const Seat seat = view.seat();
   const Judge judge(view.rules(), {});
   std::vector<float> leads;

@@ -44,8 +44,10 @@ struct Choice {
 /// The view must be asked. Deterministic, and the same plan at every step of a turn; about a microsecond.
 Choice choose(const Pairing::View& view, const Weights& weights);
 
-/// (deals, legal actions), row by row: the lead with which the view's seat ends the hand after each legal
-/// action, if the rule player goes on for both, in states sampled from the view, which must be asked.
-std::vector<float> leads_after(const Pairing::View& view, std::size_t deals, Rng& rng);
+/// (deals, actions), row by row: the lead with which the view's seat ends the hand after each of `actions`,
+/// if the rule player goes on for both, in states sampled from the view, which must be asked. The actions
+/// must be legal. The sampled states do not depend on them.
+std::vector<float> leads_after(const Pairing::View& view, const ActionList& actions, std::size_t deals,
+                               Rng& rng);
 
 }  // namespace bothost::pairing
