@@ -54,6 +54,11 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("prior must be within 0 and 100 points a nat")
 
 
+PLAYOUT_MS = 0.5
+"""Time budget for each deal if every legal action is played out in it, several times the usual time; less for some of
+them, in proportion. With less time the network decides alone."""
+
+
 class Playouts(NamedTuple):
     """How many playouts a decision gets, and of which actions."""
 
@@ -76,9 +81,9 @@ class Playouts(NamedTuple):
         """Places of the actions that get playouts, by the probabilities of all legal ones."""
         return np.flatnonzero(policy >= self.least_odds * policy.max())
 
-
-PLAYOUT_MS = 0.5
-"""Time budget for each playout, several times the usual time. With less the network decides alone."""
+    def ms(self, part: float) -> float:
+        """Time that they need for this part of the legal actions."""
+        return PLAYOUT_MS * self.deals * part
 
 
 class PhasePpo(Strategy):
@@ -136,7 +141,7 @@ class PhasePpo(Strategy):
         policies, values = self.infer(views, legal)
         players: list[PhasePpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
         return [
-            player.choose(request.view, request.legal, policy, value, player.playouts(request.budget))
+            player.choose(request.view, request.legal, policy, value, self.playouts, request.budget)
             for player, request, policy, value in zip(players, requests, policies, values, strict=True)
         ]
 
@@ -159,7 +164,7 @@ class PhasePpoPlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self.with_playouts(view, legal, self.playouts(budget))
+        return self.with_playouts(view, legal, self.strategy.playouts, budget)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The policy itself takes some tens of microseconds."""
@@ -169,30 +174,35 @@ class PhasePpoPlayer(Player):
         """Repeat the decision with the logged playouts."""
         return self.with_playouts(view, legal, Playouts.logged(stats))
 
-    def playouts(self, budget: Budget) -> Playouts:
-        """The playouts that fit the budget: all or none."""
-        playouts = self.strategy.playouts
-        return playouts if budget.left_ms() >= PLAYOUT_MS * playouts.deals else Playouts()
-
-    def with_playouts(self, view: View, legal: ActionArray, playouts: Playouts) -> Decision:
+    def with_playouts(
+        self, view: View, legal: ActionArray, playouts: Playouts, budget: Budget | None = None
+    ) -> Decision:
         policies, values = self.strategy.infer([view], [legal])
-        return self.choose(view, legal, policies[0], float(values[0]), playouts)
+        return self.choose(view, legal, policies[0], float(values[0]), playouts, budget)
 
     def choose(
-        self, view: View, legal: ActionArray, probabilities: FloatArray, value: float, playouts: Playouts
+        self,
+        view: View,
+        legal: ActionArray,
+        probabilities: FloatArray,
+        value: float,
+        playouts: Playouts,
+        budget: Budget | None = None,
     ) -> Decision:
-        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts."""
+        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts, all or none as the budget has time."""
         policy = probabilities[legal]
         index = choose(policy, self.strategy.temperature, self.seed, view)
         stats: dict[str, Any] = {}
         values = None
         if self.strategy.temperature:
             stats["temperature"] = self.strategy.temperature
-        if self.strategy.playouts.deals and len(legal) > 1:
-            stats |= playouts.stats
-        if playouts.deals and len(legal) > 1:
+        if len(legal) > 1:
             places = playouts.of(policy)
-            if len(places) > 1:
+            if budget is not None and budget.left_ms() < playouts.ms(len(places) / len(legal)):
+                playouts = Playouts()
+            if self.strategy.playouts.deals:
+                stats |= playouts.stats
+            if playouts.deals and len(places) > 1:
                 seed = (self.seed ^ view.hash()) % 2**64
                 leads = rule_returns(view, deals=playouts.deals, seed=seed, actions=legal[places])
                 means = leads.mean(axis=0).tolist()

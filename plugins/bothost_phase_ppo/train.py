@@ -52,8 +52,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """When each level is taken, weakest first, as parts of the training's samples. After 80 million samples these are
     about equally far apart in strength."""
     playouts: int = 256
-    """Option of play that the last level and a retraining from nothing bring, with ``least_odds`` 0.005 and ``prior`` 0.1.
-    0: the network alone."""
+    """Option of play that the last level and a retraining from nothing bring, with ``least_odds`` 0.005 and ``prior``
+    0.1. 0: the network alone."""
     start: str | None = None
     """A safetensors file with parameters to begin with. None: fresh ones."""
     rule_share: float = 0.0

@@ -226,6 +226,21 @@ def test_actions_that_the_network_rules_out_get_no_playouts_and_are_not_played()
     assert pruned > 10 and saved > 0, "some were the choice of playouts of all actions"
 
 
+def test_playouts_of_fewer_actions_need_less_time():
+    model = weights.find(PhasePpo, "level-1")
+    hurry = {
+        odds: PhasePpo(PlayOptions(playouts=200, least_odds=odds), model).player(table(0)) for odds in (0.0, 0.999)
+    }
+    made = dict.fromkeys(hurry, 0)
+    for view in positions(1):
+        legal = view.legal()
+        for odds, player in hurry.items():
+            # 50 ms are half of what playouts of every action get, and enough for one of at least three.
+            decision = player.decide(view, legal, Budget(deadline=time.monotonic() + 0.05))
+            made[odds] += len(legal) > 2 and (decision.stats or {})["playouts"] > 0
+    assert made[0.0] == 0 and made[0.999] > 10
+
+
 def test_the_prior_keeps_the_network_s_first_action_more_often():
     model = weights.find(PhasePpo, "level-1")
     alone, free, bound = (
@@ -265,6 +280,9 @@ def test_with_playouts_the_network_decides_where_time_is_short_and_logged_decisi
             assert (slow.stats["playouts"], fast.stats["playouts"]) == (16, 0)
             leads = rule_returns(view, deals=16, seed=(1 ^ view.hash()) % 2**64)
             assert slow.values == leads.mean(axis=0).tolist()
+            # As before there were options for some actions alone and for the network's preference.
+            assert slow.stats == {"playouts": 16}
+            assert slow.action == legal[improved(leads, int(np.argmax(alone.policy)))]
     assert changed > 3, "level 1 has much to improve"
 
 
