@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from bothost.errors import UsageError
 from bothost.hookspecs import Board
 from bothost.host.control import ask
 from bothost.rules.game import View
-from bothost.store.models import events
+from bothost.store.models import chat, events
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.hands import name_of, seat_names
@@ -33,6 +34,8 @@ WINDOW_S = 24 * 3600
 STALE_S = 600
 """A live hand without a move for this long is shown as silent."""
 MAX_TABLES = 500
+MOST_CHAT = 50
+"""Lines of chat that a table shows, the last ones."""
 SCAN_S = 30.0
 """How often all hands of the window are looked at. In between only new hands are looked for, and ends of known ones."""
 OVERLAP_US = 60_000_000
@@ -56,6 +59,8 @@ class LiveHand(msgspec.Struct):
     left_ms: int | None = None
     """What is left of our open decision at ``clock_at`` (``time.time()``); None: none is open, or unknown."""
     clock_at: float = 0.0
+    chat: list[Json] = []
+    """What our seat has heard and said, oldest first: ``player``, ``text``."""
 
 
 class Live:
@@ -107,8 +112,8 @@ class Live:
             game = self._site.game(record.game, record.rules)
             self.hands[name] = LiveHand(found[name], None if game is None else game.new_view(record.seat))
         moved = self._fold()
-        asked = self._read_clocks()
-        changed = bool(gone or fresh or moved or asked)
+        asked, said = self._read_clocks(), self._read_chat()
+        changed = bool(gone or fresh or moved or asked or said)
         if changed:
             self.lines = [line(self.hands[name]) for name in sorted(self.hands, reverse=True)]
         return changed
@@ -149,6 +154,26 @@ class Live:
                 if live.view is not None:
                     moved |= _observe(live, seq, text.split("\n"), self._site)
         return moved
+
+    def _read_chat(self) -> bool:
+        """Read what was said; whether anything was since."""
+        by_key = {live.hand.key: live for live in self.hands.values()}
+        if not by_key:
+            return False
+        c = chat.c
+        statement = sa.select(c.game_id, c.seat, c.player, c.text).where(c.game_id.in_({key[0] for key in by_key}))
+        said: dict[Key, list[Json]] = defaultdict(list)
+        with self._site.store.begin() as connection:
+            for game_id, seat, player, text in connection.execute(statement.order_by(c.at_us, c.id)):
+                said[game_id, seat].append({"player": player, "text": text})
+        changed = False
+        for key, live in by_key.items():
+            lines = said[key][-MOST_CHAT:]
+            if lines != live.chat:
+                live.chat = lines
+                live.version += 1
+                changed = True
+        return changed
 
     def _read_clocks(self) -> bool:
         """Ask the running host for its open decisions; whether other tables have one than before."""
@@ -209,7 +234,8 @@ def line(live: LiveHand) -> Json:
 def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
     """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public.
 
-    ``boards``: what plugins declare public of their games.
+    ``boards``: what plugins declare public of their games. The lobby tells the chat of a table to its players alone,
+    so only an operator reads what our seat heard.
     """
     record, view, game = live.hand.game, None, None
     if live.view is not None:
@@ -217,4 +243,5 @@ def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
         knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
         view = whole if knows_seat else public_view(record.game, whole, boards)
     names = seat_names(live.hand, game)
-    return {**line(live), "seat": record.seat, "names": names, "view": view, "left_ms": live.left_ms}
+    said = live.chat if viewer.kind == "operator" else []
+    return {**line(live), "seat": record.seat, "names": names, "view": view, "left_ms": live.left_ms, "chat": said}

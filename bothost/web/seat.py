@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobbies.frames import plain_text
 from bothost.rules.game import Game, View
 
 Json = dict[str, Any]
+MOST_CHAT = 50
+"""Lines of chat that the page shows, the last ones."""
 SEEK = "seat"
 AGENT = "bothost-web"
 
@@ -31,6 +34,8 @@ class Seat:
         self.scores: tuple[float, ...] | None = None
         self.notice = ""
         """The last thing that the player should know: a refusal, a move that the clock made."""
+        self.chat: list[Json] = []
+        """What the others at the table said: ``player``, ``text``."""
         self._token = token
         self._attributes = dict(attributes)
         self._lost = False
@@ -81,6 +86,9 @@ class Seat:
                 self.ask, self.scores = None, frame.scores
             case wire.TableEnded() as frame:
                 self.state, self.ask, self.notice = "over", None, frame.detail
+            case wire.Chat() as frame if frame.table == self.table:
+                said = {"player": plain_text(frame.player, 100), "text": plain_text(frame.text)}
+                self.chat = [*self.chat, said][-MOST_CHAT:]
             case wire.Error() as frame:
                 self.notice = frame.message
             case wire.SeekEnded() as frame:
@@ -125,6 +133,7 @@ class Seat:
             "left_ms": self._left_ms(now),
             "scores": self.scores,
             "notice": self.notice,
+            "chat": self.chat,
         }
 
     def _left_ms(self, now: float) -> float | None:

@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useState } from "../html.js";
 import { get } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Logged } from "../candidates.js";
+import { Said } from "../chat.js";
 import { Curve } from "../curve.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
@@ -38,11 +39,6 @@ function Steps({ at, last, move, label, children, t }) {
 function Result({ hand, t }) {
   return hand.scores && html`<section class="panel"><h2>${t("result")}</h2><table class="list"><tbody>
     ${hand.names.map((player, i) => html`<tr><td>${player}</td><td class="number">${hand.scores[i]}</td></tr>`)}</tbody></table></section>`;
-}
-
-function Said({ hand, t }) {
-  return hand.chat.length > 0 && html`<section class="panel"><h2>${t("chat")}</h2><table class="list"><tbody>
-    ${hand.chat.map((line) => html`<tr><td>${line.player}</td><td>${line.text}</td></tr>`)}</tbody></table></section>`;
 }
 
 function Hand({ hand, board, path, search, go, t }) {
@@ -85,7 +81,7 @@ function Hand({ hand, board, path, search, go, t }) {
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
       <${Result} hand=${hand} t=${t} />
-      <${Said} hand=${hand} t=${t} />
+      <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
 }
 

@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { get, post, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
+import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
@@ -129,7 +130,8 @@ function Game({ id, t }) {
       ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: shown.names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
       <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
-          <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}</aside></div>`;
+          <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}
+        <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
 }
 
 export function Page({ here, t, go }) {

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
+import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 
 export function Page({ here, t }) {
@@ -25,5 +26,6 @@ export function Page({ here, t }) {
     ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${table.names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
     ${table.view && Board
       ? html`<${Board} position=${{ ...table, players: table.names }} t=${t} />`
-      : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}`;
+      : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}
+    <${Said} lines=${table.chat} t=${t} />`;
 }
