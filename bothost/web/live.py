@@ -75,21 +75,33 @@ class Live:
         self._newest_us = 0
         self._changed = asyncio.Condition()
         self._watchers = 0
+        self._reading = asyncio.Lock()
+        self._current = False
+        """Whether the log was read since the first of the present watchers came."""
         self._version = 0
 
     async def run(self) -> None:
         """Read the log as long as a browser watches."""
         while True:
-            if self._watchers and await asyncio.to_thread(self.read):
-                self._version += 1
-                async with self._changed:
-                    self._changed.notify_all()
+            if self._watchers:
+                await self._read_and_tell()
             await asyncio.sleep(PERIOD_S)
+
+    async def _read_and_tell(self) -> None:
+        async with self._reading:
+            changed = await asyncio.to_thread(self.read)
+            self._current = True
+        if changed:
+            self._version += 1
+            async with self._changed:
+                self._changed.notify_all()
 
     async def watch(self) -> AsyncIterator[int]:
         """Yields the number of the present version at once, then each later one."""
         self._watchers += 1
         try:
+            if not self._current:  # while nobody watched, nothing was read
+                await self._read_and_tell()
             seen = -1
             while True:
                 async with self._changed:
@@ -99,6 +111,7 @@ class Live:
                 yield seen
         finally:
             self._watchers -= 1
+            self._current = self._current and self._watchers > 0
 
     def read(self) -> bool:
         """Take what is new in the log; whether anything was."""
