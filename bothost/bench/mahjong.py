@@ -17,10 +17,12 @@ from bothost.bench.rules import random_play, rate
 from bothost.plugins import Plugins
 from bothost.rules import View, game, mahjong
 from bothost.strategy import TrainingRun
+from bothost.training import metrics
 
 STRATEGY = "mahjong-ppo"
 BLOCKS = ("tiles", "order", "integers", "look_ahead_3")
-TRAINING = {"hands": 32, "iterations": 3, "first_stage": 2, "checkpoint_every": 1000, "pool_every": 1000}
+TRAINING = {"hands": 64, "iterations": 4, "first_stage": 4, "checkpoint_every": 1000, "pool_every": 1000}
+"""The last stage of the curriculum: a rule player and three seats that learn. Hidden features are given at first."""
 
 
 def command(
@@ -32,7 +34,7 @@ def command(
     positions of its own hands. ``rule_hands_per_s``: whole hands of four rule players. ``lookahead_per_s``: the same
     positions, each looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards,
     integers, look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's
-    training against three rule players, including all play.
+    training at the last stage of its curriculum, play and all epochs included, from the second iteration on.
     """
     views = positions(hands)
 
@@ -85,8 +87,12 @@ def training_rate() -> float | None:
     trainer = strategy.trainer() if strategy is not None else None
     if not isinstance(trainer, type):
         return None
+    times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         run = TrainingRun(out=Path(folder) / "run", seed=1)
-        start = time.process_time()
-        made = trainer(msgspec.convert(TRAINING, trainer.Options)).train(run, lambda *_args, **_more: None)
-        return float(round(made["samples"] / (time.process_time() - start), 1))
+        trainer(msgspec.convert(TRAINING, trainer.Options)).train(
+            run, lambda *_args, **_more: times.append(time.process_time())
+        )
+        samples = [int(record["samples"]) for record in metrics.read(run.out / metrics.FILE)]
+    seconds = times[-1] - times[-len(samples)]
+    return round((samples[-1] - samples[0]) / seconds, 1)

@@ -138,8 +138,8 @@ class LoggedHands:
 
     @classmethod
     def encoded(cls, folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> LoggedHands:
-        """Encode trajectories into ``folder``, or open what an earlier run completed there."""
-        if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
+        """Encode trajectories into ``folder``, or open what an earlier run completed there with this encoding."""
+        if not _completed(folder, encoder):
             folder.mkdir(parents=True, exist_ok=True)
             _encode(folder, encoder, hands)
         return cls(folder)
@@ -257,6 +257,18 @@ def _mapped(file: Path, dtype: npt.DTypeLike, shape: tuple[int, int]) -> npt.NDA
     return np.memmap(file, dtype, "r", shape=shape) if shape[0] else np.empty(shape, dtype)
 
 
+def _completed(folder: Path, encoder: HandEncoder) -> bool:
+    if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
+        return False
+    done = json.loads((folder / DONE).read_text())
+    return [*done["observations"], done["num_actions"]] == [*_observations(encoder), encoder.num_actions]
+
+
+def _observations(encoder: HandEncoder) -> tuple[int, str]:
+    """Size and type of the stored observations."""
+    return encoder.observation_size, np.dtype(encoder.precision).name
+
+
 def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
     """Append the arrays of each hand to the files of the folder."""
     offsets = [0]
@@ -278,5 +290,5 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
             legal.tofile(masks)
             numbers.tofile(rest)
             offsets.append(offsets[-1] + steps)
-    made = {"offsets": offsets, "observations": [encoder.observation_size, np.dtype(encoder.precision).name]}
+    made = {"offsets": offsets, "observations": _observations(encoder)}
     (folder / DONE).write_text(json.dumps({**made, "num_actions": encoder.num_actions}))

@@ -33,6 +33,11 @@ PLAIN = TILE_PLANES * PLANE + 4 * (ROW_PLANES + INTEGER_PLANES)
 STATE = PLAIN + MATRIX_PLANES * PLANE + 4 * (LOOK_AHEAD_PLANES - MATRIX_PLANES)
 DEPTH = 3
 """Own draws that the look-ahead planes reach."""
+ROWS = 16
+"""More than the legal actions of any position. A seat that drew has at most 14 discards and a win: each kong takes the
+place of a discard. A claim has at most 7: pass, win, three chows, pung and kong."""
+PACKED = ROWS * (PROSPECT + 1)
+"""Prospects as training keeps them: those of the legal actions, then the actions' numbers plus 1, with 0 for none."""
 CHUNK = 64
 """Positions encoded at a time, which stay in the cache."""
 VERSION = 2
@@ -74,6 +79,19 @@ def encode_into(
         _encode_prospects(views[part], legal[part], prospects[part], PROSPECTS[version])
 
 
+def encode_packed_into(
+    views: Sequence[View], legal: Sequence[ActionArray], states: FloatArray, packed: FloatArray
+) -> None:
+    """As ``encode_into``, with prospects packed (n, 336), a twelfth of the size.
+
+    Raises ValueError if a position has more than 16 legal actions.
+    """
+    for first in range(0, len(views), CHUNK):
+        part = slice(first, first + CHUNK)
+        _encode_states(views[part], states[part])
+        _pack_prospects(views[part], legal[part], packed[part])
+
+
 def _encode_states(views: Sequence[View], out: FloatArray) -> None:
     n = len(views)
     tiles = np.empty((n, TILE_PLANES + ROW_PLANES, 4, 34), np.float32)
@@ -95,11 +113,27 @@ def _encode_states(views: Sequence[View], out: FloatArray) -> None:
 
 def _encode_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: FloatArray, block: str) -> None:
     out[:] = 0.0
-    given = np.concatenate([view.encode_actions(block, of) for view, of in zip(views, legal, strict=True)])
     at = np.repeat(np.arange(len(views)), [len(of) for of in legal]), np.concatenate(legal)
+    out[at] = _prospects(views, legal, block)
+
+
+def _pack_prospects(views: Sequence[View], legal: Sequence[ActionArray], out: FloatArray) -> None:
+    out[:] = 0.0
+    sizes = [len(of) for of in legal]
+    if max(sizes) > ROWS:
+        raise ValueError(f"a position has {max(sizes)} legal actions; packed prospects hold at most {ROWS}")
+    at = np.repeat(np.arange(len(views)), sizes), np.concatenate([np.arange(size) for size in sizes])
+    split = ROWS * PROSPECT
+    out[:, :split].reshape(-1, ROWS, PROSPECT)[at] = _prospects(views, legal, PROSPECTS[VERSION])
+    out[:, split:][at] = np.concatenate(legal) + 1
+
+
+def _prospects(views: Sequence[View], legal: Sequence[ActionArray], block: str) -> FloatArray:
+    """Of all legal actions of one view after another: (sum of their numbers, 20)."""
+    given = np.concatenate([view.encode_actions(block, of) for view, of in zip(views, legal, strict=True)])
     value = given[:, VALUE, None]
     behind = np.log(np.maximum(value, np.exp(-FARTHEST))) / FARTHEST
-    out[at] = np.concatenate((given, value >= 1.0, behind), axis=1)
+    return np.concatenate((given, value >= 1.0, behind), axis=1)
 
 
 def choices(views: Sequence[View], legal: Sequence[ActionArray]) -> list[ActionArray]:

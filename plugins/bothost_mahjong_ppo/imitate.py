@@ -28,7 +28,7 @@ SHRINKAGE = 1e-2
 def demonstrations(
     game: Game, hands: int, seed: int, teacher: Teacher = "rule"
 ) -> tuple[Float, np.ndarray, np.ndarray, Float]:
-    """Decisions of a teacher on all four seats: observations (n, 6836), masks (n, 193), actions (n,), rewards (n,)."""
+    """Decisions of a teacher on all four seats: observations (n, 3312), masks (n, 193), actions (n,), rewards (n,)."""
     choice = TEACHERS[teacher]
     views: list[View] = []
     actions: list[int] = []

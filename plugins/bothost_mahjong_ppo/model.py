@@ -16,17 +16,16 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from bothost.training import checkpoint
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, STATE
+from bothost_mahjong_ppo.encode import ACTIONS, PACKED, PLAIN, PROSPECT, ROWS, STATE
 from bothost_mahjong_ppo.oracle import HIDDEN
 
 WIDTH, PROSPECT_WIDTH = 128, 32
-PROSPECTS = ACTIONS * PROSPECT
-OBSERVATION = STATE + PROSPECTS + HIDDEN
-"""In training: state, prospects, hidden features."""
+OBSERVATION = STATE + PACKED + HIDDEN
+"""In training: state, packed prospects, hidden features."""
 
 
 class MahjongNet(nn.Module):
-    """Observations (B, 6836) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
+    """Observations (B, 3312) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
 
     ``look_ahead``: False leaves out all that looks ahead. ``oracle``: False makes the network that is shipped; its
     observations may lack the hidden features.
@@ -61,15 +60,15 @@ class MahjongNet(nn.Module):
             body = self._body(observations)
         logits, values = self.policy(body), self.value(body)
         if self.look_ahead:
-            prospects = observations[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT)
-            logits = logits + self._of_prospects(prospects, body)
-            values = values + self.prospect_value(prospects.amax(dim=1))
+            prospects = _prospects(observations)
+            logits = logits + self._of_prospects(prospects, _actions(observations), body)
+            values = values + self.prospect_value(_greatest(prospects))
         return logits, values.squeeze(-1)
 
     @torch.no_grad()
     def critic_inputs(self, observations: Tensor) -> Tensor:
         """What the value is linear in (B, 149): the trunk's last layer, the greatest prospects, 1."""
-        prospects = observations[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT).amax(dim=1)
+        prospects = _greatest(_prospects(observations))
         given = prospects if self.look_ahead else torch.zeros_like(prospects)
         return torch.cat((self._body(observations), given, torch.ones(len(observations), 1)), dim=1)
 
@@ -86,18 +85,18 @@ class MahjongNet(nn.Module):
             state = torch.nn.functional.pad(state[:, :PLAIN], (0, STATE - PLAIN))
         body = self.state(state)
         if self.hidden is not None:
-            body = body + self.hidden(observations[:, STATE + PROSPECTS :])
+            body = body + self.hidden(observations[:, STATE + PACKED :])
         hidden: Tensor = self.second(body.relu())
         return hidden.relu()
 
-    def _of_prospects(self, prospects: Tensor, body: Tensor) -> Tensor:
-        """(B, 193). Most rows are 0, those of illegal actions: they all come to the same, which is computed once."""
+    def _of_prospects(self, prospects: Tensor, actions: Tensor, body: Tensor) -> Tensor:
+        """(B, 193). The prospects of illegal actions are 0: they all come to the same, which is computed once."""
         context = self.prospect_context(body)
         empty: Tensor = self.prospect_second((self.prospect_first.bias + context).relu())
-        at = (prospects != 0.0).any(dim=2).nonzero(as_tuple=True)
+        at = actions.nonzero(as_tuple=True)
         given = self.prospect_first(prospects[at]) + context[at[0]]
         values: Tensor = self.prospect_second(given.relu()).squeeze(1)
-        return empty.expand(-1, ACTIONS).index_put(at, values)
+        return empty.expand(-1, ACTIONS).index_put((at[0], actions[at].long() - 1), values)
 
     @torch.no_grad()
     def cool(self, factor: float) -> None:
@@ -125,6 +124,21 @@ class MahjongNet(nn.Module):
                 bare.prospect_second.bias.zero_()
                 bare.prospect_value.weight.zero_()
         return bare
+
+
+def _prospects(observations: Tensor) -> Tensor:
+    """(B, 16, 20), of legal actions; 0 beyond them."""
+    return observations[:, STATE : STATE + ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT)
+
+
+def _actions(observations: Tensor) -> Tensor:
+    """(B, 16): which actions these are, counted from 1; 0 beyond them."""
+    return observations[:, STATE + ROWS * PROSPECT : STATE + PACKED]
+
+
+def _greatest(prospects: Tensor) -> Tensor:
+    """Of each number over all actions (B, 20); the prospects of illegal ones are 0."""
+    return prospects.amax(dim=1).clamp(min=0.0)
 
 
 def graph() -> onnx.ModelProto:

@@ -16,8 +16,8 @@ import torch
 from bothost.rules import ActionArray, Game, State, View, mahjong
 from bothost.training.ppo import Batch, Float, PpoOptions, generalized_advantages
 from bothost.training.rollout import Choice, choose
-from bothost_mahjong_ppo.encode import ACTIONS, PROSPECT, REWARD_SCALE, STATE, choices, encode_into, masks
-from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS
+from bothost_mahjong_ppo.encode import PACKED, REWARD_SCALE, STATE, choices, encode_packed_into, masks
+from bothost_mahjong_ppo.model import OBSERVATION
 from bothost_mahjong_ppo.oracle import encode_hidden
 
 Seats = tuple[str, str, str]
@@ -99,19 +99,19 @@ class _Hand:
 
 
 def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator) -> tuple[Float, np.ndarray]:
-    """Observations (n, 6836) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`."""
+    """Observations (n, 3312) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`."""
     views = [state.view(seat) for state, seat in positions]
     legal = [view.legal() for view in views]
     observations = observed(views, legal)
     for (state, seat), out in zip(positions, observations, strict=True):
-        out[STATE + PROSPECTS :] = encode_hidden(state, seat, share, rng)
+        out[STATE + PACKED :] = encode_hidden(state, seat, share, rng)
     return observations, masks(choices(views, legal))
 
 
 def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:
-    """Observations (n, 6836) without hidden features."""
+    """Observations (n, 3312) without hidden features."""
     out = np.zeros((len(views), OBSERVATION), np.float32)
-    encode_into(views, legal, out[:, :STATE], out[:, STATE : STATE + PROSPECTS].reshape(-1, ACTIONS, PROSPECT))
+    encode_packed_into(views, legal, out[:, :STATE], out[:, STATE : STATE + PACKED])
     return out
 
 

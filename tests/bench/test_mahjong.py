@@ -10,7 +10,7 @@ def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rates, "RUNS", 1)
     monkeypatch.setattr(rates, "SECONDS", 0.01)
     monkeypatch.setattr(rates, "BATCH", 64)
-    monkeypatch.setattr(bench, "TRAINING", {**bench.TRAINING, "hands": 2, "iterations": 1})
+    monkeypatch.setattr(bench, "TRAINING", {**bench.TRAINING, "hands": 2, "iterations": 2})
     report = bench.command(hands=1)
     assert set(report) == {
         "env_steps_per_s",

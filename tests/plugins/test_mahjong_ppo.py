@@ -20,9 +20,22 @@ from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
-from bothost_mahjong_ppo.encode import ACTIONS, PLAIN, PROSPECT, REWARD_SCALE, STATE, WIN, choices, encode, masks
+from bothost_mahjong_ppo.encode import (
+    ACTIONS,
+    PACKED,
+    PLAIN,
+    PROSPECT,
+    REWARD_SCALE,
+    ROWS,
+    STATE,
+    WIN,
+    choices,
+    encode,
+    encode_packed_into,
+    masks,
+)
 from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, demonstrations, fit_critic, imitate
-from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, WIDTH, MahjongNet
+from bothost_mahjong_ppo.model import OBSERVATION, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Opponents, observe, play, stage_after
 from bothost_mahjong_ppo.train import MahjongLearner, MahjongPpoTrainer, Options
@@ -89,6 +102,56 @@ def test_both_versions_of_the_encoding_differ_in_the_look_ahead_of_actions_alone
     assert not np.array_equal(rule, discerning)
     with pytest.raises(KeyError):
         encode([view], [legal], 3)
+
+
+def test_packed_prospects_are_those_of_the_legal_actions():
+    views = [state.view(seat) for state, seat in positions()]
+    legal = [view.legal() for view in views]
+    packed = np.full((len(views), PACKED), np.nan, np.float32)
+    states = np.empty((len(views), STATE), np.float32)
+    encode_packed_into(views, legal, states, packed)
+    of_states, prospects = encode(views, legal)
+    np.testing.assert_array_equal(states, of_states)
+    rows, numbers = packed[:, : ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT), packed[:, ROWS * PROSPECT :]
+    unpacked = np.zeros_like(prospects)
+    for i, actions in enumerate(legal):
+        assert numbers[i].tolist() == [*(actions + 1), *[0] * (ROWS - len(actions))]
+        unpacked[i, actions] = rows[i, : len(actions)]
+        assert not rows[i, len(actions) :].any()
+    np.testing.assert_array_equal(unpacked, prospects)
+
+
+@pytest.mark.parametrize("preset", ["botzone", "shared-wall", "open-mahjong", "false-win"])
+def test_no_position_has_more_legal_actions_than_are_packed(preset):
+    game, rng = rules.game("mahjong", preset=preset), np.random.default_rng(1)
+    most = claims = 0
+    for seed in range(300):
+        state = game.new_state(seed)
+        while not state.terminal:
+            seat = state.to_act[0]
+            legal = state.legal(seat)
+            most, claims = max(most, len(legal)), max(claims, len(legal) if legal[0] == 0 else 0)
+            # Mostly claims and kongs, never a win: hands with many melds and long games.
+            rare = legal[legal >= 2 + 34]
+            others = legal[legal != WIN]
+            state.apply(seat, int(rng.choice(rare if len(rare) and rng.random() < 0.5 else others)))
+    assert most in (14, 15) and claims >= 4
+
+
+def test_a_hand_of_fourteen_kinds_that_could_win_fits():
+    hand = "W1 W4 W7 T2 T5 T8 B3 B6 B9 F1 F2 F3 F4 J1"  # lesser honours and knitted tiles
+    view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, "hand": hand.split()})
+    legal = view.legal()
+    assert len(legal) == 15 and WIN in legal
+    packed = np.empty((1, PACKED), np.float32)
+    encode_packed_into([view], [legal], np.empty((1, STATE), np.float32), packed)
+    assert packed[0, ROWS * PROSPECT :].tolist() == [*(legal + 1), 0]
+
+
+def test_more_legal_actions_than_fit_are_an_error():
+    view = GAME.new_state(4).view(0)
+    with pytest.raises(ValueError, match="17 legal actions; packed prospects hold at most 16"):
+        encode_packed_into([view], [np.arange(17)], np.empty((1, STATE), np.float32), np.empty((1, PACKED), np.float32))
 
 
 @pytest.mark.parametrize(("level", "version"), [("level-4", 1), ("champion", 2)])
@@ -162,9 +225,9 @@ def test_a_network_without_look_ahead_ignores_it_also_when_shipped():
     torch.nn.init.ones_(net.prospect_value.weight)
     observations = torch.rand(3, OBSERVATION)
     changed = observations.clone()
-    changed[:, PLAIN : STATE + PROSPECTS] = torch.rand(3, STATE + PROSPECTS - PLAIN)
+    changed[:, PLAIN : STATE + PACKED] = torch.rand(3, STATE + PACKED - PLAIN)
     assert torch.equal(net(observations)[0], net(changed)[0])
-    observations[:, STATE + PROSPECTS :] = 0
+    observations[:, STATE + PACKED :] = 0
     for mine, shipped in zip(net(observations), net.deployed()(changed), strict=True):
         torch.testing.assert_close(mine, shipped)
 

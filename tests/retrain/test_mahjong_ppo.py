@@ -20,9 +20,9 @@ from bothost.training.metrics import read
 from bothost.training.offpolicy import LoggedHands, behaviour
 from bothost.training.ppo import PpoOptions
 from bothost_mahjong_ppo.decide import MahjongPpo
-from bothost_mahjong_ppo.encode import REWARD_SCALE, encode
+from bothost_mahjong_ppo.encode import PACKED, PROSPECT, REWARD_SCALE, ROWS, encode
 from bothost_mahjong_ppo.logged import MahjongHands
-from bothost_mahjong_ppo.model import OBSERVATION, PROSPECTS, STATE, MahjongNet
+from bothost_mahjong_ppo.model import OBSERVATION, STATE, MahjongNet
 from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
 
 from .conftest import fill, hand
@@ -69,12 +69,15 @@ def test_a_logged_hand_is_a_trajectory_that_ends_with_its_score(hands):
     encoded = MahjongHands()(played)
     assert encoded.observations.shape == (len(played.steps), OBSERVATION)
     assert encoded.rewards[-1] == pytest.approx(REWARD_SCALE * played.scores[played.seat])
-    assert not encoded.rewards[:-1].any() and not encoded.observations[:, STATE + PROSPECTS :].any()
+    assert not encoded.rewards[:-1].any() and not encoded.observations[:, STATE + PACKED :].any()
     states, prospects = encode([s.view for s in played.steps], [s.legal for s in played.steps])
     np.testing.assert_array_equal(encoded.observations[:, :STATE], states)
-    np.testing.assert_array_equal(
-        encoded.observations[:, STATE : STATE + PROSPECTS], prospects.reshape(len(states), -1)
-    )
+    for step, packed, of in zip(played.steps, encoded.observations[:, STATE : STATE + PACKED], prospects, strict=True):
+        n = len(step.legal)
+        rows, actions = packed[: ROWS * PROSPECT].reshape(ROWS, PROSPECT), packed[ROWS * PROSPECT :]
+        np.testing.assert_array_equal(rows[:n], of[step.legal])
+        np.testing.assert_array_equal(actions[:n], step.legal + 1)
+        assert not rows[n:].any() and not actions[n:].any()
     other = Trajectory(rules.game("othello"), "0", 0, (1.0, -1.0), played.steps)
     assert MahjongHands()(other) is None
 

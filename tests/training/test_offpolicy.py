@@ -121,6 +121,17 @@ def test_encoded_hands_come_back_with_rewards_that_sum_to_the_lead(tmp_path):
     assert logged.value_error(Uniform()) > 0
 
 
+def test_hands_of_another_encoding_are_encoded_again(tmp_path):
+    class Half(LeadEncoder):
+        precision = np.float16
+
+    LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
+    assert LoggedHands.encoded(tmp_path / "a", Half(TASK), played()).decisions > 0
+    assert (tmp_path / "a" / "observations.raw").stat().st_size == 2 * TASK.observation_size * sum(
+        len(hand.steps) for hand in played()
+    )
+
+
 def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(tmp_path):
     logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
     options = PpoOptions(gae_lambda=1.0)
