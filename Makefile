@@ -21,7 +21,7 @@ TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() 
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help install run test lint format docs images test-long lock wheel sanitize clean
+.PHONY: help install run test lint format docs images test-long test-extras lock wheel sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -78,6 +78,11 @@ images: install  ## the README's pictures, by Chromium ($$CHROMIUM, default /usr
 
 test-long: install  ## what takes hours: strength, soak, full differential tests
 	$(BIN)/pytest -m long --timeout 0
+
+test-extras: install  ## what needs packages beyond `make install`: shared models, trackers, RLlib, the notebook
+	$(PIP_INSTALL) --no-build-isolation -e '.[test-extras]'
+	$(BIN)/pytest tests/store/test_hub.py tests/training/test_trackers.py
+	$(BIN)/pytest -m long --timeout 0 tests/envs
 
 lock: install  ## deploy/docker/requirements.txt: the image's dependencies with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-annotate \

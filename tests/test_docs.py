@@ -203,3 +203,19 @@ def test_links_lead_somewhere(path: Path) -> None:
         if path.is_relative_to(ROOT / "docs"):
             assert page.is_relative_to(ROOT / "docs"), f"{target} is not in the site"
         assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
+
+
+def test_every_package_that_an_extra_names_is_pinned() -> None:
+    def normalized(name: str) -> str:
+        return re.sub(r"[-_.]+", "-", name).lower()
+
+    pinned = {
+        normalized(re.split("[=<>]", line)[0])
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if not line.startswith("#")
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    packages = {normalized(match[0]) for name in named if (match := re.match(r"[\w.-]+", name))} - {"bothost"}
+    assert len(packages) > 40
+    assert packages <= pinned, packages - pinned

@@ -34,3 +34,15 @@ def test_ppo_in_one_file_learns_to_beat_random_play(tmp_path):
     assert before < 60
     assert after > 75
     assert plot.stat().st_size > 1000
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_rllib_learns_to_beat_random_play():
+    for name in ("tree", "lz4", "ormsgpack"):
+        pytest.importorskip(name, reason=f"RLlib needs {name}: make test-extras")
+    command = [sys.executable, str(EXAMPLES / "rllib.py"), "--iterations", "5"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    before, after = (float(mean) for mean in re.findall(r"mean score (\S+),", printed))
+    assert before < 0.2
+    assert after > 0.3
