@@ -40,7 +40,7 @@ class MaskedObservations(gymnasium.ObservationWrapper):
 
     def observation(self, observation: np.ndarray) -> dict[str, np.ndarray]:
         mask = self.env.unwrapped.action_masks().astype(np.float32)
-        # After the end no action is legal. RLlib asks for no action there, and the logarithm of the mask must be finite.
+        # After the end no action is legal. RLlib asks for none there, but takes the logarithm of the mask.
         return {
             "observations": observation.reshape(-1).astype(np.float32),
             "action_mask": mask if mask.any() else np.ones_like(mask),
