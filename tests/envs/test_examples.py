@@ -1,6 +1,9 @@
 """The examples that train do train."""
 
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +49,17 @@ def test_rllib_learns_to_beat_random_play():
     before, after = (float(mean) for mean in re.findall(r"mean score (\S+),", printed))
     assert before < 0.2
     assert after > 0.3
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_the_notebook_goes_from_logged_games_to_a_model_that_plays(tmp_path):
+    for name in ("nbclient", "ipykernel", "minari", "sb3_contrib"):
+        pytest.importorskip(name, reason=f"the notebook needs {name}: make test-extras")
+    notebook = Path(shutil.copy(EXAMPLES.parent / "notebooks/from_log_to_model.ipynb", tmp_path))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", notebook, "--inplace"]
+    subprocess.run(execute, check=True, cwd=tmp_path, env=os.environ | {"PATH": path})
+    played = json.loads(notebook.read_text())["cells"][-1]["outputs"]
+    text = "".join(line for output in played for line in output["text"])
+    assert float(re.search(r"([\d.]+) ?%", text)[1]) > 60, text
