@@ -12,8 +12,8 @@ from bothost.plugins import weights
 from bothost.store import schema
 from bothost_phase_ppo.decide import PhasePpo
 
-SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
-"""What the versions of the package are called, but for their number."""
+VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1, 6)}
+"""Level → the version that comes with the package."""
 
 WEIGHTS = Path(weights.folder(PhasePpo))
 
@@ -39,14 +39,14 @@ def aliases(model):
 
 
 def test_what_comes_with_the_package_is_listed_and_shown(model):
-    assert aliases(model)["champion"] == f"{SET}-5"
+    assert aliases(model)["champion"] == VERSIONS[5]
     code, out, _ = model("show", "phase-ppo")
-    assert code == 0 and f"{SET}-5" in out and "model.safetensors" in out
+    assert code == 0 and VERSIONS[5] in out and "model.safetensors" in out
 
 
 def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
-    assert model("promote", f"phase-ppo:{SET}-1", "--force")[0] == 0
-    assert aliases(model)["champion"] == f"{SET}-1"
+    assert model("promote", f"phase-ppo:{VERSIONS[1]}", "--force")[0] == 0
+    assert aliases(model)["champion"] == VERSIONS[1]
     code, out, _ = model("import", "phase-ppo", str(WEIGHTS), "--of", "level-4", "--json")
     assert code == 0 and json.loads(out)["version"] == "r1" and json.loads(out)["alias"] == "challenger"
     assert aliases(model)["challenger"] == "r1"
@@ -56,19 +56,19 @@ def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
     assert found["version"] == "r1" and found["match"]["better"] and found["match"]["p_better"] <= 0.05
     assert aliases(model)["champion"] == "r1" and "challenger" not in aliases(model)
     lineage = json.loads(model("show", "phase-ppo:r1", "--json")[1])
-    assert lineage["lineage"]["kind"] == "import" and lineage["history"][0]["version"] == f"{SET}-1"
+    assert lineage["lineage"]["kind"] == "import" and lineage["history"][0]["version"] == VERSIONS[1]
     assert "better" in lineage["history"][-2]["reason"]
 
-    assert json.loads(model("rollback", "phase-ppo", "--json")[1])["version"] == f"{SET}-1"
+    assert json.loads(model("rollback", "phase-ppo", "--json")[1])["version"] == VERSIONS[1]
     assert model("rollback", "phase-ppo")[0] == 0
-    assert aliases(model)["champion"] == f"{SET}-5"
+    assert aliases(model)["champion"] == VERSIONS[5]
 
 
 def test_a_worse_challenger_is_refused_with_the_numbers(model):
-    code, _, err = model("promote", f"phase-ppo:{SET}-1", "--deals", "48")
-    assert code == 1 and "not promoted" in err and f"is worse than phase-ppo:{SET}-5" in err
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[1]}", "--deals", "48")
+    assert code == 1 and "not promoted" in err and f"is worse than phase-ppo:{VERSIONS[5]}" in err
     assert "deals" in err and "95 %" in err and "p = " in err and "--force" in err
-    assert aliases(model)["champion"] == f"{SET}-5"
+    assert aliases(model)["champion"] == VERSIONS[5]
 
 
 def test_without_a_challenger_the_command_that_makes_one_is_named(model):
@@ -77,25 +77,25 @@ def test_without_a_challenger_the_command_that_makes_one_is_named(model):
 
 
 def test_one_who_is_no_better_is_refused_and_champions_are_not_matched_with_themselves(model):
-    code, _, err = model("promote", f"phase-ppo:{SET}-5")
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[5]}")
     assert code == 2 and "is the champion already" in err
-    code, _, err = model("promote", f"phase-ppo:{SET}-4", "--deals", "2")
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[4]}", "--deals", "2")
     assert code == 1 and "not shown to be better" in err
 
 
 def test_shadow_canary_and_levels_need_no_match(model):
-    assert "10%" in model("promote", f"phase-ppo:{SET}-4", "--to", "canary")[1]
-    assert model("promote", f"phase-ppo:{SET}-3", "--to", "shadow")[0] == 0
-    assert model("promote", f"phase-ppo:{SET}-1", "--to", "level-2")[0] == 0
+    assert "10%" in model("promote", f"phase-ppo:{VERSIONS[4]}", "--to", "canary")[1]
+    assert model("promote", f"phase-ppo:{VERSIONS[3]}", "--to", "shadow")[0] == 0
+    assert model("promote", f"phase-ppo:{VERSIONS[1]}", "--to", "level-2")[0] == 0
     found = aliases(model)
-    assert (found["canary=0.1"], found["shadow"], found["level-2"]) == (f"{SET}-4", f"{SET}-3", f"{SET}-1")
-    code, _, err = model("promote", f"phase-ppo:{SET}-4", "--to", "best")
+    assert (found["canary=0.1"], found["shadow"], found["level-2"]) == (VERSIONS[4], VERSIONS[3], VERSIONS[1])
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[4]}", "--to", "best")
     assert code == 1 and "not an alias" in err
 
 
 def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     shutil.copytree(WEIGHTS, tmp_path / "weights")
-    path = tmp_path / "weights" / f"{SET}-5" / "model.safetensors"
+    path = tmp_path / "weights" / VERSIONS[5] / "model.safetensors"
     path.write_bytes(path.read_bytes()[:5000])
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"))
     assert code == 1 and "sha256" in err and "truncated" in err
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     code, _, err = model("import", "phase-ppo", str(tmp_path))
     assert code == 1 and "manifest.json" in err
     manifest = json.loads((tmp_path / "weights" / "manifest.json").read_text())
-    manifest["versions"][f"{SET}-1"]["encoder_version"] = 1
+    manifest["versions"][VERSIONS[1]]["encoder_version"] = 1
     (tmp_path / "weights" / "manifest.json").write_text(json.dumps(manifest))
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")
     assert code == 1 and "encoder version" in err

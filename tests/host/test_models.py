@@ -21,8 +21,8 @@ from bothost.store import Store
 from bothost.store.registry import Registry
 from bothost_phase_ppo.decide import PhasePpo
 
-SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
-"""What the versions of the package are called, but for their number."""
+VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1, 6)}
+"""Level → the version that comes with the package."""
 
 PAIRING = {"wishes": ("pairing",), "accounts": 2, "routes": (RouteSettings(strategy="phase-ppo"),)}
 STUBBORN = {"wishes": ("pairing",), "accounts": 2, "tables": 8, "routes": (RouteSettings(strategy="stubborn"),)}
@@ -68,8 +68,8 @@ async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones
     async with kit.lobby(), following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
         await kit.until(lambda: last_model(kit) == LEVELS[5])
         for level in (2, 3):
-            root = Path(weights.folder(PhasePpo)) / f"{SET}-{level}"
-            files = weights.manifest(PhasePpo).versions[f"{SET}-{level}"].files
+            root = Path(weights.folder(PhasePpo)) / VERSIONS[level]
+            files = weights.manifest(PhasePpo).versions[VERSIONS[level]].files
             made = registry.add(PhasePpo, root, files, encoder_version=2, lineage={})
             moved = time.monotonic()
             registry.point(PhasePpo, "champion", made.version, reason="test")
@@ -166,7 +166,7 @@ async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
 async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
     async with kit.lobby():
         async with following(kit, PAIRING, bothost_phase_ppo) as (host, registry):
-            registry.point(PhasePpo, "shadow", f"{SET}-1", reason="")
+            registry.point(PhasePpo, "shadow", VERSIONS[1], reason="")
             await kit.until(lambda: host.models.shadow.decided > 100)
             registry.point(PhasePpo, "shadow", None, reason="")
             await kit.until(lambda: host.models.shadow.of("phase-ppo") is None)
@@ -175,7 +175,7 @@ async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
     of_shadow = kit.rows(
         "SELECT DISTINCT model_sha256, strategy, strategy_version FROM decisions WHERE role = 'shadow'"
     )
-    assert of_shadow == [(LEVELS[1], "phase-ppo", f"{SET}-1")]
+    assert of_shadow == [(LEVELS[1], "phase-ppo", VERSIONS[1])]
     same = (
         "SELECT count(*) FROM decisions s JOIN decisions l USING (game_id, seat, seq, substep, attempt) "
         "WHERE s.role = 'shadow' AND l.role = 'live' AND s.view = l.view AND s.legal = l.legal"

@@ -17,8 +17,8 @@ from bothost.store import Store, model_files
 from bothost.store.registry import AliasMoved, Registry
 from bothost_phase_ppo.decide import PhasePpo
 
-SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
-"""What the versions of the package are called, but for their number."""
+VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1, 6)}
+"""Level → the version that comes with the package."""
 
 SOURCE = Path(weights.folder(PhasePpo))
 
@@ -37,7 +37,7 @@ def sqlite_registry(settings, tmp_path):
 
 def level(number):
     """Folder and files of a model that comes with the package."""
-    name = f"{SET}-{number}"
+    name = VERSIONS[number]
     return SOURCE / name, weights.manifest(PhasePpo).versions[name].files
 
 
@@ -67,7 +67,8 @@ def test_the_same_files_are_the_same_version_and_a_taken_name_is_refused(registr
 def test_options_of_play_go_with_a_version_and_those_that_the_strategy_does_not_know_are_refused(registry, tmp_path):
     made = add(registry, 5)
     model = Registry(registry.store, tmp_path / "other-host").resolve("phase-ppo", "r1")
-    assert weights.play_options(model) == {"playouts": 64} == weights.play_options(registry.model(made))
+    own = {"playouts": 256, "least_odds": 0.005, "prior": 0.1}
+    assert weights.play_options(model) == own == weights.play_options(registry.model(made))
     source, files = level(4)
     for play in (b'{"playout": 64}', b'{"playouts": -1}', b'["playouts"]'):
         bent = tmp_path / hashlib.sha256(play).hexdigest()
@@ -90,9 +91,9 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
     for number in (1, 2, 3):
         add(registry, number)
     assert registry.resolve("phase-ppo", "champion") is None  # what the package says counts
-    for version in ("r1", "r2", f"{SET}-4"):
+    for version in ("r1", "r2", VERSIONS[4]):
         registry.point(PhasePpo, "champion", version, reason="better")
-    assert registry.resolve("phase-ppo", "champion") == f"{SET}-4"  # a version of the package
+    assert registry.resolve("phase-ppo", "champion") == VERSIONS[4]  # a version of the package
     for expected in ("r2", "r1", None):
         assert registry.back(PhasePpo, "champion", reason="worse").version == expected
     with pytest.raises(ModelError, match="never moved"):
@@ -105,20 +106,20 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
 
 def test_an_alias_stands_for_a_version_that_is_there(registry):
     with pytest.raises(ModelError) as caught:
-        registry.point(PhasePpo, "champion", f"{SET}-6", reason="")
-    assert SET in caught.value.advice
+        registry.point(PhasePpo, "champion", "v1-level-6", reason="")
+    assert VERSIONS[5] in caught.value.advice
     with pytest.raises(ModelError, match="not an alias"):
-        registry.point(PhasePpo, "best", f"{SET}-1", reason="")
+        registry.point(PhasePpo, "best", VERSIONS[1], reason="")
     with pytest.raises(ModelError, match="share"):
-        registry.point(PhasePpo, "canary", f"{SET}-1", reason="", share=1.5)
+        registry.point(PhasePpo, "canary", VERSIONS[1], reason="", share=1.5)
 
 
 def test_of_two_who_move_an_alias_one_is_told(registry):
     add(registry, 1)
     before = registry.point(PhasePpo, "champion", "r1", reason="").number
-    registry.point(PhasePpo, "champion", f"{SET}-2", reason="", after=before)
+    registry.point(PhasePpo, "champion", VERSIONS[2], reason="", after=before)
     with pytest.raises(AliasMoved):
-        registry.point(PhasePpo, "champion", f"{SET}-3", reason="", after=before)
+        registry.point(PhasePpo, "champion", VERSIONS[3], reason="", after=before)
     said = []
 
     def move(version):
@@ -127,7 +128,7 @@ def test_of_two_who_move_an_alias_one_is_told(registry):
         except AliasMoved:
             said.append(None)
 
-    threads = [threading.Thread(target=move, args=(f"{SET}-{n}",)) for n in (1, 2, 3, 4)]
+    threads = [threading.Thread(target=move, args=(VERSIONS[n],)) for n in (1, 2, 3, 4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -139,13 +140,13 @@ def test_of_two_who_move_an_alias_one_is_told(registry):
 def test_addresses_resolve_in_the_database_first_and_in_the_package_after(sqlite_registry):
     plugins = Plugins.load(aliases=sqlite_registry.resolve)
     add(sqlite_registry, 1)
-    assert plugins.resolve("phase-ppo").model.version == f"{SET}-5"
+    assert plugins.resolve("phase-ppo").model.version == VERSIONS[5]
     assert plugins.resolve("phase-ppo:r1").model.version == "r1"
     sqlite_registry.point(PhasePpo, "champion", "r1", reason="")
     assert plugins.resolve("phase-ppo").model.version == "r1"
-    sqlite_registry.point(PhasePpo, "champion", f"{SET}-2", reason="")
-    assert plugins.resolve("phase-ppo:champion").model.version == f"{SET}-2"
-    assert plugins.resolve("phase-ppo:level-3").model.version == f"{SET}-3"
+    sqlite_registry.point(PhasePpo, "champion", VERSIONS[2], reason="")
+    assert plugins.resolve("phase-ppo:champion").model.version == VERSIONS[2]
+    assert plugins.resolve("phase-ppo:level-3").model.version == VERSIONS[3]
 
 
 def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
