@@ -73,7 +73,7 @@ docs: install  ## the documentation as a site in build/site
 	$(BIN)/python docs/generate.py
 	$(BIN)/zensical build --strict
 
-images: install  ## the README's pictures, by Chromium ($$CHROMIUM, default /usr/bin/chromium)
+images: install  ## the pictures of README and guide, by Chromium ($$CHROMIUM, default /usr/bin/chromium)
 	$(BIN)/python docs/screenshots.py
 
 test-long: install  ## what takes hours: strength, soak, full differential tests

@@ -1,7 +1,7 @@
 """RLCard's rule agent for Dou Dizhu as a strategy, ``rlcard-rule``. A loose plugin: put it into ``plugins.d``.
 
-    mkdir -p plugins.d && cp benchmarks/rlcard_rule.py plugins.d/
-    bothost arena doudizhu deep-mc rlcard-rule --deals 2000
+    bothost init && mkdir -p plugins.d && cp benchmarks/rlcard_rule.py plugins.d/
+    bothost arena doudizhu deep-mc rlcard-rule --deals 2000 --seed 6
 
 Needs ``pip install rlcard``. Source: Zha et al., "RLCard: A Platform for Reinforcement Learning in Card Games" (2020).
 """

@@ -24,7 +24,7 @@ from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.hands import name_of, seat_names
 from bothost.web.site import Site
-from bothost.web.viewers import Viewer, last_move, public_view
+from bothost.web.viewers import MOST_CHAT, Viewer, last_move, public_view
 
 Json = dict[str, Any]
 PERIOD_S = 0.5
@@ -34,8 +34,6 @@ WINDOW_S = 24 * 3600
 STALE_S = 600
 """A live hand without a move for this long is shown as silent."""
 MAX_TABLES = 500
-MOST_CHAT = 50
-"""Lines of chat that a table shows, the last ones."""
 SCAN_S = 30.0
 """How often all hands of the window are looked at. In between only new hands are looked for, and ends of known ones."""
 OVERLAP_US = 60_000_000
@@ -248,13 +246,13 @@ def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
     """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public.
 
     ``boards``: what plugins declare public of their games. The lobby tells the chat of a table to its players alone,
-    so only an operator reads what our seat heard.
+    so only an operator who does not play there reads what our seat heard.
     """
     record, view, game = live.hand.game, None, None
+    knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
     if live.view is not None:
         game, whole = live.view.game, live.view.to_json()
-        knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
         view = whole if knows_seat else public_view(record.game, whole, boards)
     names = seat_names(live.hand, game)
-    said = live.chat if viewer.kind == "operator" else []
+    said = live.chat if knows_seat else []
     return {**line(live), "seat": record.seat, "names": names, "view": view, "left_ms": live.left_ms, "chat": said}

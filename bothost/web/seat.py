@@ -8,10 +8,9 @@ from typing import Any, Literal
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.frames import plain_text
 from bothost.rules.game import Game, View
+from bothost.web.viewers import MOST_CHAT
 
 Json = dict[str, Any]
-MOST_CHAT = 50
-"""Lines of chat that the page shows, the last ones."""
 SEEK = "seat"
 AGENT = "bothost-web"
 

@@ -18,6 +18,8 @@ import msgspec
 from bothost.hookspecs import Board
 
 Json = dict[str, Any]
+MOST_CHAT = 50
+"""Lines of chat that a page shows, the last ones."""
 Kind = Literal["operator", "spectator", "player"]
 
 COOKIE = "bothost_session"
