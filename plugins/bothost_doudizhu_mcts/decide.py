@@ -11,7 +11,7 @@ import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
-from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
+from bothost_doudizhu_mcts.evaluated import LeafValues, address_of, search_on
 from bothost_doudizhu_mcts.network import Network
 from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
@@ -142,7 +142,7 @@ class DoudizhuMctsPlayer(Player):
             _run_again(thought, watch, logged)
         decision = _decision(view, legal, thought, watch)
         if isinstance(thought.evaluator, Evaluator):
-            told = {**told, "evaluator": _named(thought.evaluator)}
+            told = {**told, "evaluator": address_of(thought.evaluator)}
         elif isinstance(thought.evaluator, Network):
             decision.model_sha256, decision.encoder_version = thought.evaluator.model.sha256, Network.version
         thought.action = decision.action
@@ -247,11 +247,6 @@ def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Dec
         model_sha256=network.model.sha256,
         encoder_version=network.version,
     )
-
-
-def _named(evaluator: Evaluator) -> str:
-    model = evaluator.model
-    return evaluator.name if model is None else f"{evaluator.name}:{model.version} {model.sha256}"
 
 
 def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:

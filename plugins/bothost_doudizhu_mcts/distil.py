@@ -31,6 +31,7 @@ from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs, encode, roles
+from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
 
 AHEAD = 3
@@ -45,6 +46,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     teacher: str = "deep-mc"
     """Address of the strategy whose values the networks learn."""
+    start: str = ""
+    """Address of the version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""
     positions: int | None = None
     """Total number of positions. None: until the time is over."""
     hands: int = 256
@@ -62,7 +65,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rule_seats: float = 0.15
     """Share of the seats that the rule player plays."""
     shared: float = 0.25
-    """Part of the training in which all roles share one network, which then has three times as many positions."""
+    """Part of the training in which all roles share one network, which then has three times as many positions. None is
+    shared if ``start`` is given."""
     differences: float = 2.0
     """Weight of the L1 of the differences between a position's candidates, which decide the play."""
     states: float = 0.25
@@ -245,22 +249,23 @@ class Distiller(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
-    evaluators: ClassVar[tuple[str, ...]] = ("teacher",)
+    evaluators: ClassVar[tuple[str, ...]] = ("teacher", "start")
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         if run.minutes is None and options.positions is None:
             raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
-        teacher = run.evaluators["teacher"]
+        teacher, start = run.evaluators["teacher"], run.evaluators.get("start")
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
         nets = Networks()
+        nets.start_with(start.model if start else None)
         optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
         progress = begun_or_resumed(run, VERSION, nets, optimizer)
         progress.options = msgspec.to_builtins(options)
         held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
         self._fit(run, teacher, nets, optimizer, progress, held_out, report)
-        return publish(run, nets, progress, teacher)
+        return publish(run, nets, progress, teacher, start)
 
     def _fit(
         self,
@@ -283,7 +288,7 @@ class Distiller(Trainer):
                 for rows in np.split(order, per_chunk):
                     part_done = self._part_done(run, progress)
                     set_learning_rate(optimizer, options.learning_rate * (1.0 - part_done))
-                    shared = part_done < options.shared
+                    shared = not options.start and part_done < options.shared
                     losses.append(_step(nets, optimizer, parts(chunk, rows, shared=shared), options))
                     progress.iteration += 1
                     progress.samples += len(rows)
@@ -350,17 +355,19 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
     return {"l1": error / moves, "regret": regret / positions, "best_move": agreed / positions}
 
 
-def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
+def publish(
+    run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator, start: Evaluator | None
+) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / "metrics.jsonl")[-1]
     versions = {"v1": write_version(run.out / "weights" / "v1", nets, graphs(nets), VERSION)}
-    taught = teacher.name if teacher.model is None else f"{teacher.name}:{teacher.model.version} {teacher.model.sha256}"
     figures = {
         "steps": progress.iteration,
         "positions": progress.samples,
         "minutes": round(progress.seconds / 60, 2),
         **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
     }
-    told = {**figures, "teacher": taught, "value": "2 P(win) - 1 of the side that moves"}
+    made_with = {"teacher": address_of(teacher), "start": address_of(start) if start else None}
+    told = {**figures, **made_with, "value": "2 P(win) - 1 of the side that moves"}
     write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
     return {"out": str(run.out), **figures}

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from bothost import Evaluator
 from bothost.rules import ActionArray, FloatArray, Search, View
 
 
@@ -41,3 +42,9 @@ def search_on(
 
 def _left_ms(until: float) -> float | None:
     return max(0.0, until - time.perf_counter()) * 1000.0 if math.isfinite(until) else None
+
+
+def address_of(evaluator: Evaluator) -> str:
+    """Its name, and the version and sha256 of its model, for statistics and lineages."""
+    model = evaluator.model
+    return evaluator.name if model is None else f"{evaluator.name}:{model.version} {model.sha256}"

@@ -16,6 +16,7 @@ What the hand is without the candidate decides how a plan goes on. A fixed layer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bothost import Model
+from bothost.training import checkpoint
+from bothost.training.publish import WEIGHTS
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, Inputs
 from bothost_doudizhu_mcts.network import GRAPHS
 
@@ -105,6 +109,11 @@ class Networks(nn.Module):
             own = of_move == number
             values[own] = self.of[role](planes[rows], moves[own], place[owner[own]])[0]
         return values
+
+    def start_with(self, model: Model | None) -> None:
+        """Take a model's parameters. None, or one without files: keep these. Raises ModelError if they do not fit."""
+        if model is not None and model.path is not None:
+            checkpoint.load_model(Path(model.path) / WEIGHTS, self)
 
     def share(self) -> None:
         """Give every role the parameters of the first."""

@@ -22,7 +22,7 @@ from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
+from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.measure import HeldOut
@@ -105,8 +105,7 @@ def _train(
     torch.set_num_threads(1)
     torch.manual_seed(run.seed)
     net = Networks()
-    if start is not None and start.path is not None:
-        checkpoint.load_model(Path(start.path) / WEIGHTS, net)
+    net.start_with(start)
     optimizer = torch.optim.AdamW(
         net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
     )

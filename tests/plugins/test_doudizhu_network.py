@@ -185,9 +185,10 @@ def test_chunks_hold_the_teachers_values_of_its_best_and_other_moves():
     assert not np.array_equal(chunk.planes, source.chunk(6, 64).planes)
 
 
-def distil(out, positions, *, resume=False):
-    run = TrainingRun(out=out, seed=1, resume=resume, evaluators={"teacher": RuleValues(NoOptions())})
-    return Distiller(DistilOptions(**SMALL, positions=positions)).train(run, lambda *args: None)
+def distil(out, positions, *, resume=False, evaluator=None, **options):
+    evaluators = {"teacher": RuleValues(NoOptions())} | ({"start": evaluator} if evaluator else {})
+    run = TrainingRun(out=out, seed=1, resume=resume, evaluators=evaluators)
+    return Distiller(DistilOptions(**SMALL, positions=positions, **options)).train(run, lambda *args: None)
 
 
 def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_path):
@@ -200,6 +201,16 @@ def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_pat
     nets.load_state_dict(weights_of(tmp_path / "out"))
     held_out = Source(RuleValues(NoOptions()), DistilOptions(**SMALL), seed=77).chunk(0, 128, every_move=True)
     assert measure(nets, held_out)["regret"] < measure(Networks(), held_out)["regret"] - 0.05
+
+
+def test_a_distillation_that_starts_with_a_version_keeps_a_network_for_each_role(tmp_path):
+    start = Plugins.load().resolve("doudizhu-mcts").make()
+    distil(tmp_path / "out", 64, evaluator=start, start="doudizhu-mcts", learning_rate=1e-9, shared=1.0)
+    parameters = safetensors.torch.load_file(Path(start.model.path) / "model.safetensors")
+    for name, value in weights_of(tmp_path / "out").items():
+        torch.testing.assert_close(value, parameters[name].float(), atol=1e-6, rtol=0)
+    lineage = json.loads((tmp_path / "out" / "weights" / "lineage.json").read_text())
+    assert lineage["start"].startswith("doudizhu-mcts:")
 
 
 @pytest.fixture(scope="module")
