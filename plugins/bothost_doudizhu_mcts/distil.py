@@ -360,7 +360,7 @@ def publish(
 ) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / "metrics.jsonl")[-1]
-    versions = {"v1": write_version(run.out / "weights" / "v1", nets, graphs(nets), VERSION)}
+    versions = {"v1": write_version(run.out / "weights" / "v1", nets.in_16_bits(), graphs(), VERSION)}
     figures = {
         "steps": progress.iteration,
         "positions": progress.samples,

@@ -115,6 +115,12 @@ class Networks(nn.Module):
         if model is not None and model.path is not None:
             checkpoint.load_model(Path(model.path) / WEIGHTS, self)
 
+    def in_16_bits(self) -> Networks:
+        """A copy as versions are shipped, half as large."""
+        narrow = Networks().half()
+        narrow.load_state_dict(self.state_dict())
+        return narrow
+
     def share(self) -> None:
         """Give every role the parameters of the first."""
         first = self.of[ROLES[0]].state_dict()
@@ -127,34 +133,33 @@ def tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
     return torch.from_numpy(inputs.planes), torch.from_numpy(inputs.moves), torch.from_numpy(inputs.owner)
 
 
-def graphs(nets: Networks) -> dict[str, onnx.ModelProto]:
-    """The networks for ONNX Runtime, by file name. The initializers have no data, and the names of the parameters."""
+def graphs() -> dict[str, onnx.ModelProto]:
+    """The networks for ONNX Runtime, by file name. They read 16-bit parameters and compute in 32 bits.
+
+    The initializers have no data, and the names of the parameters among those of all roles.
+    """
     return {file: _graph(role) for role, file in GRAPHS.items()}
 
 
-Name = Callable[[str], str]
-"""Parameter of a network → its name among those of all roles."""
 Layer = Callable[..., onnx.NodeProto]
 """(input, layer, output, …) → its node."""
 
 
 def _graph(role: str) -> onnx.ModelProto:
-    def of(name: str) -> str:
-        return f"of.{role}.{name}"
-
     def conv(x: str, name: str, out: str, width: int, bias: bool = True) -> onnx.NodeProto:
-        inputs = [x, of(f"{name}.weight"), *([of(f"{name}.bias")] if bias else [])]
+        inputs = [x, f"{name}.weight", *([f"{name}.bias"] if bias else [])]
         return helper.make_node("Conv", inputs, [out], pads=[width // 2, width // 2])
 
     def dense(x: str, name: str, out: str, bias: bool = True) -> onnx.NodeProto:
-        inputs = [x, of(f"{name}.weight"), *([of(f"{name}.bias")] if bias else [])]
+        inputs = [x, f"{name}.weight", *([f"{name}.bias"] if bias else [])]
         return helper.make_node("Gemm", inputs, [out], transB=1)
 
-    nodes = [*_trunk_nodes(of, conv, dense), *_move_nodes(of, conv, dense)]
-    net = RoleNet()
+    shapes = {name: list(value.shape) for name, value in RoleNet().state_dict().items()}
+    widened = [helper.make_node("Cast", [f"of.{role}.{name}"], [name], to=TensorProto.FLOAT) for name in shapes]
+    nodes = [*widened, *_trunk_nodes(conv, dense), *_move_nodes(conv, dense)]
     parameters = [
-        TensorProto(name=of(name), dims=list(value.shape), data_type=TensorProto.FLOAT)
-        for name, value in net.state_dict().items()
+        TensorProto(name=f"of.{role}.{name}", dims=shape, data_type=TensorProto.FLOAT16)
+        for name, shape in shapes.items()
     ]
     integers = {"shape_columns": [0, PLANES * SIDE, SIDE], "zero": [0], "one": [1], "count_rows": [COUNTS]}
     parameters += [helper.make_tensor(n, TensorProto.INT64, [len(v)], v) for n, v in integers.items()]
@@ -173,12 +178,12 @@ def _graph(role: str) -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def _trunk_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
+def _trunk_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     """The nodes that are computed once per position."""
     node = helper.make_node
     yield node("Reshape", ["planes", "shape_columns"], ["rows"])
     yield conv("rows", "conv1", "conv1", 3, bias=False)
-    yield node("Add", ["conv1", of("ranks")], ["ranked"])
+    yield node("Add", ["conv1", "ranks"], ["ranked"])
     yield node("Relu", ["ranked"], ["columns"])
     last = "columns"
     for number in (2, 3, 4):
@@ -198,18 +203,18 @@ def _trunk_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto
     yield node("Squeeze", ["state2", "one"], ["states"])
 
 
-def _move_nodes(of: Name, conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
+def _move_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     """The nodes that are computed once per candidate."""
     node = helper.make_node
     for name, planes in (("hand", "planes"), ("card", "moves")):
         yield node("Slice", [planes, "zero", "one", "one"], [f"{name}_plane"])
         yield node("Squeeze", [f"{name}_plane", "one"], [f"{name}_rows"])
         yield node("Slice", [f"{name}_rows", "zero", "count_rows", "one"], [f"{name}_hot"])
-        yield node("Mul", [f"{name}_hot", of("counts")], [f"{name}_weighed"])
+        yield node("Mul", [f"{name}_hot", "counts"], [f"{name}_weighed"])
         yield node("ReduceSum", [f"{name}_weighed", "one"], [f"{name}_counts"], keepdims=1)
     yield node("Gather", ["hand_counts", "owner"], ["hand_of_move"], axis=0)
     yield node("Sub", ["hand_of_move", "card_counts"], ["rest"])
-    yield node("Sub", ["rest", of("counts")], ["distance"])
+    yield node("Sub", ["rest", "counts"], ["distance"])
     yield node("Abs", ["distance"], ["distance_abs"])
     yield node("Sub", ["unit", "distance_abs"], ["near"])
     yield node("Relu", ["near"], ["rest_hot"])

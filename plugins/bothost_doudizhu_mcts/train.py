@@ -205,7 +205,7 @@ def publish(
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     curve = read(run.out / "metrics.jsonl")
     final: Mapping[str, float] = curve[-1]
-    versions = {"v1": write_version(run.out / "weights" / "v1", net, graphs(net), VERSION)}
+    versions = {"v1": write_version(run.out / "weights" / "v1", net.in_16_bits(), graphs(), VERSION)}
     rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
     figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
     figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
