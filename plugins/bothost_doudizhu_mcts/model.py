@@ -35,7 +35,11 @@ from bothost_doudizhu_mcts.network import GRAPHS
 CHANNELS = (64, 96, 96, 128)
 TRUNK, JOINED, TOWER, HEAD = 256, 160, (48, 128), 64
 COUNTS = 4
-"""Rows of a plane that encode the count of each rank."""
+"""Rows of a plane that encode the count of each rank. The others are each all 0 or all 1."""
+WIDTH = 3
+"""Ranks under a kernel."""
+INSIDE = np.stack([np.eye(SIDE, k=WIDTH // 2 - i).sum(0) for i in range(WIDTH)]).astype(np.float32)
+"""Shape (WIDTH, SIDE): 1 where the i-th rank under the kernel is one of the 15."""
 
 
 class RoleNet(nn.Module):
@@ -47,7 +51,7 @@ class RoleNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         first, second, third, fourth = CHANNELS
-        self.conv1 = nn.Conv1d(PLANES * SIDE, first, 3, padding=1, bias=False)
+        self.conv1 = nn.Conv1d(PLANES * SIDE, first, WIDTH, bias=False)
         self.ranks = nn.Parameter(torch.zeros(first, SIDE))
         self.conv2 = nn.Conv1d(first, second, 3, padding=1)
         self.conv3 = nn.Conv1d(second, third, 3, padding=1)
@@ -63,6 +67,7 @@ class RoleNet(nn.Module):
         self.state1 = nn.Linear(TRUNK, HEAD)
         self.state2 = nn.Linear(HEAD, 1)
         self.counts = nn.Buffer(torch.arange(1.0, COUNTS + 1).reshape(1, COUNTS, 1))
+        self.inside = nn.Buffer(torch.from_numpy(INSIDE), persistent=False)
         # A position sets some 90 of the 1,305 cells under a kernel: the usual scale would be too small.
         nn.init.kaiming_normal_(self.conv1.weight, nonlinearity="relu")
         with torch.no_grad():
@@ -70,7 +75,7 @@ class RoleNet(nn.Module):
 
     def forward(self, planes: Tensor, moves: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
         relu, pool = functional.relu, functional.max_pool1d
-        columns = relu(self.conv1(planes.flatten(1, 2)) + self.ranks)
+        columns = relu(self.first(planes) + self.ranks)
         out = pool(relu(self.conv2(columns)), 2, ceil_mode=True)
         out = pool(relu(self.conv3(out)), 2, ceil_mode=True)
         out = pool(relu(self.conv4(out)), 2, ceil_mode=True)
@@ -81,6 +86,16 @@ class RoleNet(nn.Module):
         values = self.head2(relu(self.head1(relu(joined)))).squeeze(1)
         states = self.state2(relu(self.state1(seen))).squeeze(1)
         return values, states
+
+    def first(self, planes: Tensor) -> Tensor:
+        """The first convolution. The rows from ``COUNTS`` on are the same for all ranks: they are multiplied once."""
+        weight = self.conv1.weight.reshape(-1, PLANES, SIDE, WIDTH)
+        cards = functional.conv1d(
+            planes[:, :, :COUNTS].flatten(1, 2), weight[:, :, :COUNTS].flatten(1, 2), padding=WIDTH // 2
+        )
+        flags = planes[:, :, COUNTS:, 0].flatten(1) @ weight[:, :, COUNTS:].permute(1, 2, 0, 3).flatten(2).flatten(0, 1)
+        inside: Tensor = flags.reshape(len(planes), -1, WIDTH) @ self.inside
+        return cards + inside
 
     def one_hot(self, rows: Tensor) -> Tensor:
         """One-hot counts (N, 4, 15) → counts (N, 1, 15)."""
@@ -161,9 +176,24 @@ def _graph(role: str) -> onnx.ModelProto:
         TensorProto(name=f"of.{role}.{name}", dims=shape, data_type=TensorProto.FLOAT16)
         for name, shape in shapes.items()
     ]
-    integers = {"shape_columns": [0, PLANES * SIDE, SIDE], "zero": [0], "one": [1], "count_rows": [COUNTS]}
+    first = CHANNELS[0]
+    integers = {
+        "shape_weight": [first, PLANES, SIDE, WIDTH],
+        "shape_cards": [0, PLANES * COUNTS, -1],
+        "shape_flags": [PLANES * (SIDE - COUNTS), first * WIDTH],
+        "shape_offsets": [0, first, WIDTH],
+        "first_flag": [COUNTS, 0],
+        "last_flag": [SIDE, 1],
+        "rows_and_ranks": [2, 3],
+        "count_rows": [COUNTS],
+        "side": [SIDE],
+        "zero": [0],
+        "one": [1],
+        "two": [2],
+    }
     parameters += [helper.make_tensor(n, TensorProto.INT64, [len(v)], v) for n, v in integers.items()]
     parameters.append(helper.make_tensor("unit", TensorProto.FLOAT, [], [1.0]))
+    parameters.append(helper.make_tensor("inside", TensorProto.FLOAT, INSIDE.shape, INSIDE.ravel()))
 
     def tensor(name: str, kind: int, *shape: int | str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, kind, shape)
@@ -181,8 +211,7 @@ def _graph(role: str) -> onnx.ModelProto:
 def _trunk_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     """The nodes that are computed once per position."""
     node = helper.make_node
-    yield node("Reshape", ["planes", "shape_columns"], ["rows"])
-    yield conv("rows", "conv1", "conv1", 3, bias=False)
+    yield from _first_nodes()
     yield node("Add", ["conv1", "ranks"], ["ranked"])
     yield node("Relu", ["ranked"], ["columns"])
     last = "columns"
@@ -201,6 +230,26 @@ def _trunk_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
     yield node("Relu", ["state1"], ["state1_relu"])
     yield dense("state1_relu", "state2", "state2")
     yield node("Squeeze", ["state2", "one"], ["states"])
+
+
+def _first_nodes() -> Iterator[onnx.NodeProto]:
+    """``RoleNet.first``."""
+    node = helper.make_node
+    yield node("Reshape", ["conv1.weight", "shape_weight"], ["weight"])
+    yield node("Slice", ["weight", "zero", "count_rows", "two"], ["card_weight"])
+    yield node("Reshape", ["card_weight", "shape_cards"], ["card_kernel"])
+    yield node("Slice", ["planes", "zero", "count_rows", "two"], ["card_rows_all"])
+    yield node("Reshape", ["card_rows_all", "shape_cards"], ["card_columns"])
+    yield node("Conv", ["card_columns", "card_kernel"], ["cards"], pads=[WIDTH // 2, WIDTH // 2])
+    yield node("Slice", ["weight", "count_rows", "side", "two"], ["flag_weight"])
+    yield node("Transpose", ["flag_weight"], ["flag_first"], perm=[1, 2, 0, 3])
+    yield node("Reshape", ["flag_first", "shape_flags"], ["flag_matrix"])
+    yield node("Slice", ["planes", "first_flag", "last_flag", "rows_and_ranks"], ["flag_cells"])
+    yield node("Flatten", ["flag_cells"], ["flags"])
+    yield node("MatMul", ["flags", "flag_matrix"], ["by_offset"])
+    yield node("Reshape", ["by_offset", "shape_offsets"], ["offsets"])
+    yield node("MatMul", ["offsets", "inside"], ["flag_columns"])
+    yield node("Add", ["cards", "flag_columns"], ["conv1"])
 
 
 def _move_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:

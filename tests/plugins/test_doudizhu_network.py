@@ -126,13 +126,15 @@ def test_the_role_of_a_view_chooses_its_network():
 
 
 def test_live_play_computes_what_was_trained(tmp_path):
-    """Of each role, in ONNX Runtime as in torch."""
+    """Of each role, in ONNX Runtime as in torch, with the parameters in 16 bits."""
     torch.manual_seed(0)
     nets, views = Networks(), positions(1)
     for parameter in nets.parameters():
         if parameter.dim() < 3:
             torch.nn.init.normal_(parameter, std=0.05)
-    write_version(tmp_path, nets, graphs(nets), 1)
+    narrow = nets.in_16_bits()
+    write_version(tmp_path, narrow, graphs(), 1)
+    nets.load_state_dict(narrow.state_dict())
     inputs = encode(views, [view.legal() for view in views])
     for role in ROLES:
         session = onnxruntime.InferenceSession(tmp_path / GRAPHS[role])
@@ -208,7 +210,7 @@ def test_a_distillation_that_starts_with_a_version_keeps_a_network_for_each_role
     distil(tmp_path / "out", 64, evaluator=start, start="doudizhu-mcts", learning_rate=1e-9, shared=1.0)
     parameters = safetensors.torch.load_file(Path(start.model.path) / "model.safetensors")
     for name, value in weights_of(tmp_path / "out").items():
-        torch.testing.assert_close(value, parameters[name].float(), atol=1e-6, rtol=0)
+        torch.testing.assert_close(value, parameters[name].float(), atol=1e-6, rtol=1e-3)
     lineage = json.loads((tmp_path / "out" / "weights" / "lineage.json").read_text())
     assert lineage["start"].startswith("doudizhu-mcts:")
 
@@ -265,11 +267,13 @@ def test_a_collection_searches_with_the_network_and_a_fit_begins_with_its_parame
     shipped = Plugins.load().resolve("doudizhu-mcts").model
     parameters = safetensors.torch.load_file(Path(shipped.path) / "model.safetensors")
     for name, value in weights_of(fitted).items():
-        torch.testing.assert_close(value, parameters[name], atol=1e-6, rtol=0)
+        torch.testing.assert_close(value, parameters[name].float(), atol=1e-6, rtol=1e-3)
 
 
 def weights_of(out):
-    return safetensors.torch.load_file(out / "weights" / "v1" / "model.safetensors")
+    found = safetensors.torch.load_file(out / "weights" / "v1" / "model.safetensors")
+    assert all(value.dtype == torch.float16 for value in found.values())
+    return {name: value.float() for name, value in found.items()}
 
 
 def test_a_fit_ends_in_weights_as_a_package_ships_them(folder, tmp_path):
