@@ -1,11 +1,14 @@
-"""Close listening sockets without losing connections that are being accepted."""
+"""Open listening sockets, and close them without losing connections that are being accepted."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Iterable
 from typing import Protocol
+
+from bothost.errors import ConfigError
 
 
 class _Descriptor(Protocol):
@@ -18,6 +21,30 @@ class Listening(Protocol):
     @property
     def sockets(self) -> Iterable[_Descriptor]:
         """The listening sockets."""
+
+
+def listen(host: str, port: int, *, key: str, advice: str, backlog: int = 128) -> socket.socket:
+    """Open a listening TCP socket; port 0 takes a free one.
+
+    Raises ConfigError for the setting ``key`` if the port is taken. ``advice`` says how to choose another port.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY for this one
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(backlog)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        advice = f"another program may use port {port}: {advice}"
+        raise ConfigError(f"cannot listen on {host}:{port}: {error}", key=key, value=port, advice=advice) from None
+    listening.setblocking(False)
+    return listening
+
+
+def url_host(host: str) -> str:
+    """The host as it stands in a URL: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 async def stop_accepting(*servers: Listening) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ UNFINISHED = 100
 class WebServer(uvicorn.Server):
     """A uvicorn server without signal handlers. It closes every connection and limits the time of each request."""
 
-    def __init__(self, config: uvicorn.Config, *, request_s: float = REQUEST_S) -> None:
+    def __init__(self, config: uvicorn.Config, request_s: float) -> None:
         unfinished: dict[BoundedHttp, asyncio.TimerHandle] = {}
         config.http = partial(BoundedHttp, unfinished=unfinished, request_s=request_s)  # type: ignore[assignment]
         super().__init__(config)
@@ -38,6 +38,29 @@ class WebServer(uvicorn.Server):
         """Close all connections, including those that are being accepted."""
         await stop_accepting(*self.servers)
         await super().shutdown(sockets)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    config: uvicorn.Config, listening: socket.socket, name: str, *, request_s: float = REQUEST_S
+) -> AsyncIterator[int]:
+    """Serve an application on this socket while the block runs. Gives the port once connections are accepted.
+
+    ``name`` is that of the task. Raises the error that keeps the server from starting.
+    """
+    server = WebServer(config, request_s=request_s)
+    task = asyncio.create_task(server.serve(sockets=[listening]), name=name)
+    try:
+        while not server.started:
+            if task.done():
+                await task
+                raise RuntimeError("the server stopped before it accepted connections")
+            await asyncio.sleep(0.005)
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        await asyncio.gather(task, return_exceptions=True)
+        listening.close()
 
 
 class BoundedHttp(H11Protocol):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 
 import structlog
@@ -17,10 +15,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bothost.config import MetricsSettings
-from bothost.errors import ConfigError
 from bothost.host import metrics
 from bothost.host.supervisor import Host
-from bothost.serving import WebServer
+from bothost.listening import listen, url_host
+from bothost.serving import running
 
 _log = structlog.get_logger("bothost.host")
 
@@ -41,8 +39,8 @@ def application(host: Host, registry: CollectorRegistry) -> Starlette:
 @contextlib.asynccontextmanager
 async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
     """Serve the host's pages in this event loop, and yield the port. Raises ConfigError if it cannot listen."""
-    listening = _listen(settings.host, settings.port or 0)
-    port: int = listening.getsockname()[1]
+    advice = "choose another, or leave metrics.port out"
+    listening = listen(settings.host, settings.port or 0, key="metrics.port", advice=advice)
     config = uvicorn.Config(
         application(host, metrics.registry(host)),
         ws="none",
@@ -52,28 +50,6 @@ async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
         access_log=False,
         timeout_graceful_shutdown=1,
     )
-    server = WebServer(config)
-    running = asyncio.create_task(server.serve(sockets=[listening]), name="metrics")
-    _log.info("metrics_served", url=f"http://{settings.host}:{port}/metrics")
-    try:
+    async with running(config, listening, "metrics") as port:
+        _log.info("metrics_served", url=f"http://{url_host(settings.host)}:{port}/metrics")
         yield port
-    finally:
-        server.should_exit = True
-        await asyncio.gather(running, return_exceptions=True)
-        listening.close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(64)
-    except OSError as error:
-        listening.close()
-        advice = f"another program may use port {port}: choose another, or leave metrics.port out"
-        message = f"cannot listen on {host}:{port}: {error}"
-        raise ConfigError(message, key="metrics.port", value=port, advice=advice) from None
-    listening.setblocking(False)
-    return listening

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 
@@ -20,12 +19,12 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request as UpgradeRequest
 
 import bothost
-from bothost.errors import ConfigError
+from bothost.listening import listen, url_host
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
 from bothost.rules.game import Game
-from bothost.serving import WebServer
+from bothost.serving import running
 
 log = structlog.get_logger("bothost.lobby_server")
 
@@ -110,25 +109,22 @@ class LobbyServer:
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
-        self._uvicorn = WebServer(
-            uvicorn.Config(
-                self.app,
-                ws=AbortableWebSocket,
-                ws_max_size=settings.frame_bytes,
-                ws_per_message_deflate=False,
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                timeout_graceful_shutdown=3,
-            )
+        self.config = uvicorn.Config(
+            self.app,
+            ws=AbortableWebSocket,
+            ws_max_size=settings.frame_bytes,
+            ws_per_message_deflate=False,
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=3,
         )
 
     @property
     def url(self) -> str:
         """The address for adapters."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"ws://{host}:{self.port}/ws"
+        return f"ws://{url_host(self.host)}:{self.port}/ws"
 
     @property
     def games(self) -> list[str]:
@@ -211,39 +207,10 @@ class LobbyServer:
         infos = tuple(self.lobby.table_infos(request.query_params.get("game")))
         return Response(wire.encode(wire.Tables(infos)), media_type="application/json")
 
-    # -------------------------------------------------------------------------------------------------------- running
-
-    async def run(self, listening: socket.socket) -> None:
-        """Serve on this socket until ``stop`` is called."""
-        await self._uvicorn.serve(sockets=[listening])
-
-    @property
-    def accepting(self) -> bool:
-        """Whether the server accepts connections."""
-        return self._uvicorn.started
-
     def stop(self) -> None:
-        """Close every connection and end ``run``."""
-        self._uvicorn.should_exit = True
+        """Cancel the timer."""
         if self._alarm is not None:
             self._alarm.cancel()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open a listening socket. Raises ConfigError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(1024)
-    except (OSError, OverflowError) as error:
-        listening.close()
-        advice = f"another program may use port {port}: stop it, or choose another with --port or lobby_server.port"
-        message = f"cannot listen on {host}:{port}: {error}"
-        raise ConfigError(message, key="lobby_server.port", value=port, advice=advice) from None
-    listening.setblocking(False)
-    return listening
 
 
 @contextlib.asynccontextmanager
@@ -264,23 +231,12 @@ async def serve(
         rules.game(name)
     offered = games if games is not None else {*rules.games(), *settings.games}
     server = LobbyServer(settings, make_game or rules.game, offered)
-    listening = listen(settings.host, settings.port)
-    server.port = listening.getsockname()[1]
-    running = asyncio.create_task(server.run(listening), name="lobby server")
+    advice = "stop it, or choose another with --port or lobby_server.port"
+    listening = listen(settings.host, settings.port, key="lobby_server.port", advice=advice, backlog=1024)
     try:
-        await _accepting(server, running)
-        log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.games)
-        yield server
+        async with running(server.config, listening, "lobby server") as server.port:
+            log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.games)
+            yield server
     finally:
         server.stop()
-        await asyncio.gather(running, return_exceptions=True)
         log.info("lobby is closed", hands=server.lobby.hands_played)
-
-
-async def _accepting(server: LobbyServer, running: asyncio.Task[None]) -> None:
-    """Wait until the server accepts connections. Raises the error that keeps it from starting."""
-    while not server.accepting:
-        if running.done():
-            await running
-            raise RuntimeError("the server stopped before it accepted connections")
-        await asyncio.sleep(0.005)

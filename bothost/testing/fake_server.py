@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import socket
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
@@ -15,8 +14,9 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from bothost.listening import listen
 from bothost.lobby_server.server import AbortableWebSocket
-from bothost.serving import WebServer
+from bothost.serving import running
 
 
 class Line:
@@ -59,9 +59,10 @@ class FakeServer:
         self.rng = random.Random(seed)
         self.struck: list[str] = []
         """The faults that happened, oldest first."""
+        self._serving = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
-        config = uvicorn.Config(
+        self._config = uvicorn.Config(
             Starlette(routes=routes),
             ws=AbortableWebSocket,
             lifespan="off",
@@ -69,7 +70,6 @@ class FakeServer:
             log_level="critical",
             timeout_graceful_shutdown=1,
         )
-        self._server = WebServer(config)
 
     @property
     def url(self) -> str:
@@ -77,13 +77,8 @@ class FakeServer:
         return f"ws://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        listening = socket.socket(proto=socket.IPPROTO_TCP)  # explicit, so that asyncio sets TCP_NODELAY
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        self.port = listening.getsockname()[1]
-        self._serving = asyncio.ensure_future(self._server.serve(sockets=[listening]))
-        while not self._server.started:  # noqa: ASYNC110 (uvicorn reports it so)
-            await asyncio.sleep(0.01)
+        listening = listen("127.0.0.1", 0, key="port", advice="stop it")
+        self.port = await self._serving.enter_async_context(running(self._config, listening, "fake lobby"))
         self.started()
         return self
 
@@ -91,11 +86,11 @@ class FakeServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stopping()
-        self._server.should_exit = True
         handles: list[asyncio.TimerHandle | asyncio.Task[Any]] = [*self._timers, *self._tasks]
         for handle in handles:
             handle.cancel()
-        await asyncio.gather(self._serving, *self._tasks, return_exceptions=True)
+        await self._serving.aclose()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a task until the server ends."""

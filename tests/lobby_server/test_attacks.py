@@ -14,10 +14,10 @@ from websockets.exceptions import ConnectionClosed
 
 from bothost import lobby_server
 from bothost import messages as m
+from bothost.listening import listen
 from bothost.lobbies.embedded import protocol as wire
-from bothost.lobby_server.server import listen
 from bothost.lobby_server.settings import ServerSettings
-from bothost.serving import UNFINISHED, WebServer
+from bothost.serving import UNFINISHED, running
 from bothost.testing.running_table import new_lobby, started
 
 TOKENS = {"ada": "planted-secret-1", "bob": "planted-secret-2"}
@@ -62,17 +62,13 @@ async def test_a_request_has_a_deadline():
     async def hello(request):
         return PlainTextResponse("hello")
 
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", 0, key="port", advice="")
     config = uvicorn.Config(Starlette(routes=[Route("/", hello)]), lifespan="off", log_config=None)
-    server = WebServer(config, request_s=0.2)
-    running = asyncio.ensure_future(server.serve(sockets=[listening]))
-    reader, writer = await unfinished(listening.getsockname()[1])
-    async with asyncio.timeout(5):
+    async with running(config, listening, "hello", request_s=0.2) as port, asyncio.timeout(5):
+        reader, writer = await unfinished(port)
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
-    writer.close()
-    server.should_exit = True
-    await running
+        writer.close()
 
 
 FAST = {"grant_ms": 1, "bank_ms": 0, "hands": 100_000}

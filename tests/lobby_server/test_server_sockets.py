@@ -205,9 +205,9 @@ async def test_a_client_that_does_not_read_is_cut_off():
 
 
 async def test_closing_the_server_closes_its_clients():
-    async with lobby() as server, contextlib.AsyncExitStack() as stack:
-        socket = await stack.enter_async_context(client(server))
-        server.stop()
+    async with contextlib.AsyncExitStack() as clients:
+        async with lobby() as server:
+            socket = await clients.enter_async_context(client(server))
         with pytest.raises(ConnectionClosed) as closed:
             await hear(socket)
         assert closed.value.rcvd.code == 1012
