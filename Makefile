@@ -13,7 +13,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constra
 # The same as pip, several times as fast. If pip alone knows the package index, this fails and pip installs the rest.
 UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt
 EXTRAS := train ray postgres envs ladder minari dev
-NATIVE := $(shell find bothost/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
+NATIVE := $(shell find bothost/native tests/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
 # Three on two cores, four at most: many tests wait for a clock or for another process.
 TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) * 3 // 2))')

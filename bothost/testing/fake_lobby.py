@@ -26,7 +26,6 @@ import itertools
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import msgspec
@@ -143,9 +142,7 @@ class FakeLobby:
         await self.listen()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def listen(self) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Coroutine
-from types import TracebackType
 from typing import Any, Self
 
 import uvicorn
@@ -82,9 +81,7 @@ class FakeServer:
         self.started()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.stopping()
         handles: list[asyncio.TimerHandle | asyncio.Task[Any]] = [*self._timers, *self._tasks]
         for handle in handles:

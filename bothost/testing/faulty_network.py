@@ -8,7 +8,6 @@ import random
 import socket
 import struct
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Self
 
 CHUNK_BYTES = 65_536
@@ -37,9 +36,7 @@ class FaultyNetwork:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self._server.close()
         tasks = list(self._connections.values())
         for task in tasks:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from types import TracebackType
 from typing import Any, Self
 
 from bothost.training.processes import Process, Role, Setup, join
@@ -128,9 +127,7 @@ class RayProcesses:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         import ray
 
         for process in self._started:

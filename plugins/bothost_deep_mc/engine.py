@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
@@ -159,8 +158,6 @@ class Engine:
             self._processes.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._processes is not None:
-            self._processes.__exit__(kind, error, trace)
+            self._processes.__exit__(*error)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from memory_lobby import MemoryLobby, RandomClient
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
@@ -18,7 +19,6 @@ from bothost.lobbies.mailgyc import MailgycLobby
 from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.othello_platform import OthelloPlatform
 from bothost.testing.fake_botzone.judges import JUDGES, read, written
-from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", token="planted-token", password="planted-word")

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import uvicorn
+from running_table import new_lobby, started
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -18,7 +19,6 @@ from bothost.listening import listen
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.settings import ServerSettings
 from bothost.serving import UNFINISHED, running
-from bothost.testing.running_table import new_lobby, started
 
 TOKENS = {"ada": "planted-secret-1", "bob": "planted-secret-2"}
 

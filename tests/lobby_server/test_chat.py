@@ -1,8 +1,9 @@
 """Chat at a table of the embedded lobby: for its people alone, cleaned, limited in length and rate."""
 
+from running_table import clients, started, told
+
 from bothost import messages as m
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.running_table import clients, started, told
 
 
 def say(lobby, player, table, text):

@@ -5,12 +5,12 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_lobby import RandomClient
+from running_table import asked, clients, new_lobby, started, told
 
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.memory_lobby import RandomClient
-from bothost.testing.running_table import asked, clients, new_lobby, started, told
 
 # ------------------------------------------------------------------------------------------------------- whole games
 

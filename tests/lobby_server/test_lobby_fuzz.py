@@ -5,10 +5,10 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_lobby import MemoryLobby
 
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Send
-from bothost.testing.memory_lobby import MemoryLobby
 
 NAMES = ("ada", "bob", "cyd")
 TEXTS = st.sampled_from(["", "s", "t-1", "t-2", "r1", "r2", "r3", "claims", "chess", "pass", "0", "1", "5", "x" * 200])

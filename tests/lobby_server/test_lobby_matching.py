@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
+from memory_lobby import MemoryLobby
 
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.memory_lobby import MemoryLobby
 
 NAMES = ("ada", "bob", "cyd", "dan")
 

@@ -1,10 +1,10 @@
 """Whose moves these are: the others learn where the server plays for a player, and no more."""
 
 import pytest
+from running_table import NAMES, asked, started, told
 
 from bothost import messages as m
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.running_table import NAMES, asked, started, told
 
 
 def frames_in(player, mark=0):

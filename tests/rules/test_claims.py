@@ -1,4 +1,4 @@
-"""Simultaneous decisions on the test game "claims" (native/testing/claims.h): the contract that mahjong relies on."""
+"""Simultaneous decisions on the test game "claims" (tests/native/claims.h): the contract that mahjong relies on."""
 
 import itertools
 import random

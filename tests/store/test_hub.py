@@ -12,13 +12,13 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fake_hub import FakeHub
 
 from bothost.cli import main
 from bothost.config import StoreSettings
 from bothost.errors import ModelError, UsageError
 from bothost.plugins.weights import Version
 from bothost.store import hub, schema
-from bothost.testing.fake_hub import FakeHub
 
 DATA = b'{"playouts": 4}'
 FILES = {"play.json": hashlib.sha256(DATA).hexdigest()}

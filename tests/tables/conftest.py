@@ -1,6 +1,5 @@
 import pytest
-
-from bothost.testing.seat import Seat
+from table_seat import Seat
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """Who is away from a hand, as far as the lobby tells."""
 
 import pytest
+from table_seat import Seat
 
 from bothost.messages import HandEnded, HandStarted, PlayerInfo, Presence, Seated, ServerActedFor, Snapshot
 from bothost.tables.hand import HandClosed
-from bothost.testing.seat import Seat
 
 
 def away_of(outputs):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table_seat import Seat
 
 import bothost.rules as rules
 from bothost.messages import (
@@ -37,7 +38,6 @@ from bothost.tables.hand import (
 from bothost.tables.requests import MAX_ATTEMPTS
 from bothost.tables.session import Session
 from bothost.tables.trust import MAX_RESYNCS
-from bothost.testing.seat import Seat
 
 
 def kinds(outputs):

@@ -4,6 +4,7 @@ import stat
 import tomllib
 
 import pytest
+from running_table import new_lobby
 from starlette.testclient import TestClient
 
 from bothost import config, rules
@@ -12,7 +13,6 @@ from bothost.store import consent
 from bothost.store.query import players_of
 from bothost.store.reader import iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import moves_of
-from bothost.testing.running_table import new_lobby
 from bothost.web import opponents
 from bothost.web.application import Web
 from bothost.web.matches import LOBBY

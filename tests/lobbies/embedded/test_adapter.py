@@ -4,13 +4,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_lobby import MemoryLobby, RandomClient
 
 from bothost import messages as m
 from bothost.lobbies import bothost_lobbies
 from bothost.lobbies.base import Account, Capabilities
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 ACCOUNT = Account(name="ada", url="ws://lobby.example:1/ws", token="planted-secret", user_agent="bot/1")
 LIMITS = wire.Limits(1, 1.0, 1, 1)

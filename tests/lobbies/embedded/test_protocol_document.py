@@ -6,10 +6,10 @@ import typing
 from pathlib import Path
 
 import pytest
+from memory_lobby import MemoryLobby, RandomClient
 
 from bothost import messages as m
 from bothost.lobbies.embedded import protocol as wire
-from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "lobby-protocol.md").read_text()
 EXAMPLES = re.findall(r"^([→←]) (\{.*\})$", TEXT, re.MULTILINE)

@@ -13,7 +13,7 @@
 // Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers
 // through apply(seat, action) in any order. An answer is an event to its own seat only. After the last answer
 // the claims are resolved and the outcome becomes public. legal() of a seat that is not asked is empty.
-// testing/claims.h is the smallest example.
+// tests/native/claims.h is the smallest example.
 //
 // Phases (pairing): a composite move is several actions of one seat, one after another. Selections are events
 // to their own seat only. The outcome is public when the composite executes.

@@ -1,4 +1,4 @@
-#include "testing/claims_parts.h"
+#include "claims_parts.h"
 
 namespace bothost {
 

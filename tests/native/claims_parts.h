@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "testing/claims.h"
+#include "claims.h"
 
 namespace bothost::claims {
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from memory_lobby import MemoryLobby, RandomClient
+
 from bothost import messages as m
 from bothost.lobby_server.table import ServerTable
-from bothost.testing.memory_lobby import MemoryLobby, RandomClient
 
 NAMES = ("ada", "bob", "cyd", "dan")
 TOKENS = {name: f"token-of-{name}" for name in NAMES}

@@ -1,8 +1,8 @@
-#include "testing/claims.h"
+#include "claims.h"
 
 #include <algorithm>
 
-#include "testing/claims_parts.h"
+#include "claims_parts.h"
 
 namespace bothost {
 

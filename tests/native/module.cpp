@@ -1,8 +1,8 @@
 // Module bothost.native._testing: games that exist only to test the contract of games. No wheel has it.
 #include <nanobind/nanobind.h>
 
+#include "claims.h"
 #include "search/entry_of.h"
-#include "testing/claims.h"
 
 namespace nb = nanobind;
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "testing/claims_parts.h"
+#include "claims_parts.h"
 
 namespace bothost {
 
