@@ -228,6 +228,9 @@ def mahjong_fan_many(
 def mahjong_rule_choice(
     view: View, simple: bool = False, acceptance_weighted: bool = False
 ) -> tuple[int, str, float]: ...
+def mahjong_branches(
+    state: State, seat: SupportsIndex, actions: npt.NDArray[np.int64], acceptance_weighted: bool = False
+) -> FloatArray: ...
 
 _Prospect = tuple[float, float, int, int, int, list[int], list[int], list[int]]
 

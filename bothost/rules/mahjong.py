@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.native import _native
-from bothost.rules.game import View
+from bothost.rules.game import ActionArray, FloatArray, State, View
 
 CountArray = npt.NDArray[np.uint8]
 
@@ -178,6 +178,20 @@ def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
     are combined by their norm of order 3/2: a few good ones are worth more than many poor ones with the same sum.
     """
     return _native.mahjong_rule_choice(_own(view), False, True)
+
+
+def branches(state: State, seat: int, actions: ActionArray, *, acceptance_weighted: bool = False) -> FloatArray:
+    """Scores float32 (n, 4) of all seats, in points, after each of ``actions`` (n,) of ``seat``.
+
+    Rule players decide all that follows, on the same wall: those of :func:`rule_choice`, or of
+    :func:`acceptance_weighted_choice`. ``state`` stays as it is. A branch takes about a millisecond, without the GIL.
+    Raises ValueError if an action is not legal, TypeError for a state of another game.
+
+    Source: "vine" sampling of Schulman et al., "Trust Region Policy Optimization", arXiv:1502.05477 (2015).
+    """
+    if not isinstance(state, _native.State):
+        raise TypeError("state must be a State of mahjong")
+    return _native.mahjong_branches(state, seat, np.asarray(actions, np.int64), acceptance_weighted)
 
 
 def _own(view: View) -> _native.View:

@@ -13,6 +13,7 @@
 #include "bindings/convert.h"
 #include "core/erased.h"
 #include "core/types.h"
+#include "mahjong/branches.h"
 #include "mahjong/fan.h"
 #include "mahjong/planner.h"
 #include "mahjong/policy.h"
@@ -29,6 +30,7 @@ using Hand = nb::ndarray<const std::uint8_t, nb::shape<34>, nb::c_contig, nb::de
 using Hands = nb::ndarray<const std::uint8_t, nb::shape<-1, 34>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MeldRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 4, 2>, nb::c_contig, nb::device::cpu>;
+using Actions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using WinRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 8>, nb::c_contig, nb::device::cpu>;
 
 Counts counts(const std::uint8_t* row) {
@@ -63,6 +65,25 @@ const View& view_of(const AnyView& view) {
   const auto* own = dynamic_cast<const erased::ViewOf<Mahjong>*>(&view);
   if (!own) throw nb::type_error("the view is not one of mahjong");
   return own->native();
+}
+
+nb::object branches(const AnyState& state, nb::handle seat, const Actions& actions,
+                    bool acceptance_weighted) {
+  const auto* own = dynamic_cast<const erased::StateOf<Mahjong>*>(&state);
+  if (!own) throw nb::type_error("the state is not one of mahjong");
+  const auto& game = own->game();
+  std::vector<Action> list;
+  for (std::size_t i = 0; i < actions.shape(0); ++i) list.push_back(game.checked_action(actions.data()[i]));
+  const Seat who = game.checked_seat(integer(seat));
+  const auto start = own->native();  // a copy: another thread may play on
+  const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
+  std::vector<float> out;
+  {
+    const nb::gil_scoped_release release;
+    for (const auto& scores : branch(start, who, list, appraisal))
+      for (const double score : scores) out.push_back(static_cast<float>(score));
+  }
+  return array_of(std::move(out), {list.size(), std::size_t{kSeats}});
 }
 
 nb::tuple rule_choice(const AnyView& view, bool simple, bool acceptance_weighted) {
@@ -190,6 +211,9 @@ void bind_mahjong(nb::module_& m) {
       nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
 
   m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false,
+        nb::arg("acceptance_weighted") = false);
+
+  m.def("mahjong_branches", &branches, nb::arg("state"), nb::arg("seat"), nb::arg("actions"),
         nb::arg("acceptance_weighted") = false);
 
   m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
