@@ -20,7 +20,7 @@ import numpy as np
 
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import State, View, doudizhu, game, search
+from bothost.rules import ActionArray, State, View, doudizhu, game, search
 from bothost.training import checkpoint
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
@@ -53,6 +53,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Shares of the seats that play the best move, a move drawn by visits, and the rule player's move."""
     forced_share: float = 0.25
     """Share of the positions with a single legal move that are also searched."""
+    contested: float | None = None
+    """Search only positions where the evaluator's two best moves differ by at most so much, within 0 and 2. In others
+    its best move counts as the search's. None: search all positions."""
     exports: str | None = None
     """Folder of a ``bothost export``. Convert its logged games to records instead of playing."""
 
@@ -61,6 +64,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError("iterations and workers must be positive")
         if min(self.styles) < 0 or not sum(self.styles) > 0 or not 0.0 <= self.forced_share <= 1.0:
             raise ValueError("styles and forced_share must be shares: not negative, and forced_share at most 1")
+        if self.contested is not None and not (self.evaluator and 0.0 <= self.contested <= 2.0):
+            raise ValueError("contested needs an evaluator, and must be within 0 and 2")
 
 
 class Collector(Trainer):
@@ -197,6 +202,9 @@ class SelfPlay:
         if len(legal) == 1 and rng.random() >= self.options.forced_share:
             state.apply(seat, int(legal[0]))
             return
+        if (clear := self._clear_best(view, legal)) is not None:
+            state.apply(seat, doudizhu.rule_choice(view)[0] if style == "rule" else clear)
+            return
         tree = search(view, search_seed, **self.search)
         if self.deals:
             tree.resample_determinizations(self.deals)
@@ -204,6 +212,14 @@ class SelfPlay:
         moves = tree.root_actions
         batch.add(deal, seat, view.to_bytes(), moves)
         state.apply(seat, _choose(view, moves, style, rng))
+
+    def _clear_best(self, view: View, legal: ActionArray) -> int | None:
+        """The evaluator's best move if it is better by more than ``contested``; None: search."""
+        if self.options.contested is None or self.evaluator is None or len(legal) == 1:
+            return None
+        values = self.evaluator.action_values([view], [legal])[0]
+        second, first = np.sort(values)[-2:]
+        return int(legal[values.argmax()]) if first - second > self.options.contested else None
 
 
 def _choose(view: View, moves: Sequence[tuple[int, int, float]], style: Style, rng: np.random.Generator) -> int:

@@ -54,6 +54,20 @@ def test_an_evaluator_values_the_leaves_of_a_collection():
     assert 0.25 in np.round(searched, 3) and np.mean(np.isclose(searched, 0.25)) > 0.3
 
 
+def test_only_contested_positions_are_searched():
+    """Here the lowest action is the best of each position, by 0.5."""
+
+    class Lowest:
+        def action_values(self, views, legal):
+            return [np.where(actions == actions[0], 0.5, 0.0).astype(np.float32) for actions in legal]
+
+    def hand(contested):
+        options = Options(iterations=8, evaluator="lowest", forced_share=0.0, contested=contested)
+        return SelfPlay(options, 1, Lowest()).hand(0)
+
+    assert not len(hand(0.4)) and len(hand(0.6)) == len(hand(None)) > 0
+
+
 def test_records_are_what_the_search_found_of_legal_moves(tmp_path):
     figures, told = collect(tmp_path / "r", records=300)
     found = records.load(tmp_path / "r")
