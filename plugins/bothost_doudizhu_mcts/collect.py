@@ -6,7 +6,6 @@ any number of threads can play hands (the search runs without the GIL), and an i
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections import deque
@@ -24,7 +23,7 @@ from bothost.rules import ActionArray, State, View, doudizhu, game, search
 from bothost.training import checkpoint
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
-from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, PlayOptions
+from bothost_doudizhu_mcts.options import PlayOptions
 from bothost_doudizhu_mcts.records import Batch
 
 Style = Literal["best", "drawn", "rule"]
@@ -182,7 +181,7 @@ class SelfPlay:
         self.game = game("doudizhu", preset=options.preset)
         play = PlayOptions()
         self.search = play.of_search(self.game, "play", evaluated=evaluator is not None) | options.search
-        self.deals = min(int(self.search["belief"]), math.ceil(DEALS_PER_ITERATION * options.iterations))
+        self.deals = min(int(self.search["belief"]), options.iterations)
 
     def hand(self, number: int) -> Batch:
         """Play hand ``number`` of the collection. Thread-safe."""

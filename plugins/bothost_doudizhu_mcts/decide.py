@@ -13,7 +13,7 @@ from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Tabl
 from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts.evaluated import LeafValues, address_of, search_on
 from bothost_doudizhu_mcts.network import Network
-from bothost_doudizhu_mcts.options import DEALS_PER_ITERATION, DEFAULT_ITERATIONS, PlayOptions
+from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
 from bothost_doudizhu_mcts.ponder import Pondering
 from bothost_doudizhu_mcts.timing import Stopwatch, allotted_ms
 
@@ -198,7 +198,7 @@ class DoudizhuMctsPlayer(Player):
         """Search until the time or the iterations are over, or no other action can get more visits."""
         tree = thought.search
         if self.options.belief > 0 and math.isinf(watch.ms):
-            tree.resample_determinizations(min(self.options.belief, math.ceil(DEALS_PER_ITERATION * watch.iterations)))
+            tree.resample_determinizations(min(self.options.belief, int(watch.iterations)))
         while not watch.over():
             before = tree.iterations
             slice_of = int(min(SLICE, watch.iterations - watch.done))

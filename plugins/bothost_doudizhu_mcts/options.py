@@ -26,7 +26,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who chooses for the other seats within the tree: the rule player, by the cards of the deal, or UCT."""
     belief: int = 5000
     """Most deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same.
-    A third of the time at most; without a clock, three for every ten iterations."""
+    A third of the time at most; without a clock, one for each iteration."""
     widening: float = 1.0
     """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
     cnn: Literal["on", "off", "only"] = "on"
@@ -104,7 +104,5 @@ POINTS_SCALE = 12.0
 """Points, in units of the base, that count as the utility 1; more are cut off."""
 MAX_NODES = 1 << 18
 """Nodes of a tree: about 100 MB at most."""
-DEALS_PER_ITERATION = 0.3
-"""Most deals that are weighed without a clock: one takes as long as several playouts."""
 DEFAULT_ITERATIONS = 1000
 """Of a decision without a clock."""
