@@ -20,7 +20,7 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import begun_or_resumed
+from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
@@ -29,6 +29,8 @@ from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, graphs
 from bothost_doudizhu_mcts.samples import Batch, Samples
 
+FRESH_RATE, CONTINUED_RATE = 2e-3, 2e-4
+"""Initial learning rates."""
 PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move")
 
 
@@ -50,8 +52,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     differences: float = 2.0
     """Weight of the L1 of the differences between a position's moves, relative to that of the values. The differences
     decide the play. Without this term, the error of the position's value would dominate them."""
-    learning_rate: float = 2e-3
-    """Initial learning rate. It falls linearly to 0 at the end."""
+    learning_rate: float | None = None
+    """Initial learning rate. It falls linearly to 0 at the end. None: 0.002 from random parameters, and 0.0002 from a
+    version's, so that it forgets little."""
     weight_decay: float = 0.01
     held_out: float = 0.05
     """Share of the deals that are held out for measurements."""
@@ -106,11 +109,10 @@ def _train(
     torch.manual_seed(run.seed)
     net = Networks()
     net.start_with(start)
-    optimizer = torch.optim.AdamW(
-        net.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
-    )
+    rate = options.learning_rate or (FRESH_RATE if start is None else CONTINUED_RATE)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=options.weight_decay, fused=True)
     progress = begun_or_resumed(run, VERSION, net, optimizer)
-    progress.options = msgspec.to_builtins(options)
+    progress.options = msgspec.to_builtins(msgspec.structs.replace(options, learning_rate=rate))
     found = records.load(folder)
     samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
     held_out = HeldOut(found, samples, options.measured)
@@ -132,8 +134,7 @@ def _fit(
     losses: list[float] = []
     with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
         while (part := _part_done(progress, options, run, samples)) < 1.0:
-            for group in optimizer.param_groups:
-                group["lr"] = options.learning_rate * (1.0 - part)
+            set_learning_rate(optimizer, optimizer.defaults["lr"] * (1.0 - part))
             batch = samples.batch(progress.iteration)
             losses.append(_step(net, optimizer, batch, options))
             progress.iteration += 1

@@ -225,10 +225,11 @@ def folder(tmp_path_factory):
     return out
 
 
-def fit(folder, out, *, resume=False, **options):
+def fit(folder, out, *, resume=False, start=None, **options):
     told = []
     settled = {"positions": 16, "held_out": 0.3, "checkpoint_every": 10, "half_visits": 5.0, "measured": 80} | options
-    run = TrainingRun(out=out, seed=3, resume=resume, command="bothost train doudizhu-mcts fit")
+    evaluators = {"start": start} if start else {}
+    run = TrainingRun(out=out, seed=3, resume=resume, command="bothost train doudizhu-mcts fit", evaluators=evaluators)
     return Fitter(Options(records=str(folder), **settled)).train(run, lambda *args: told.append(args)), told
 
 
@@ -245,6 +246,13 @@ def test_it_learns_what_generalizes_to_deals_it_has_not_seen(folder, tmp_path):
     figures, _ = fit(tmp_path / "records", tmp_path / "fit", epochs=2, candidates=4)
     lineage = json.loads((tmp_path / "fit" / "weights" / "lineage.json").read_text())
     assert figures["l1"] < 0.5 * lineage["constant"]["l1"]
+
+
+def test_a_fit_that_continues_has_a_smaller_learning_rate(folder, tmp_path):
+    start = Plugins.load().resolve("doudizhu-mcts").make()
+    for out, first, rate in ((tmp_path / "fresh", None, 0.002), (tmp_path / "continued", start, 0.0002)):
+        fit(folder, out, start=first, epochs=0.2)
+        assert json.loads((out / "weights" / "lineage.json").read_text())["options"]["learning_rate"] == rate
 
 
 def test_both_stages_from_the_command_line(tmp_path, capsys):
