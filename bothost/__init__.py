@@ -5,7 +5,7 @@ This module is the public API for plugins, beside :mod:`bothost.rules`, :mod:`bo
 """
 
 from bothost.errors import BothostError, ConfigError, ModelError, PluginError, ProtocolError
-from bothost.hookspecs import API_VERSION, Board, DecisionMade, TableClosed, hookimpl
+from bothost.hookspecs import API_VERSION, Board, DecisionMade, LazyClass, TableClosed, hookimpl
 from bothost.strategy import (
     Budget,
     Contestant,
@@ -46,6 +46,7 @@ __all__ = [
     "DecisionMade",
     "Evaluator",
     "Execution",
+    "LazyClass",
     "LoggedGames",
     "LoggedStep",
     "Model",

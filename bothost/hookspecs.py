@@ -7,6 +7,7 @@ the host, off the hot path: they may lag and must not block. An exception in one
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,20 @@ API_VERSION = 1
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class LazyClass(msgspec.Struct, frozen=True):
+    """A strategy or a lobby adapter that is imported only when it is needed. A host starts faster with it."""
+
+    name: str
+    """The class's ``name``."""
+    place: str
+    """``package.module:Class``"""
+
+    def load(self) -> Any:
+        """Import the class. Raises what the import raises."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)
 
 
 class DecisionMade(msgspec.Struct, frozen=True):
@@ -67,8 +82,11 @@ class Board(msgspec.Struct, frozen=True):
 
 
 @hookspec
-def bothost_strategies() -> Iterable[type[Strategy]]:  # type: ignore[empty-body]
-    """Strategies that this plugin adds. Fires at start-up. A generator runs until the requested one is found."""
+def bothost_strategies() -> Iterable[type[Strategy] | LazyClass]:  # type: ignore[empty-body]
+    """Strategies that this plugin adds. Fires at start-up. A generator runs until the requested one is found.
+
+    A ``bothost.LazyClass`` names a strategy without importing it.
+    """
 
 
 @hookspec
@@ -88,8 +106,11 @@ def bothost_boards() -> Iterable[Board]:  # type: ignore[empty-body]
 
 
 @hookspec
-def bothost_lobbies() -> Iterable[type[LobbyAdapter]]:  # type: ignore[empty-body]
-    """Lobby adapters that this plugin adds. Fires at start-up. A generator runs until the requested one is found."""
+def bothost_lobbies() -> Iterable[type[LobbyAdapter] | LazyClass]:  # type: ignore[empty-body]
+    """Lobby adapters that this plugin adds. Fires at start-up. A generator runs until the requested one is found.
+
+    A ``bothost.LazyClass`` names an adapter without importing it.
+    """
 
 
 @hookspec

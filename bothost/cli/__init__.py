@@ -9,6 +9,7 @@ Errors are one message with its fix on stderr and an exit code (see ``bothost.er
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -129,6 +130,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True)) -> None:
     """A host for game bots: you write decide(), it does everything else."""
+    gc.enable()  # `bothost.__main__` disables it for the imports, which are done now
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -37,13 +37,14 @@ def command(
     file = config.find(config_file)
     settings = options.settings(file)
     if worker is not None:
-        _play(lambda: share_of(config.load(file), worker), file.parent, fail_fast, is_worker=True)
+        share = share_of(settings, worker)
+        _play(share, lambda: share_of(config.load(file), worker), file.parent, fail_fast, is_worker=True)
         return
     with _pages(settings, file):
         if (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
             _play_in_processes(settings, file, processes, fail_fast)
         else:
-            _play(lambda: config.load(file), file.parent, fail_fast)
+            _play(settings, lambda: config.load(file), file.parent, fail_fast)
 
 
 @contextlib.contextmanager
@@ -61,8 +62,15 @@ def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
             pages.terminate()
 
 
-def _play(read: Callable[[], config.Settings], folder: Path, fail_fast: bool, *, is_worker: bool = False) -> None:
-    settings = read()
+def _play(
+    settings: config.Settings,
+    read: Callable[[], config.Settings],
+    folder: Path,
+    fail_fast: bool,
+    *,
+    is_worker: bool = False,
+) -> None:
+    """Play with these settings. ``read`` reads them again, for SIGHUP."""
     start_logs(settings)
     children.hide()
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again

@@ -7,6 +7,7 @@ msgspec stops at the first error and gives no advice on unknown keys. So this mo
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -17,6 +18,10 @@ import msgspec
 from msgspec import inspect
 
 Hook = Callable[[type, Any], Any]
+
+# Both are slow, and a configuration has many tables of one type.
+_type_info = functools.cache(inspect.type_info)
+_type_hints = functools.cache(functools.partial(get_type_hints, include_extras=True))
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -45,12 +50,12 @@ def problems(data: Any, struct: type[msgspec.Struct], *, key: str = "", dec_hook
 
 
 def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook | None) -> Iterable[Problem]:
-    info = inspect.type_info(struct)
+    info = _type_info(struct)
     assert isinstance(info, inspect.StructType)
     if not isinstance(data, dict):
         yield Problem(key, f"expected a table, got {_kind(data)}", data)
         return
-    hints = get_type_hints(struct, include_extras=True)
+    hints = _type_hints(struct)
     fields = {field.encode_name: field for field in info.fields}
     for name, value in data.items():
         if name not in fields:
@@ -70,7 +75,7 @@ def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[
             for index, element in enumerate(value):
                 yield from _walk(element, get_args(part)[0], f"{key}[{index}]", hook)
             return
-    info = inspect.type_info(annotation)
+    info = _type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     for member in members:
         if isinstance(member, inspect.StructType) and isinstance(value, dict):
@@ -119,13 +124,13 @@ def _described(annotation: Any) -> msgspec.Meta | None:
 
 def _is_custom(annotation: Any) -> bool:
     """Whether ``dec_hook`` decodes it: then its value may be a secret and is not shown."""
-    info = inspect.type_info(annotation)
+    info = _type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     return any(isinstance(member, inspect.CustomType) for member in members)
 
 
 def _choices(annotation: Any) -> list[str]:
-    info = inspect.type_info(annotation)
+    info = _type_info(annotation)
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
     return [str(v) for m in members if isinstance(m, inspect.LiteralType) for v in m.values]
 
@@ -160,7 +165,7 @@ def _join(key: str, name: str) -> str:
 
 def describe(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
     """Describe the fields of a struct, for display and ``--json``: name, type, required, default."""
-    hints = get_type_hints(struct, include_extras=True)
+    hints = _type_hints(struct)
     return [
         {
             "name": field.encode_name,
@@ -168,7 +173,7 @@ def describe(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
             "required": field.required,
             "default": None if field.required else _default(field),
         }
-        for field in inspect.type_info(struct).fields  # type: ignore[attr-defined]
+        for field in _type_info(struct).fields  # type: ignore[attr-defined]
     ]
 
 
@@ -179,7 +184,7 @@ def _default(field: inspect.Field) -> Any:
 
 
 def _type_name(annotation: Any) -> str:
-    info = inspect.type_info(annotation)
+    info = _type_info(annotation)
     if isinstance(info, inspect.LiteralType):
         return " | ".join(repr(v) for v in info.values)
     base = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation

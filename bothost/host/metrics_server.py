@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from bothost.config import MetricsSettings
 from bothost.host import metrics
+from bothost.host.health import health
 from bothost.host.supervisor import Host
 from bothost.listening import listen, url_host
 from bothost.serving import running
@@ -30,8 +31,8 @@ def application(host: Host, registry: CollectorRegistry) -> Starlette:
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def show_health(request: Request) -> Response:
-        health = metrics.health(host)
-        return JSONResponse(health, 200 if health["status"] == "ok" else 503)
+        found = health(host)
+        return JSONResponse(found, 200 if found["status"] == "ok" else 503)
 
     return Starlette(routes=[Route("/metrics", show_metrics), Route("/healthz", show_health)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from bothost.host import metrics
+from bothost.host.health import health, rss_bytes, stages
 from bothost.host.supervisor import Host
 from bothost.messages import Json
 
@@ -50,13 +50,13 @@ def _observed(host: Host) -> Json:
     """Latency, memory, the log's health, the models in use."""
     stats = host.log.stats
     return {
-        "rss_bytes": metrics.rss_bytes(),
-        "health": metrics.health(host)["problems"],
+        "rss_bytes": rss_bytes(),
+        "health": health(host)["problems"],
         "outages": stats.outages,
         "rejected_rows": stats.rejected,
         "stages": {
             name: {"p50_ms": _ms(latency.quantile(0.5)), "p99_ms": _ms(latency.quantile(0.99))}
-            for name, latency in metrics.stages(host).items()
+            for name, latency in stages(host).items()
         },
         "models": [
             {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from bothost.hookspecs import LazyClass, hookimpl
 
-from bothost.hookspecs import hookimpl
-
-if TYPE_CHECKING:
-    from bothost.lobbies.base import LobbyAdapter
+ADAPTERS = {
+    "embedded": "embedded:EmbeddedLobby",
+    "botzone": "botzone:Botzone",
+    "mailgyc": "mailgyc:MailgycLobby",
+    "open_mahjong": "open_mahjong:OpenMahjong",
+    "othello_platform": "othello_platform:OthelloPlatform",
+}
+"""Name → module of this package, and class."""
 
 
 @hookimpl
-def bothost_lobbies() -> Iterator[type[LobbyAdapter]]:
-    """Yield the adapters of this package. Each is imported only when the caller asks for it."""
-    from bothost.lobbies.embedded import EmbeddedLobby
-
-    yield EmbeddedLobby
-    from bothost.lobbies.botzone import Botzone
-
-    yield Botzone
-    from bothost.lobbies.mailgyc import MailgycLobby
-
-    yield MailgycLobby
-    from bothost.lobbies.open_mahjong import OpenMahjong
-
-    yield OpenMahjong
-    from bothost.lobbies.othello_platform import OthelloPlatform
-
-    yield OthelloPlatform
+def bothost_lobbies() -> list[LazyClass]:
+    """The adapters of this package."""
+    return [LazyClass(name, f"{__name__}.{place}") for name, place in ADAPTERS.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,13 +15,14 @@ import msgspec
 import pluggy
 
 from bothost.errors import ANY_FAILURE, PluginError, UsageError
-from bothost.hookspecs import Board
+from bothost.hookspecs import Board, LazyClass
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
 from bothost.plugins.discover import Failure, PluginSource, failure
 from bothost.plugins.validate import (
     ADAPTER_NAME,
     NAME,
+    lazy_problems,
     module_problem,
     new_manager,
     options_problems,
@@ -159,7 +161,27 @@ class Plugins:
                 self._failures.append(failure(found, error, during=hook))
 
     def _classes(self, kind: str, hook: str, check: Callable[[Any], Iterable[tuple[str, str]]]) -> Mapping[str, Any]:
-        return AsFound(self._named(kind, hook, check, lambda item: (item.name, item)))
+        def entry_problems(item: Any) -> Iterable[tuple[str, str]]:
+            return lazy_problems(item) if isinstance(item, LazyClass) else check(item)
+
+        found = self._named(kind, hook, entry_problems, lambda item: (item.name, item))
+        return AsFound(found, lambda lazy: self._imported(lazy, kind, hook, check))
+
+    def _imported(
+        self, lazy: LazyClass, kind: str, hook: str, check: Callable[[Any], Iterable[tuple[str, str]]]
+    ) -> Any | None:
+        """Import a named class. None, with its problems among the failures, if it cannot be used."""
+        found = self.sources[self.origins[f"{kind} {lazy.name}"]]
+        try:
+            item = lazy.load()
+            wrong = list(check(item))
+        except (Exception, SystemExit) as error:
+            self._failures.append(failure(found, error, during=hook))
+            return None
+        if not wrong and item.name != lazy.name:
+            wrong = [(f"{lazy.place} is named {item.name!r}, not {lazy.name!r}", f"write LazyClass({item.name!r}, …)")]
+        self._failures += [Failure(found.name, found.source, cause, advice) for cause, advice in wrong]
+        return None if wrong else item
 
     def _named(
         self,
@@ -188,14 +210,16 @@ class Plugins:
 
 
 class AsFound(Mapping[str, T]):
-    """A mapping that reads its items on demand, up to the requested name. Thread-safe.
+    """A mapping that reads its items on demand, up to the requested name, and imports lazy ones. Thread-safe.
 
     So a host imports only the strategies that it plays, which shortens its restart.
     """
 
-    def __init__(self, items: Iterator[tuple[str, T]]) -> None:
+    def __init__(self, items: Iterator[tuple[str, T | LazyClass]], load: Callable[[LazyClass], T | None]) -> None:
+        """``load`` imports a lazy item; None: it cannot be used."""
         self._rest = items
-        self._known: dict[str, T] = {}
+        self._load = load
+        self._known: dict[str, T | LazyClass] = {}
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> T:
@@ -206,11 +230,24 @@ class AsFound(Mapping[str, T]):
                 except StopIteration:
                     raise KeyError(name) from None
                 self._known[found] = value
-            return self._known[name]
+            return self._loaded(name)
+
+    def _loaded(self, name: str) -> T:
+        value = self._known[name]
+        if not isinstance(value, LazyClass):
+            return value
+        if (loaded := self._load(value)) is None:
+            del self._known[name]
+            raise KeyError(name)
+        self._known[name] = loaded
+        return loaded
 
     def __iter__(self) -> Iterator[str]:
         with self._lock:
             self._known.update(self._rest)
+            for name in list(self._known):
+                with contextlib.suppress(KeyError):
+                    self._loaded(name)
         return iter(self._known)
 
     def __len__(self) -> int:

@@ -53,6 +53,12 @@ def _api_version(what: str, wanted: Any) -> tuple[str, str]:
     return cause, "upgrade bothost" if newer else "upgrade the plugin"
 
 
+def lazy_problems(lazy: hookspecs.LazyClass) -> Iterator[tuple[str, str]]:
+    """Yield (cause, advice) if a lazy class has no usable name or place. The class is checked when it is imported."""
+    if not isinstance(lazy.name, str) or not isinstance(lazy.place, str) or ":" not in lazy.place:
+        yield f"{lazy!r} names no class", 'LazyClass("my-strategy", "my_package.module:MyStrategy")'
+
+
 def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
     """Yield (cause, advice) for every reason why this object is not a valid strategy class."""
     if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):

@@ -5,26 +5,24 @@ The rule player of a game G is named ``rule-G``. The host uses that name for its
 
 from __future__ import annotations
 
-import importlib
+from bothost import LazyClass, hookimpl
 
-from bothost import Strategy, hookimpl
-
-STRATEGIES = (
-    ("random", "Random"),
-    ("random", "FirstLegal"),
-    ("doudizhu", "RuleDoudizhu"),
-    ("rhcp", "RhcpDoudizhu"),
-    ("mahjong", "RuleMahjong"),
-    ("mahjong", "SimpleMahjong"),
-    ("othello", "RuleOthello"),
-    ("pairing", "RulePairing"),
-    ("search", "SearchPairing"),
-    ("styled_doudizhu", "StyledDoudizhu"),
-    ("styled_othello", "StyledOthello"),
-)
-"""(module, class). They are imported when the hook is called."""
+STRATEGIES = {
+    "random": "random:Random",
+    "first-legal": "random:FirstLegal",
+    "rule-doudizhu": "doudizhu:RuleDoudizhu",
+    "rhcp-doudizhu": "rhcp:RhcpDoudizhu",
+    "rule-mahjong": "mahjong:RuleMahjong",
+    "simple-mahjong": "mahjong:SimpleMahjong",
+    "rule-othello": "othello:RuleOthello",
+    "rule-pairing": "pairing:RulePairing",
+    "search-pairing": "search:SearchPairing",
+    "styled-doudizhu": "styled_doudizhu:StyledDoudizhu",
+    "styled-othello": "styled_othello:StyledOthello",
+}
+"""Name → module of this package, and class."""
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    return [getattr(importlib.import_module(f"{__name__}.{module}"), name) for module, name in STRATEGIES]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass(name, f"{__name__}.{place}") for name, place in STRATEGIES.items()]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_deep_mc.decide import DeepMc
-
-    return [DeepMc]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("deep-mc", "bothost_deep_mc.decide:DeepMc")]

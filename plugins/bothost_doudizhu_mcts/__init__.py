@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_doudizhu_mcts.decide import DoudizhuMcts
-
-    return [DoudizhuMcts]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("doudizhu-mcts", "bothost_doudizhu_mcts.decide:DoudizhuMcts")]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_exec.strategy import Exec
-
-    return [Exec]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("exec", "bothost_exec.strategy:Exec")]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_fm_clone.decide import FmClone
-
-    return [FmClone]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("fm-clone", "bothost_fm_clone.decide:FmClone")]

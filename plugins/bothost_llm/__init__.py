@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_llm.strategy import LlmPlayer
-
-    return [LlmPlayer]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("llm-player", "bothost_llm.strategy:LlmPlayer")]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_mahjong_ppo.decide import MahjongPpo
-
-    return [MahjongPpo]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("mahjong-ppo", "bothost_mahjong_ppo.decide:MahjongPpo")]

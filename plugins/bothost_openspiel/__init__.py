@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from bothost import Board, Strategy, hookimpl
+from bothost import Board, LazyClass, hookimpl
 from bothost.errors import UsageError
 from bothost.rules import GameFactory
 
@@ -56,9 +56,7 @@ def bothost_boards() -> Iterator[Board]:
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    if find_spec("pyspiel") is None:
-        return []
-    from bothost_openspiel.bots import SpielMcts, SpielRandom
-
-    return [SpielMcts, SpielRandom]
+def bothost_strategies() -> Iterator[LazyClass]:
+    if find_spec("pyspiel") is not None:
+        yield LazyClass("openspiel-mcts", "bothost_openspiel.bots:SpielMcts")
+        yield LazyClass("openspiel-random", "bothost_openspiel.bots:SpielRandom")

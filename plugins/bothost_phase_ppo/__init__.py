@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bothost import Strategy, hookimpl
+from bothost import LazyClass, hookimpl
 
 
 @hookimpl
-def bothost_strategies() -> list[type[Strategy]]:
-    from bothost_phase_ppo.decide import PhasePpo
-
-    return [PhasePpo]
+def bothost_strategies() -> list[LazyClass]:
+    return [LazyClass("phase-ppo", "bothost_phase_ppo.decide:PhasePpo")]

@@ -86,6 +86,9 @@ def test_a_host_imports_only_what_it_plays_with(tmp_path: Path) -> None:
         "pyarrow",
         "bothost.lobbies.open_mahjong",
         "bothost.lobbies.botzone",
+        "bothost_deep_mc.decide",
+        "bothost_baselines.mahjong",
+        "prometheus_client",
     )
     config = tmp_path / "config.toml"
     config.write_text(

@@ -16,6 +16,7 @@ from bothost.cli.status import as_text
 from bothost.config import MetricsSettings, RouteSettings
 from bothost.errors import ConfigError
 from bothost.host import metrics
+from bothost.host.health import health
 from bothost.host.latency import BOUNDS_S, Latency
 from bothost.host.metrics_server import serving
 from bothost.host.status import status_of
@@ -77,15 +78,15 @@ async def test_health_fails_while_nothing_is_connected_and_is_well_while_drainin
     running = asyncio.create_task(host.run())
     async with serving(host, ANY_PORT) as port:
         await kit.until(lambda: host.accounts and host.accounts[0].last_problem)
-        _, health = await pages(port)
-        assert health.status_code == 503 and "no account is connected" in health.json()["problems"][0]
+        _, page = await pages(port)
+        assert page.status_code == 503 and "no account is connected" in page.json()["problems"][0]
         host.drain()
-        assert metrics.health(host)["status"] == "ok"
+        assert health(host)["status"] == "ok"
     await asyncio.wait_for(running, 5)
 
 
 async def test_health_fails_when_rows_do_not_become_durable(kit, monkeypatch):
-    monkeypatch.setattr(metrics, "STUCK_S", 0.05)
+    monkeypatch.setattr("bothost.host.health.STUCK_S", 0.05)
     async with kit.lobby(), kit.running(kit.settings()) as host:
         await kit.until(lambda: host.runner.counters.hands >= 1)
         submit, stuck = host.log.submit, []
@@ -95,12 +96,12 @@ async def test_health_fails_when_rows_do_not_become_durable(kit, monkeypatch):
             return stuck[-1][1]
 
         host.log.submit = stick
-        await kit.until(lambda: metrics.health(host)["status"] == "failing")
-        health = metrics.health(host)
+        await kit.until(lambda: health(host)["status"] == "failing")
+        found = health(host)
         host.log.submit = submit
         for durable, seen in stuck:
             seen.set_result(await durable)
-    assert health["status"] == "failing" and "durable" in health["problems"][0]
+    assert found["status"] == "failing" and "durable" in found["problems"][0]
 
 
 async def test_two_hosts_in_one_process_do_not_share_metrics(kit):

@@ -118,6 +118,38 @@ def test_loose_files_packages_and_projects(tmp_path: Path) -> None:
     assert set(again.strategies) == set(plugins.strategies)
 
 
+LAZY = """
+from bothost import LazyClass, hookimpl
+
+@hookimpl
+def bothost_strategies():
+    yield LazyClass("good-lazy", "lazy.inner:Good")
+    yield LazyClass("good-absent", "lazy.absent:Good")
+    yield LazyClass("good-renamed", "lazy.inner:Good")
+    yield LazyClass("random", "lazy.inner:Good")
+    yield LazyClass("good-misplaced", "lazy.inner")
+    yield LazyClass(["good"], "lazy.inner:Good")
+"""
+
+
+def test_a_lazy_strategy_is_imported_when_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "lazy").mkdir()
+    (tmp_path / "lazy" / "__init__.py").write_text(LAZY)
+    (tmp_path / "lazy" / "inner.py").write_text(GOOD.format(name="lazy"))
+    plugins = Plugins.load(tmp_path)
+    with pytest.raises(KeyError):
+        plugins.strategies["good-other"]
+    assert "lazy.inner" not in sys.modules
+    assert plugins.strategies["good-lazy"].version == "2"
+    assert "good-absent" not in plugins.strategies and "good-renamed" not in plugins.strategies
+    assert plugins.strategies["random"].__module__ == "bothost_baselines.random"
+    causes = " | ".join(failure.cause for failure in plugins.failures)
+    assert all(failure.plugin == "lazy" for failure in plugins.failures)
+    assert "No module named 'lazy.absent'" in causes and "is named 'good-lazy', not 'good-renamed'" in causes
+    assert "already, by plugin baselines" in causes and causes.count("names no class") == 2
+    assert {name for name in plugins.strategies if name.startswith("good")} == {"good-lazy"}
+
+
 def test_a_loose_plugin_cannot_take_the_name_of_a_module(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text(GOOD.format(name="json"))
     (tmp_path / "not-a-name.py").write_text("")

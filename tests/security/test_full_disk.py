@@ -9,7 +9,7 @@ import structlog
 from bothost.bench.chaos import rows_of
 from bothost.bench.chaos_lobby import CountingLobby
 from bothost.config import AccountSettings, Secret, WishSettings
-from bothost.host import metrics
+from bothost.host.health import health
 from bothost.host.status import status_of
 from bothost.testing.hosting import Hosting, until
 
@@ -39,7 +39,7 @@ async def until_still(lobby, seconds=1.0):
 
 
 async def test_a_full_disk_stops_moves_loses_none_and_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "STUCK_S", 0.5)
+    monkeypatch.setattr("bothost.host.health.STUCK_S", 0.5)
     kit = Hosting(tmp_path)
     wish = (WishSettings(game="othello"),)
     accounts = [AccountSettings(name=name, token=Secret(name * 3, "test"), tables=2, wishes=wish) for name in NAMES]
@@ -56,14 +56,14 @@ async def test_a_full_disk_stops_moves_loses_none_and_is_reported(tmp_path, monk
             assert len(lobby.answers) == moves, "no move leaves before its row is saved"
             assert all(account.connection.connected for account in host.accounts)
             assert lobby.newest_line() == connections, "connections stay open"
-            health = metrics.health(host)
-            assert health["status"] == "failing" and "become durable" in health["problems"][0]
+            found = health(host)
+            assert found["status"] == "failing" and "become durable" in found["problems"][0]
             status = status_of(host)
-            assert status["outages"] >= 1 and status["health"] == health["problems"]
+            assert status["outages"] >= 1 and status["health"] == found["problems"]
             assert status["log"]["queue"] > 0
         assert {"database_away", "spool_failed"} <= {log["event"] for log in logs}
         await until(lambda: len(lobby.answers) > moves + 300)
-        assert metrics.health(host)["status"] == "ok"
+        assert health(host)["status"] == "ok"
         assert host.log.stats.rejected == 0
     rows = rows_of(kit.store_settings)
     assert [rows[answer] for answer in lobby.answers.items()] == [1] * len(lobby.answers)
