@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import msgspec
@@ -157,9 +157,13 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
     for name in _repeated(lobbies):
         yield Problem("lobby", f"two lobbies are named {name!r}", name, "give each its own name")
     for index, lobby in enumerate(settings.lobbies):
-        if _holds_secret(lobby.url):
+        parts = _url_parts(lobby.url)
+        if parts is None:
+            yield Problem(f"lobby[{index}].url", "is not a URL", None, 'for example "wss://lobby.example/ws"')
+        elif parts.username or _holds_secret(lobby.url):
             advice = "leave it out of the URL, and give the account a token or a password"
             yield Problem(f"lobby[{index}].url", "holds a secret", REDACTED, advice)
+        yield from _options_with_secrets(lobby.options, f"lobby[{index}].options")
         for name in _repeated(account.name for account in lobby.accounts):
             yield Problem(f"lobby[{index}].account", f"two accounts are named {name!r}", name, "name each once")
         for number, account in enumerate(lobby.accounts):
@@ -171,6 +175,7 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
         if route.level is not None and ":" in route.strategy:
             advice = "name the version once: in the address, or as a level"
             yield Problem(f"route[{index}].level", f"{route.strategy!r} names a version already", route.level, advice)
+        yield from _options_with_secrets(route.options, f"route[{index}].options")
     hidden = {secret.source.removeprefix("$") for secret in secrets(settings)}
     passed_on = [("host.plugin_environment", name) for name in settings.host.plugin_environment]
     for index, route in enumerate(settings.routes):
@@ -238,11 +243,24 @@ def _warnings(settings: Settings) -> Iterable[str]:
 
 
 def _holds_secret(url: str) -> bool:
-    """Whether a URL has a password, or a query key that names a secret."""
+    """Whether a URL has a password, or a key in its query or fragment that names a secret."""
     parts = _url_parts(url)
     if parts is None:
         return False
-    return bool(parts.password) or any(_SECRET_KEY.search(key) for key, _ in parse_qsl(parts.query))
+    keys = [pair.partition("=")[0] for pair in re.split("[&;]", f"{parts.query}&{parts.fragment}")]
+    return bool(parts.password) or any(_SECRET_KEY.search(unquote(key)) for key in keys)
+
+
+def _options_with_secrets(value: Any, key: str) -> Iterable[Problem]:
+    """A problem for each URL with a secret among the options of a plugin, at any depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _options_with_secrets(inner, f"{key}.{name}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _options_with_secrets(inner, f"{key}[{index}]")
+    elif isinstance(value, str) and "://" in value and _holds_secret(value):
+        yield Problem(key, "holds a secret", REDACTED, "leave it out; the plugin's page says where it belongs")
 
 
 def _url_parts(url: str) -> Any:

@@ -65,9 +65,10 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
     for path in paths:
         if path.name.startswith(("_", ".")):
             continue
-        if (open_to_others := _writable_by_others([folder, path, *path.rglob("*.py")])) is not None:
+        if (open_to_others := _writable_by_others([folder, *_files_of(path)])) is not None:
             cause = f"other users can write to {open_to_others}"
-            yield Failure(path.stem, str(path), cause, f"chmod go-w {open_to_others}")
+            advice = f"make it yours (chown), and run: chmod go-w {open_to_others}"
+            yield Failure(path.stem, str(path), cause, advice)
             continue
         if path.suffix == ".py" and path.is_file():
             yield PluginSource(path.stem, str(path), path.stem, path)
@@ -77,15 +78,27 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
             yield from _project(path)
 
 
+def _files_of(path: Path) -> Iterator[Path]:
+    """A plugin's path, and all files and folders in it. Symbolic links are followed."""
+    yield path
+    seen = set()
+    for folder, folders, files in os.walk(path, followlinks=True):
+        if (real := os.path.realpath(folder)) in seen:  # a link that leads back
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
 def _writable_by_others(paths: Iterable[Path]) -> Path | None:
-    """Return the first path that all users, or a group other than ours, may write to."""
+    """Return the first path that another user owns, or that all users, or a group other than ours, may write to."""
     for path in paths:
         try:
             found = path.stat()
         except OSError:  # the import reports it
             continue
         foreign = stat.S_IWOTH | (0 if found.st_gid == os.getegid() else stat.S_IWGRP)
-        if found.st_mode & foreign:
+        if found.st_mode & foreign or found.st_uid not in (0, os.geteuid()):
             return path
     return None
 

@@ -23,6 +23,8 @@ from bothost.testing.postgres import new_database, temporary_postgres
 
 PYTHON = os.environ.get("BOTHOST_REAL_SERVER_PYTHON", sys.executable)
 """The interpreter that has the servers' requirements."""
+NODE = os.environ.get("BOTHOST_REAL_SERVER_NODE", "node")
+"""Node.js, for servers that need it."""
 
 
 def source_of(variable):
@@ -39,18 +41,18 @@ def free_port():
 
 
 @contextlib.contextmanager
-def running(command, folder, port, environment=None):
-    """A server process, once it listens."""
-    with (folder / "server.log").open("w") as log:
+def running(command, folder, port, environment=None, log_folder=None):
+    """A server process, once it listens. ``log_folder``: for its output; default: where it runs."""
+    log_folder = log_folder or folder
+    with (log_folder / "server.log").open("w") as log:
         process = subprocess.Popen(
             command, cwd=folder, stdout=log, stderr=log, env={**os.environ, **(environment or {})}
         )
         try:
             give_up = time.monotonic() + 60
             while True:
-                assert process.poll() is None and time.monotonic() < give_up, (folder / "server.log").read_text()[
-                    -2000:
-                ]
+                alive = process.poll() is None and time.monotonic() < give_up
+                assert alive, (log_folder / "server.log").read_text()[-2000:]
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                     break
                 time.sleep(0.2)
@@ -126,6 +128,32 @@ def mailgyc(source, folder):
     )
     with running([PYTHON, "app.py"], folder, port, environment):
         yield port
+
+
+@contextlib.contextmanager
+def othello_platform(source, log_folder):
+    """A server of othello-platform, in whose checkout ``pnpm install`` has run; gives its port.
+
+    It runs with its own settings but for the limits of logins and calls, which count all players of one address.
+    """
+    server = source / "apps" / "server"
+    log_folder.mkdir()
+    with temporary_postgres() as url:
+        new_database(url, "othello")
+        port = free_port()
+        environment = {
+            "DATABASE_URL": f"socket:{url.partition('?host=')[2]}?db=othello&user=postgres",
+            "JWT_SECRET": "planted-secret-of-the-test",
+            "HOST": "127.0.0.1",
+            "PORT": str(port),
+            "AUTH_RATE_LIMIT_MAX": "1000",
+            "RATE_LIMIT_MAX": "100000",
+        }
+        typescript = [NODE, "--import", "tsx"]
+        migrate = [*typescript, "src/db/migrate.ts", "up"]
+        subprocess.run(migrate, cwd=server, env={**os.environ, **environment}, check=True, capture_output=True)
+        with running([*typescript, "src/index.ts"], server, port, environment, log_folder):
+            yield port
 
 
 class Proxy:

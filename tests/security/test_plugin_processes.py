@@ -265,7 +265,38 @@ def test_plugins_that_others_may_write_are_not_imported(tmp_path, part):
     open_to_all.chmod(open_to_all.stat().st_mode | stat.S_IWOTH)
     failures = Plugins.load(folder).failures
     assert [failure.cause for failure in failures] == [f"other users can write to {open_to_all}"]
-    assert failures[0].advice == f"chmod go-w {open_to_all}"
+    assert f"chmod go-w {open_to_all}" in failures[0].advice
+
+
+@pytest.mark.parametrize("part", ["inner", "cache", "linked", "other's"])
+def test_parts_of_a_plugin_that_others_may_write_are_found(tmp_path, part):
+    """A folder inside it, compiled code, what a symbolic link leads to, and what belongs to another user."""
+    root = tmp_path / "plugins.d" / "planted"
+    elsewhere = tmp_path / "elsewhere"
+    for folder in (root / "inner", root / "__pycache__", elsewhere):
+        folder.mkdir(parents=True)
+    (root / "__init__.py").write_text("raise SystemExit('imported')")
+    (root / "__pycache__" / "__init__.pyc").write_bytes(b"")
+    (root / "linked").symlink_to(elsewhere)
+    (root / "back").symlink_to(root)
+    part_of = {"inner": root / "inner", "cache": root / "__pycache__" / "__init__.pyc", "linked": elsewhere}
+    if part == "other's":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a file away")
+        os.chown(root / "__init__.py", 65534, 65534)
+    else:
+        part_of[part].chmod(0o777)
+    (failure,) = Plugins.load(tmp_path / "plugins.d").failures
+    assert failure.cause.startswith("other users can write to")
+
+
+def test_links_within_a_plugin_are_no_obstacle(tmp_path):
+    root = tmp_path / "plugins.d" / "looping"
+    root.mkdir(parents=True)
+    (root / "__init__.py").write_text("")
+    (root / "back").symlink_to(root)
+    (failure,) = Plugins.load(tmp_path / "plugins.d").failures
+    assert "no hook" in failure.cause
 
 
 @pytest.mark.parametrize(

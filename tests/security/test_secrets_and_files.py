@@ -28,6 +28,15 @@ LOBBY = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "{url}"\n[[lobby.
     [
         (LOBBY.format(url="ws://ada:planted@localhost:1/ws"), "lobby[0].url"),
         (LOBBY.format(url="ws://localhost:1/ws?room=1&access_token=planted"), "lobby[0].url"),
+        (LOBBY.format(url="ws://planted@localhost:1/ws"), "lobby[0].url"),
+        (LOBBY.format(url="ws://localhost:1/ws?room=1;token=planted"), "lobby[0].url"),
+        (LOBBY.format(url="ws://localhost:1/ws#token=planted"), "lobby[0].url"),
+        (LOBBY.format(url="ws://ada:planted@[localhost:1/ws"), "lobby[0].url"),
+        (
+            LOBBY.format(url="ws://localhost:1/ws") + '[lobby.options]\nchat = { urls = ["http://ada:planted@h/"] }\n',
+            "lobby[0].options.chat.urls[0]",
+        ),
+        ('[[route]]\nstrategy = "llm-player"\noptions = { url = "h://h?auth=planted" }\n', "route[0].options.url"),
         ('[store]\nurl = "postgresql+psycopg://ada:planted@localhost/x"\n', "store.url"),
         ('[store]\nurl = "postgresql+psycopg://localhost/x?password=planted"\n', "store.url"),
     ],
@@ -46,7 +55,9 @@ def test_a_url_with_a_secret_is_refused_and_not_printed(tmp_path, text, key, cap
 
 def test_a_url_without_a_secret_is_not_refused(tmp_path):
     file = tmp_path / "config.toml"
-    file.write_text(LOBBY.format(url="ws://localhost:1/ws?room=1&lang=en"))
+    file.write_text(
+        LOBBY.format(url="ws://localhost:1/ws?room=1&lang=en") + '[lobby.options]\nchat_url = "http://h/?room=1"\n'
+    )
     assert load(file).lobbies[0].url.endswith("lang=en")
 
 
