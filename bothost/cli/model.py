@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,13 +95,15 @@ def promote(
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of the match.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed of the match.")] = 0,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
+    option: Annotated[list[str] | None, typer.Option(help="Option of play of both, as in iterations=100.")] = None,
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
     """Point an alias at a version. A new champion must beat the old one. Running hosts follow in seconds."""
     from bothost.retrain.gate import GateSettings
 
-    match = GateSettings(deals=deals, alpha=alpha, seed=seed, workers=workers, game=game)
+    play = options.nested(option or [])
+    match = GateSettings(deals=deals, alpha=alpha, seed=seed, workers=workers, game=game, options=play)
     plugins = options.plugins(config)
     with opened(options.settings(config)) as registry:
         pointer, verdict = promoted(plugins, registry, address, to, match, share=share, force=force, config=config)
@@ -293,7 +296,8 @@ def _judged(
     found = gate.gains(strategy, log, made.lineage if made is not None else {}, model, champion)
     if found is not None:
         return gate.weigh(found, contestants[0], contestants[1], match)
-    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}.jsonl"
+    played = f"-{zlib.crc32(msgspec.json.encode(match.options, order='sorted')):08x}" if match.options else ""
+    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}{played}.jsonl"
     with output.progress(match.deals, " against ".join(contestants)) as advance:
         return gate.play(
             contestants[0],

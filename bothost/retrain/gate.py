@@ -44,6 +44,8 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     game: str | None = None
     """None: the strategy's only game."""
     rules: Json = {}
+    options: Json = {}
+    """Options of play of both."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,18 +86,16 @@ def play(
     settings: GateSettings,
     *,
     game: str,
-    options: Json | None = None,
     config: str | None = None,
     journal: Path | None = None,
     on_deal: Callable[[int, float], None] | None = None,
 ) -> Verdict:
     """Play the match of two addresses. With a journal, an interrupted match continues."""
-    given = options or {}
     spec = MatchSpec(
         game=game,
         rules=settings.rules,
         contestants=(challenger, champion),
-        options=(given, given),
+        options=(settings.options, settings.options),
         deals=settings.deals,
         seed=settings.seed,
         ms=settings.ms,

@@ -71,6 +71,15 @@ def test_a_worse_challenger_is_refused_with_the_numbers(model):
     assert aliases(model)["champion"] == VERSIONS[5]
 
 
+def test_options_of_play_reach_both_players_of_the_match(model):
+    match = ("promote", f"phase-ppo:{VERSIONS[4]}", "--deals", "2")
+    code, _, err = model(*match, "--option", "no_such_option=1")
+    assert code != 0 and "no_such_option" in err
+    for option in ("temperature=0.5", "temperature=1.0"):
+        code, _, err = model(*match, "--option", option)
+        assert code == 1 and "not shown to be better" in err  # each match has a journal of its own
+
+
 def test_without_a_challenger_the_command_that_makes_one_is_named(model):
     code, _, err = model("promote", "phase-ppo")
     assert code == 1 and "phase-ppo has no challenger" in err and "bothost retrain phase-ppo" in err
