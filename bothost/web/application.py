@@ -185,7 +185,7 @@ class Web:
         return stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
 
     async def follow_job(self, request: Request) -> Response:
-        """A command that this viewer started, again after every step, until it ends. Its id is known to nobody else."""
+        """A command that this viewer started, again after every step, until it ends. No other viewer knows its id."""
         self.viewer(request)
         job = self.jobs.of(request.path_params["id"])
         if job is None:

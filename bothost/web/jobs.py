@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 
 from bothost.errors import UsageError
-from bothost.web.opponents import basis_of, toml
+from bothost.web.opponents import basis_of
 from bothost.web.site import Site
+from bothost.web.stream import Changes
 
 Json = dict[str, Any]
 NICE = 15
@@ -44,25 +46,17 @@ class Job:
         self.results: list[Json] = []
         """The output of each command."""
         self.problem = ""
-        self._version = 0
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
 
     async def note(self, **news: Any) -> None:
         """Change attributes, and wake who watches."""
         for name, value in news.items():
             setattr(self, name, value)
-        self._version += 1
-        async with self._changed:
-            self._changed.notify_all()
+        await self._changes.note()
 
     async def watch(self) -> AsyncIterator[Json]:
         """The job as it is, and again after each change, until it has ended."""
-        seen = -1
-        while True:
-            async with self._changed:
-                while self._version == seen:
-                    await self._changed.wait()
-            seen = self._version
+        async for _ in self._changes.each():
             yield {
                 "job": self.name,
                 "state": self.state,
@@ -123,7 +117,9 @@ class Jobs:
         folder = Path(tempfile.mkdtemp(prefix="bothost-web-"))
         file = folder / "config.toml"
         try:
-            file.write_text(toml(basis_of(self._site.settings, folder, self._site.settings.host.data_dir.resolve())))
+            file.write_text(
+                tomli_w.dumps(basis_of(self._site.settings, folder, self._site.settings.host.data_dir.resolve()))
+            )
             for words in commands:
                 await self._command(job, [*words, "--config", str(file), "--json"])
             await job.note(state="done")

@@ -24,6 +24,7 @@ from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.hands import name_of, seat_names
 from bothost.web.site import Site
+from bothost.web.stream import Changes
 from bothost.web.viewers import MOST_CHAT, Viewer, last_move, public_view
 
 Json = dict[str, Any]
@@ -71,12 +72,11 @@ class Live:
         """The list of tables at the present version."""
         self._scanned_at = -SCAN_S
         self._newest_us = 0
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
         self._watchers = 0
         self._reading = asyncio.Lock()
         self._current = False
         """Whether the log was read since the first of the present watchers came."""
-        self._version = 0
 
     async def run(self) -> None:
         """Read the log as long as a browser watches."""
@@ -90,9 +90,7 @@ class Live:
             changed = await asyncio.to_thread(self.read)
             self._current = True
         if changed:
-            self._version += 1
-            async with self._changed:
-                self._changed.notify_all()
+            await self._changes.note()
 
     async def watch(self) -> AsyncIterator[int]:
         """Yields the number of the present version at once, then each later one."""
@@ -100,13 +98,8 @@ class Live:
         try:
             if not self._current:  # while nobody watched, nothing was read
                 await self._read_and_tell()
-            seen = -1
-            while True:
-                async with self._changed:
-                    while self._version == seen:
-                        await self._changed.wait()
-                seen = self._version
-                yield seen
+            async for version in self._changes.each():
+                yield version
         finally:
             self._watchers -= 1
             self._current = self._current and self._watchers > 0
@@ -189,10 +182,10 @@ class Live:
     def _read_clocks(self) -> bool:
         """Ask the running host for its open decisions; whether other tables have one than before."""
         try:
-            told = ask(self._site.settings.host.data_dir, "tables", HOST_S)["tables"]
+            open_tables = ask(self._site.settings.host.data_dir, "tables", HOST_S)["tables"]
         except UsageError:  # no host runs here: others may write the log
-            told = []
-        clocks = {(lobby, account, table): left_ms for lobby, account, table, left_ms in told}
+            open_tables = []
+        clocks = {(lobby, account, table): left_ms for lobby, account, table, left_ms in open_tables}
         now, changed = time.time(), False
         for live in self.hands.values():
             record = live.hand.game
@@ -245,7 +238,7 @@ def line(live: LiveHand) -> Json:
 def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
     """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public.
 
-    ``boards``: what plugins declare public of their games. The lobby tells the chat of a table to its players alone,
+    ``boards``: what plugins declare public of their games. The lobby sends the chat of a table to its players alone,
     so only an operator who does not play there reads what our seat heard.
     """
     record, view, game = live.hand.game, None, None

@@ -26,6 +26,7 @@ from bothost.web.players import Browser, Names
 from bothost.web.review import installed, opinion
 from bothost.web.seat import Seat
 from bothost.web.site import Site
+from bothost.web.stream import Changes
 from bothost.web.viewers import Viewer
 
 Json = dict[str, Any]
@@ -67,7 +68,6 @@ class Match:
         self.id = secrets.token_hex(4)
         self.viewer = viewer
         self.seat = seat
-        self.version = 0
         self.review: str | None = None
         """Name of the logged hand, once there is one."""
         self.ended_at: float | None = None
@@ -75,7 +75,7 @@ class Match:
         """Whether its player left the table: the lobby plays the rest of the hand for them."""
         self._site = site
         self._began_us = time.time_ns() // 1000
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
         self._socket: Any = None
         self._advisers: dict[str, tuple[Strategy, Player]] = {}
         self._advising = asyncio.Lock()
@@ -84,12 +84,7 @@ class Match:
 
     async def watch(self) -> AsyncIterator[Json]:
         """The game as its player sees it, again after every change, until it is over and logged."""
-        seen = -1
-        while True:
-            async with self._changed:
-                while self.version == seen:
-                    await self._changed.wait()
-            seen = self.version
+        async for _ in self._changes.each():
             ended = self.ended_at is not None
             yield {
                 **self.seat.shown(time.monotonic()),
@@ -108,7 +103,7 @@ class Match:
         except ValueError as error:
             raise UsageError(str(error)) from None
         await self._send(frame)
-        await self._note()
+        await self._changes.note()
 
     async def leave(self) -> None:
         """Give up the seat: the lobby plays the rest of the hand. Raises UsageError where the game is over."""
@@ -160,7 +155,7 @@ class Match:
             for strategy, player in self._advisers.values():
                 player.close()
                 strategy.close()
-            await self._note()
+            await self._changes.note()
 
     async def _until_seated(self, process: asyncio.subprocess.Process) -> None:
         ends = time.monotonic() + START_S
@@ -176,7 +171,7 @@ class Match:
             await self._send(frame)
         if self.seat.table:
             self.viewer.plays_at |= {self.seat.table}
-        await self._note()
+        await self._changes.note()
 
     async def _find_hand(self) -> None:
         """The hand in the log of the bots, as the review shows it."""
@@ -191,11 +186,6 @@ class Match:
         if self._socket is None:
             raise UsageError("the game is over")
         await self._socket.send(frame.decode())
-
-    async def _note(self) -> None:
-        self.version += 1
-        async with self._changed:
-            self._changed.notify_all()
 
 
 class Matches:

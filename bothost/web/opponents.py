@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 
 from bothost.config import Settings
 from bothost.rules.game import Game
@@ -66,7 +66,7 @@ def configuration(
         "min_move_ms": MIN_MOVE_MS,
         "account": accounts,
     }
-    return toml(
+    return tomli_w.dumps(
         {
             **basis,
             "log": {"level": "warning", "file": str(folder / "host.log")},
@@ -92,19 +92,6 @@ def _secret(file: Path, text: str) -> str:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
         opened.write(text)
     return str(file)
-
-
-def toml(value: Any) -> str:
-    """Top-level keys on lines of their own, everything else inline. JSON's strings and numbers are TOML's."""
-    return "".join(f"{key} = {_inline(part)}\n" for key, part in value.items())
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    return json.dumps(value)
 
 
 @contextlib.asynccontextmanager

@@ -56,7 +56,7 @@ class Names:
     def claim(self, browser: Browser, name: str, *, trusted: bool) -> Browser:
         """Take a name that is free, or that is this browser's; returns the browser with it.
 
-        ``trusted``: may take a name under which somebody played before names had owners. Raises UsageError.
+        ``trusted``: may take a name under which a person played before names had owners. Raises UsageError.
         """
         if not _NAME.fullmatch(name) or _BOT.fullmatch(name):
             raise UsageError(f"{name[:40]!r} is no name", advice="use 1 to 32 letters, digits and _ . -")

@@ -1,4 +1,4 @@
-"""Server-sent events: messages of the server to one browser."""
+"""Changes on the server, and server-sent events that report them to a browser."""
 
 from __future__ import annotations
 
@@ -14,6 +14,30 @@ from bothost.errors import BothostError
 Json = dict[str, Any]
 KEEP_ALIVE_S = 15.0
 """A stream without news sends a comment this often, so that a dead connection is noticed."""
+
+
+class Changes:
+    """Wakes everyone who watches something after each of its changes."""
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._changed = asyncio.Condition()
+
+    async def note(self) -> None:
+        """Something has changed."""
+        self._version += 1
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def each(self) -> AsyncIterator[int]:
+        """Yields the number of changes at once, and again whenever there was another one."""
+        seen = -1
+        while True:
+            async with self._changed:
+                while self._version == seen:
+                    await self._changed.wait()
+            seen = self._version
+            yield seen
 
 
 def stream(messages: AsyncIterator[Json]) -> StreamingResponse:
