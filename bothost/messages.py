@@ -303,11 +303,11 @@ class Alive(Message, frozen=True):
 
 
 class Chat(Message, frozen=True):
-    """Somebody else says something at a table of ours. The text is hostile: the host makes it safe to show."""
+    """Another player says something at a table of ours. The text is hostile: the host makes it safe to show."""
 
     table: str
     player: str
-    """The lobby's id of the speaker, or the name where it tells no id."""
+    """The lobby's id of the speaker, or the name if it gives no id."""
     text: str
 
 
@@ -481,34 +481,10 @@ class ServerActedFor(Message, frozen=True):
     seat: int
 
 
-TableEvent = (
-    Seated
-    | HandStarted
-    | Snapshot
-    | Delta
-    | Presence
-    | HandEnded
-    | TableEnded
-    | ActionRequest
-    | RequestWithdrawn
-    | MoveAcknowledged
-    | Rejected
-    | ServerActedForUs
-    | ServerActedFor
-)
-SessionEvent = (
-    Connected
-    | Disconnected
-    | AuthFailed
-    | Superseded
-    | Throttled
-    | Notice
-    | Unknown
-    | Alive
-    | Chat
-    | Tables
-    | Invitation
-    | SeekEnded
-)
+HandEvent = Seated | HandStarted | Snapshot | Delta | Presence | HandEnded | TableEnded
+ActionEvent = ActionRequest | RequestWithdrawn | MoveAcknowledged | Rejected | ServerActedForUs | ServerActedFor
+TableEvent = HandEvent | ActionEvent
+ConnectionEvent = Connected | Disconnected | AuthFailed | Superseded | Throttled | Notice | Unknown | Alive
+SessionEvent = ConnectionEvent | Chat | Tables | Invitation | SeekEnded
 Event = SessionEvent | TableEvent
 Output = Effect | Event

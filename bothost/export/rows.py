@@ -58,7 +58,7 @@ _FETCHED = [
     *_DECISION_FIELDS,
     pa.field("at_us", TIME, nullable=False),
 ]
-_REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
+REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
 
 
 def schema_of(options: ExportOptions) -> pa.Schema:
@@ -159,7 +159,7 @@ def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
         int(beginnings.min()).to_bytes(8, "big") + b"\0" * 8,
         int(beginnings.max()).to_bytes(8, "big") + b"\xff" * 8,
     )
-    found = reader.read(_REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
+    found = reader.read(REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
     return pc.is_in(ids, value_set=found["decision_id"])
 
 

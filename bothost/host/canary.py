@@ -22,12 +22,12 @@ WAITING = 200
 """Most hands that wait for a hand of the other model."""
 
 
-class _Played(NamedTuple):
+class Played(NamedTuple):
     score: float | None
     failed: bool
 
 
-class _Trial:
+class Trial:
     """One canary against its champion."""
 
     def __init__(self) -> None:
@@ -37,17 +37,17 @@ class _Trial:
         self.worse = self.better = 0
         self.failed = [0, 0]
         """Hands with failures, of the champion and of the canary, among the pairs."""
-        self._waiting: dict[tuple[str, str], tuple[deque[_Played], deque[_Played]]] = defaultdict(
+        self._waiting: dict[tuple[str, str], tuple[deque[Played], deque[Played]]] = defaultdict(
             lambda: (deque(maxlen=WAITING), deque(maxlen=WAITING))
         )
 
-    def add(self, where: tuple[str, str], played: _Played, is_canary: bool) -> None:
+    def add(self, where: tuple[str, str], played: Played, is_canary: bool) -> None:
         waiting = self._waiting[where]
         waiting[is_canary].append(played)
         while waiting[0] and waiting[1]:
             self._pair(waiting[0].popleft(), waiting[1].popleft())
 
-    def _pair(self, champion: _Played, canary: _Played) -> None:
+    def _pair(self, champion: Played, canary: Played) -> None:
         self.pairs += 1
         self.failed[0] += champion.failed
         self.failed[1] += canary.failed
@@ -76,12 +76,12 @@ class Judge:
     """Judges the canaries of a host, by its own tables."""
 
     def __init__(self) -> None:
-        self._trials: dict[str, _Trial] = {}
+        self._trials: dict[str, Trial] = {}
         self._failed: set[Hand] = set()
 
     def begin(self, strategy: str) -> None:
         """Start to judge a new canary."""
-        self._trials[strategy] = _Trial()
+        self._trials[strategy] = Trial()
 
     def failed(self, hand: Hand) -> None:
         """Record that the hand had a fallback or a refused move."""
@@ -95,7 +95,7 @@ class Judge:
         trial = self._trials.get(actor.plan.strategy.name)
         if trial is not None:
             score = scores[hand.seat] if scores is not None and 0 <= hand.seat < len(scores) else None
-            trial.add((actor.table.lobby, actor.table.game.name), _Played(score, failed), is_canary)
+            trial.add((actor.table.lobby, actor.table.game.name), Played(score, failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
         """Yield the strategies whose canaries are worse, and the statistics. Each is reported once."""

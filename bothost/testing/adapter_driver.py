@@ -51,7 +51,7 @@ class AdapterDriver:
         """All outputs of the adapter, oldest first."""
         self.memo: dict[str, Any] = {}
         """What the adapter asked to remember."""
-        self.told: list[m.Event] = []
+        self.events: list[m.Event] = []
         """Every event, oldest first."""
         self.frames: list[tuple[str, str | bytes]] = []
         """Every frame, oldest first: ("in" | "out", data)."""
@@ -136,7 +136,7 @@ class AdapterDriver:
             case m.Remember():
                 self.memo = output.memo
             case _:
-                self.told.append(output)
+                self.events.append(output)
                 self._events.put_nowait(output)
                 self.listener(output)
 

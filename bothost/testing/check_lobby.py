@@ -51,7 +51,7 @@ OBSERVED = frozenset(
 )
 """Capabilities that the kit checks by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
 UNOBSERVED = tuple(name for name in Capabilities.__struct_fields__ if name not in OBSERVED)
-Told = TypeVar("Told")
+Kind = TypeVar("Kind")
 PREFIXES = 40
 HOSTILE_EACH = 40
 CHAT_ATTEMPTS = 5
@@ -190,7 +190,7 @@ class _Run:
             await first.until(lambda: first.hands, self.kit.timeout_s, "the end of a hand")
             first.driver.do(m.Ping())
             with contextlib.suppress(TimeoutError):
-                await first.until(lambda: any(isinstance(e, m.Alive) for e in first.driver.told), 2.0, "Alive")
+                await first.until(lambda: any(isinstance(e, m.Alive) for e in first.driver.events), 2.0, "Alive")
             self.inputs, self.outputs = list(first.driver.inputs), list(first.driver.outputs)
             self.memo = first.driver.memo
         if not self.requests:
@@ -311,22 +311,22 @@ class _Run:
             for player in players:
                 player.holding = True
             for player in players:
-                await player.until(partial(_told, player, m.HandStarted), self.kit.timeout_s, "HandStarted")
+                await player.until(partial(_events_of, player, m.HandStarted), self.kit.timeout_s, "HandStarted")
             first, *others = players
-            table = _told(first, m.HandStarted)[-1].table
+            table = _events_of(first, m.HandStarted)[-1].table
             for attempt in range(CHAT_ATTEMPTS):
                 first.driver.do(m.Say(table, f"hello {attempt}"))
                 for other in others:
                     with contextlib.suppress(TimeoutError):
-                        await other.until(partial(_told, other, m.Chat), 1.0, "Chat")
-                if all(_told(other, m.Chat) for other in others):
+                        await other.until(partial(_events_of, other, m.Chat), 1.0, "Chat")
+                if all(_events_of(other, m.Chat) for other in others):
                     break
-            heard = [event for other in others for event in _told(other, m.Chat)]
-            if not others or not all(_told(other, m.Chat) for other in others):
+            heard = [event for other in others for event in _events_of(other, m.Chat)]
+            if not others or not all(_events_of(other, m.Chat) for other in others):
                 return "another player at the table hears nothing"
             if wrong := [e for e in heard if e.table != table or not e.player or not e.text.startswith("hello ")]:
                 return f"{wrong[0]!r} came of what was said at {table}"[:300]
-            return "we hear ourselves" if _told(first, m.Chat) else None
+            return "we hear ourselves" if _events_of(first, m.Chat) else None
 
     def _replayed(self, count: int) -> LobbyAdapter:
         """A new adapter after the first inputs of the recorded hand."""
@@ -379,16 +379,16 @@ class _Run:
         alive = m.Alive in kinds
         yield "heartbeat", "Ping was not answered by Alive" if declared.heartbeat == "app" and not alive else ""
         transport = "websocket" if m.OpenSocket in kinds else "long_poll"
-        told = m.Chat in kinds and not declared.chat
-        yield "chat", "Chat came, and chat is not declared" if told else ""
+        came = m.Chat in kinds and not declared.chat
+        yield "chat", "Chat came, and chat is not declared" if came else ""
         yield "transport", "" if transport == declared.transport else f"it uses {transport}"
 
 
-def _told(player: LobbyPlayer, kind: type[Told]) -> list[Told]:
-    return [event for event in player.driver.told if isinstance(event, kind)]
+def _events_of(player: LobbyPlayer, kind: type[Kind]) -> list[Kind]:
+    return [event for event in player.driver.events if isinstance(event, kind)]
 
 
 def _last(player: LobbyPlayer, kind: type[m.Event]) -> bool:
     """Whether the session's last state is of this kind."""
-    ends = [e for e in player.driver.told if isinstance(e, m.Connected | m.Disconnected | m.AuthFailed)]
+    ends = [e for e in player.driver.events if isinstance(e, m.Connected | m.Disconnected | m.AuthFailed)]
     return bool(ends) and isinstance(ends[-1], kind)

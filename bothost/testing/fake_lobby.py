@@ -180,7 +180,7 @@ class FakeLobby:
         """Frames of one type from clients of an account, in the embedded protocol."""
         return _frames_of(self.frames, player, kind, "in")
 
-    def told_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
+    def sent_to(self, player: str, kind: type[FrameType]) -> list[FrameType]:
         """Frames of one type to clients of an account."""
         return _frames_of(self.frames, player, kind, "out")
 

@@ -25,7 +25,7 @@ class LobbyPlayer:
         self, adapter: LobbyAdapter, wish: m.Wish, breach: Breach, *, seed: int = 0, memo: m.Json | None = None
     ) -> None:
         limit = adapter.capabilities.messages_per_second
-        self.driver = AdapterDriver(adapter, listener=self._told)
+        self.driver = AdapterDriver(adapter, listener=self._received)
         self.driver.memo = dict(memo or {})
         self.holding = False
         """Whether requests are left unanswered."""
@@ -75,7 +75,7 @@ class LobbyPlayer:
                         raise self.driver.failure
                     await self._changed.wait()
         except TimeoutError:
-            last = [type(event).__name__ for event in self.driver.told[-6:]]
+            last = [type(event).__name__ for event in self.driver.events[-6:]]
             raise TimeoutError(f"{what} did not come within {timeout_s:g} s; last events: {last}") from None
 
     def answer(self) -> None:
@@ -93,7 +93,7 @@ class LobbyPlayer:
 
     # --------------------------------------------------------------------------------------------------------- events
 
-    def _told(self, event: m.Event) -> None:
+    def _received(self, event: m.Event) -> None:
         """Fold one event, and check it."""
         self._changed.set()
         if not self._up and not isinstance(event, _BEFORE_CONNECTED):

@@ -47,8 +47,8 @@ def _lines(game: Game, title: str, seed: int) -> Iterator[str]:
     yield f"rules    {_json(game.rules)}"
     yield f"format   {game.format_version}"
     yield f"deal     {_json(state.deal)}"
-    told = [0] * game.num_seats
-    yield from _events(state, told)
+    received = [0] * game.num_seats
+    yield from _events(state, received)
     step = 0
     while not state.terminal:
         yield ""
@@ -62,17 +62,17 @@ def _lines(game: Game, title: str, seed: int) -> Iterator[str]:
         action = int(legal[int(rng.random() * len(legal))])
         yield f"action   {seat}: {game.notation(action)} ({action})"
         state.apply(seat, action)
-        yield from _events(state, told)
+        yield from _events(state, received)
         step += 1
     yield ""
     yield f"returns  {' '.join(f'{r:g}' for r in state.returns)}"
 
 
-def _events(state: State, told: list[int]) -> Iterator[str]:
+def _events(state: State, received: list[int]) -> Iterator[str]:
     """Lines for the new events, each with the seats that received it, and the hashes of all views."""
-    news = [state.events(seat, since) for seat, since in enumerate(told)]
+    news = [state.events(seat, since) for seat, since in enumerate(received)]
     for seat, events in enumerate(news):
-        told[seat] += len(events)
+        received[seat] += len(events)
     while heads := [events[0] for events in news if events]:
         # Choose an event that is not behind another one in any seat's list.
         event = next((h for h in heads if all(h not in events[1:] for events in news)), heads[0])
@@ -80,7 +80,7 @@ def _events(state: State, told: list[int]) -> Iterator[str]:
         for seat in seats:
             news[seat].pop(0)
         yield f"event    {','.join(map(str, seats))}: {event}"
-    yield "views    " + " ".join(f"{state.view(seat).hash() % 2**64:016x}" for seat in range(len(told)))
+    yield "views    " + " ".join(f"{state.view(seat).hash() % 2**64:016x}" for seat in range(len(received)))
 
 
 def _legal(game: Game, state: State, seat: int) -> str:
@@ -133,7 +133,7 @@ def _chosen(name: str | None) -> list[tuple[str, str]]:
     base, _, preset = name.partition(":")
     known = presets(base)
     if preset and preset not in known:
-        raise UsageError(f"{base} has no preset {preset!r}", advice=f"It has: {', '.join(known)}.")
+        raise UsageError(f"{base} has no preset {preset!r}", advice=f"it has: {', '.join(known)}")
     return [(base, preset or known[0])]
 
 

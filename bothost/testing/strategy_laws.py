@@ -69,7 +69,7 @@ class Run:
         self.slowest = max(self.slowest, other.slowest)
 
     def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(*arguments)``; an exception is a broken law, told with the line that raised it."""
+        """``function(*arguments)``; an exception is a broken law, with the line that raised it."""
         self.calling, self.call_started = what, time.monotonic()
         try:
             return function(*arguments)
@@ -161,7 +161,7 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
     """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision)."""
     state, others = game.new_state(seed), random.Random(seed)
     players: dict[int, Player] = {}
-    told: dict[int, int] = {}
+    received: dict[int, int] = {}
     try:
         for _ in range(LONGEST_HAND):
             if state.terminal:
@@ -174,8 +174,8 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
             if seat not in players:
                 players[seat] = run.call("player", strategy.player, table(game, seat, seed, str(seed)))
             if strategy.wants_events:
-                events = state.events(seat, told.get(seat, 0))
-                told[seat] = told.get(seat, 0) + len(events)
+                events = state.events(seat, received.get(seat, 0))
+                received[seat] = received.get(seat, 0) + len(events)
                 run.call("observe", players[seat].observe, events)
             decision = run.decide(players[seat], state.view(seat))
             yield state, seat, decision

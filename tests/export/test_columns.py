@@ -124,5 +124,5 @@ def test_a_query_that_the_database_refuses_is_an_outage(database):
 
 def test_refusals_are_found_by_an_index_of_their_own(store):
     with contextlib.closing(sqlite3.connect(store.engine.url.database)) as driver:
-        plan = driver.execute("EXPLAIN QUERY PLAN " + rows._REFUSALS.format(key="?"), (b"", b"")).fetchall()
+        plan = driver.execute("EXPLAIN QUERY PLAN " + rows.REFUSALS.format(key="?"), (b"", b"")).fetchall()
     assert "COVERING INDEX ix_outcomes_rejected" in plan[0][-1]

@@ -40,7 +40,7 @@ def every_move_has_its_row_and_none_was_illegal(kit, server):
     heard = [act for name in TOKENS for act in server.said_by(name, wire.Act)]
     logged = {(request, notation) for request, notation in kit.rows("SELECT request_id, notation FROM decisions")}
     assert {(act.id, act.action) for act in heard} <= logged
-    illegal = [r for name in TOKENS for r in server.told_to(name, wire.Rejected) if r.reason == "illegal"]
+    illegal = [r for name in TOKENS for r in server.sent_to(name, wire.Rejected) if r.reason == "illegal"]
     assert illegal == []
     assert kit.count("decisions") == kit.count("(SELECT DISTINCT game_id, seat, seq, substep, attempt FROM decisions)")
 

@@ -76,7 +76,7 @@ def no_second_opinions(lobby):
     for name in NAMES:
         for act in lobby.said_by(name, wire.Act):
             assert answers.setdefault((act.table, act.id), act.action) == act.action
-    illegal = [r for name in NAMES for r in lobby.told_to(name, wire.Rejected) if r.reason == "illegal"]
+    illegal = [r for name in NAMES for r in lobby.sent_to(name, wire.Rejected) if r.reason == "illegal"]
     assert illegal == []
 
 

@@ -13,7 +13,7 @@ import pytest
 import bothost_phase_ppo
 from bothost import Decision, ModelError, Player, Strategy
 from bothost.config import RouteSettings
-from bothost.host.canary import _Played, _Trial
+from bothost.host.canary import Played, Trial
 from bothost.host.models import ModelWatch
 from bothost.host.status import status_of
 from bothost.plugins import weights
@@ -205,10 +205,10 @@ async def test_a_canary_plays_its_share_and_is_rolled_back_when_it_fails(kit, st
 
 
 def trial(pairs):
-    made = _Trial()
+    made = Trial()
     for champion, canary in pairs:
-        made.add(("l", "g"), _Played(*champion), False)
-        made.add(("l", "g"), _Played(*canary), True)
+        made.add(("l", "g"), Played(*champion), False)
+        made.add(("l", "g"), Played(*canary), True)
     return made
 
 
@@ -235,8 +235,8 @@ def test_no_worse_canaries_are_rolled_back_as_rarely_as_stated():
 
 
 def test_hands_of_other_lobbies_are_not_compared():
-    made = _Trial()
+    made = Trial()
     for _ in range(100):
-        made.add(("easy", "g"), _Played(5.0, False), False)
-        made.add(("hard", "g"), _Played(-5.0, True), True)
+        made.add(("easy", "g"), Played(5.0, False), False)
+        made.add(("hard", "g"), Played(-5.0, True), True)
     assert made.pairs == 0 and made.verdict is None

@@ -97,7 +97,7 @@ async def test_the_other_host_takes_over_and_every_move_has_one_row(postgres_url
                     process.kill()
                     await process.wait()
         received = set().union(*(moves_of(lobby, name) for name in NAMES))
-        illegal = [told for name in NAMES for told in lobby.told_to(name, wire.Rejected) if told.reason == "illegal"]
+        illegal = [told for name in NAMES for told in lobby.sent_to(name, wire.Rejected) if told.reason == "illegal"]
     logged = Counter(map(tuple, rows(store, 'SELECT "table", request_id, notation FROM decisions')))
     assert len(received) > 100 and illegal == []
     assert {logged[move] for move in received} == {1}

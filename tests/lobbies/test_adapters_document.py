@@ -60,7 +60,7 @@ async def test_the_example_plays_a_whole_game():
             driver.do(m.Seek("s", m.Wish("othello")))
             assert (await driver.expect(m.Seated)).seek == "s"
             view = None
-            while not any(isinstance(event, m.TableEnded) for event in driver.told):
+            while not any(isinstance(event, m.TableEnded) for event in driver.events):
                 event = await driver.expect(m.Snapshot | m.ActionRequest | m.Rejected | m.TableEnded)
                 if isinstance(event, m.Snapshot):
                     view = rules.game("othello").view_from_snapshot(event.view)

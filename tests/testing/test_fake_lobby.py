@@ -62,7 +62,7 @@ async def test_a_whole_game_against_robots():
         assert ended.reason == "normal"
         assert view.terminal
         acts = lobby.said_by("ada", wire.Act)
-        assert [a.id for a in acts] == [e.done for e in lobby.told_to("ada", wire.Events) if e.done]
+        assert [a.id for a in acts] == [e.done for e in lobby.sent_to("ada", wire.Events) if e.done]
         assert lobby.said_by("bob", wire.Act) == []
 
 
@@ -176,7 +176,7 @@ async def test_silence_is_not_told_by_the_socket(fault):
         ada.do(m.Ping())
         await asyncio.sleep(0.2)
         assert not task.done()
-        assert not [event for event in ada.told if isinstance(event, m.Alive | m.Disconnected)]
+        assert not [event for event in ada.events if isinstance(event, m.Alive | m.Disconnected)]
         task.cancel()
         ada.drop()
 
@@ -193,7 +193,7 @@ async def test_a_zombie_stands_beside_its_successor():
         first.do(m.Ping())
         second.do(m.Ping())
         await second.expect(m.Alive)
-        assert not [event for event in first.told if not isinstance(event, m.Connected)]
+        assert not [event for event in first.events if not isinstance(event, m.Connected)]
         assert len(lobby.lines) == 2
 
 

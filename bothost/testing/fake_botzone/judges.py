@@ -221,9 +221,9 @@ class MahjongJudge(Judge):
         super().__init__(me, seed, rng)
         self.state = rules.game("mahjong", preset="botzone", flowers=self.flowers).new_state(seed)
         events = self.state.events(me)
-        self.told = self._dealt(events)
+        self.sent = self._dealt(events)
         self.queue: list[str] = []
-        self.queue += self._beginning(events[: self.told])
+        self.queue += self._beginning(events[: self.sent])
         self._collect()
         self.request = self.queue.pop(0)
 
@@ -318,8 +318,8 @@ class MahjongJudge(Judge):
 
     def _collect(self) -> None:
         """Turn the new events of our seat into requests."""
-        events = [event.split() for event in self.state.events(self.me, self.told)]
-        self.told += len(events)
+        events = [event.split() for event in self.state.events(self.me, self.sent)]
+        self.sent += len(events)
         at = 0
         while at < len(events):
             kind, seat, *tiles = events[at]

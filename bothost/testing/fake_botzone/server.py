@@ -43,7 +43,7 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Abort one match in this many."""
     garble_every: int = 0
     """A page of HTML instead of an answer."""
-    told_once: bool = False
+    asks_once: bool = False
     """Send a request only once, instead of repeating it until it has an answer."""
     think_s: float = 0.0
     """Thinking time of the opponents."""
@@ -62,7 +62,8 @@ class Match:
         self.simple = simple
         self.open = True
         """Whether a request waits for its answer."""
-        self.told = False
+        self.asked = False
+        """Whether a poll brought the open request."""
         self.over = False
         self.aborted = False
         self.answers = 0
@@ -133,7 +134,7 @@ class FakeBotzone(FakeServer):
 
     def _after(self, match: Match) -> None:
         """Notify the user of a request, or of the end of the match."""
-        match.open = match.told = False
+        match.open = match.asked = False
         if match.judge.request is None or match.aborted:
             match.over = True
             self.ended.append(match)
@@ -205,7 +206,7 @@ class FakeBotzone(FakeServer):
 
     def _open(self, user: str) -> list[Match]:
         mine = [match for match in self.matches.values() if match.user == user and match.open]
-        return [match for match in mine if not (self.traps.told_once and match.told)]
+        return [match for match in mine if not (self.traps.asks_once and match.asked)]
 
     def _to_do(self, user: str) -> bool:
         return bool(self._open(user) or self._finished[user])
@@ -214,7 +215,7 @@ class FakeBotzone(FakeServer):
         asking, finished = self._open(user), self._finished.pop(user, [])
         lines = []
         for match in asking:
-            match.told = True
+            match.asked = True
             lines += [match.id, written(match.judge.request, match.simple)]
         for match in finished:
             scores = () if match.aborted else match.judge.scores

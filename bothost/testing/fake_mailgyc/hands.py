@@ -148,14 +148,14 @@ class Hands:
         room.multiple *= 2 if rob == 1 else 1
         position = room.truth.view(0).to_json()
         over = position["phase"] != "bid"
-        told: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
+        result: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
         if over:
             landlord = room.seats[position["landlord"]]
             assert landlord is not None
             landlord.cards = landlord.cards + room.bottom
             room.state = wire.PLAYING
-            told |= {"landlord": landlord.uid, "pokers": room.bottom}
-        self._lobby.broadcast(room, wire.CALLED, **told)
+            result |= {"landlord": landlord.uid, "pokers": room.bottom}
+        self._lobby.broadcast(room, wire.CALLED, **result)
 
     def _tell_shot(self, room: Room, uid: int, place: int, cards: list[int]) -> None:
         seat = room.seats[place]

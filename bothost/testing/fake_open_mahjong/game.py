@@ -189,7 +189,7 @@ class Match:
 
     def end(self, winner: int | None, how: str, tile: int) -> None:
         changes = [0, 0, 0, 0]
-        told: dict[str, Any] = {"hu_class": how}
+        result: dict[str, Any] = {"hu_class": how}
         if winner is not None:
             seat, drawn = self.seats[winner], how == "hu_self"
             kong = self.status == "robbing" or (drawn and self.ask.get("deal_tile_type") == "deal_gang_tile")
@@ -201,15 +201,15 @@ class Match:
                 changes[i] = -8 - (points if drawn or i == self.current else 0)
             changes[winner] = 0
             changes[winner] = -sum(changes)
-            told |= {"hepai_player_index": winner, "hu_score": points, "hu_fan": names, "hepai_player_hand": tiles}
+            result |= {"hepai_player_index": winner, "hu_score": points, "hu_fan": names, "hepai_player_hand": tiles}
         for seat, change in zip(self.seats, changes, strict=True):
             seat.score += change
         last = self.round >= 4 * self.room["game_round"]
         self.tick += 1
         by_original = {str(seat.original): change for seat, change in zip(self.seats, changes, strict=True)}
-        told |= {"action_tick": self.tick, "score_changes": by_original}
-        told["next_status"] = "match_end" if last else "round_end_by_ready"
-        self.frames.to_all("gamestate/guobiao/show_result", "show_result_info", told)
+        result |= {"action_tick": self.tick, "score_changes": by_original}
+        result["next_status"] = "match_end" if last else "round_end_by_ready"
+        self.frames.to_all("gamestate/guobiao/show_result", "show_result_info", result)
         self.asked, self.status = {}, "over"
         if last:
             return self.finish()
@@ -304,12 +304,12 @@ class Frames:
         tick = self._match.tick
 
         def info(viewer: int) -> dict[str, Any]:
-            told = {key: value for key, value in members.items() if value is not None}
+            given = {key: value for key, value in members.items() if value is not None}
             if viewer != player:
-                told.pop("deal_tile", None)
+                given.pop("deal_tile", None)
                 if actions == ["angang"]:
-                    told["combination_target"], told["combination_mask"] = "G0", [2, 0] * 4
-            return {"action_list": actions, "action_player": player, **told, "action_tick": tick}
+                    given["combination_target"], given["combination_mask"] = "G0", [2, 0] * 4
+            return {"action_list": actions, "action_player": player, **given, "action_tick": tick}
 
         self.to_all("gamestate/guobiao/do_action", "do_action_info", info)
 
@@ -385,8 +385,8 @@ class Moves:
                 return self._match.open_flowers(index + 1)
             flower = self._lay_flower(seat)
             seat.tiles.append(self._match.wall.pop(0))
-            told = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
-            self._match.frames.do(["buhua", "deal_buhua_tile"], index, **told)
+            news = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
+            self._match.frames.do(["buhua", "deal_buhua_tile"], index, **news)
             return self._match.open_flowers(index)
         if action == "cut":
             return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)

@@ -225,9 +225,9 @@ class FakeOpenMahjong(FakeServer):
             old.user = 0  # stays open, and answers pings
         line.user = user
         self.lines[user] = line
-        told: dict[str, Any] = {"user_id": user, "username": name, "userkey": key_of(name)}
-        told["is_tourist"] = user < 10_000_000
-        self.say(line, {"type": "login", "success": True, "message": "登录成功", "login_info": told})
+        login: dict[str, Any] = {"user_id": user, "username": name, "userkey": key_of(name)}
+        login["is_tourist"] = user < 10_000_000
+        self.say(line, {"type": "login", "success": True, "message": "登录成功", "login_info": login})
         if user in self.playing:
             info = {"title": "对局重连", "content": "检测到您有一场正在进行的游戏"}
             self.say(line, {"type": "message", "success": True, "message": "reconnect_ask", "message_info": info})

@@ -100,7 +100,7 @@ async def test_two_hundred_matches_with_every_trap_on(kit):
 
 
 async def test_requests_that_are_told_once(kit):
-    traps = Traps(told_once=True, gateway_timeout_every=31, think_s=0.002)
+    traps = Traps(asks_once=True, gateway_timeout_every=31, think_s=0.002)
     async with FakeBotzone(traps=traps, seed=4) as lobby:
         wishes = [WISHES["Reversi"], WISHES["FightTheLandlord"]]
         async with kit.running(kit.at(lobby, wishes, tables=2), drain=False) as host:
