@@ -1,6 +1,6 @@
 """``bothost bench browsers``: what ten browsers that watch the live tables cost the host, and how fast a page opens.
 
-The host plays at a fixed rate, as in ``bothost bench host``. In turn nobody watches, and ten watchers read the list of
+The host plays at a fixed rate, as in ``bothost bench host``. In turn no one watches, and ten watchers read the list of
 live tables from a ``bothost web`` on its database. The first page is opened in Chromium, if it is installed.
 """
 

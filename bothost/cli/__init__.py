@@ -61,7 +61,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a stub with the help line."""
         if cmd_name in NOUNS:
-            return typer.core.TyperCommand(cmd_name, help=NOUNS[cmd_name][1])
+            return typer.core.TyperCommand(cmd_name, short_help=NOUNS[cmd_name][1])
         app = _plugin_commands().get(cmd_name)
         return None if app is None else _plugin_command(cmd_name, app)
 
@@ -98,7 +98,15 @@ def _plugin_commands() -> dict[str, Any]:
 def _group(app: typer.Typer) -> Any:
     """Make the command of an app with verbs, without rich markup: it can be piped and starts faster."""
     app.rich_markup_mode = None
-    return typer.main.get_group(app)
+    group = typer.main.get_group(app)
+    for command in group.commands.values():  # else the list of verbs cuts their help at the end of the line
+        command.short_help = _first_sentence(command.help or "")
+    return group
+
+
+def _first_sentence(text: str) -> str:
+    sentence = " ".join(text.partition("\n\n")[0].split()).partition(". ")[0]
+    return f"{sentence.removesuffix('.')}."
 
 
 def _plugin_command(name: str, app: Any) -> Any:

@@ -37,26 +37,25 @@ def command(
 ) -> None:
     """Play a match on duplicate deals: every deal once per lineup, so that luck of the deal cancels."""
     from bothost.arena.run import run_match
-    from bothost.arena.spec import MatchSpec
 
-    names = [chr(ord("A") + number) for number in range(len(contestants))]
-    spec = MatchSpec(
-        game=game,
-        rules=options.nested(rule or [], "--rule"),
-        contestants=tuple(contestants),
-        options=tuple(options.nested_by_name(option or [], names).values()),
-        deals=deals,
-        seed=seed,
-        ms=ms,
-        batch=batch,
-        workers=workers,
-        sequential=sequential,
-        alpha=alpha,
-        config=str(config) if config is not None else None,
-    )
+    how: dict[str, Any] = {"deals": deals, "seed": seed, "ms": ms, "batch": batch, "workers": workers}
+    file = str(config) if config is not None else None
+    spec = match_spec(game, contestants, rule, option, sequential=sequential, alpha=alpha, config=file, **how)
     with output.progress(deals, f"{game}: {' against '.join(contestants)}") as advance:
         figures = run_match(spec, build, journal=journal, on_deal=lambda done, mean: advance(done, f"A {mean:.3f}"))
     output.emit(figures, as_json, _readable(figures))
+
+
+def match_spec(
+    game: str, contestants: Sequence[str], rule: list[str] | None, option: list[str] | None, **how: Any
+) -> MatchSpec:
+    """The match that options describe; ``how``: the other fields of the specification. Raises UsageError."""
+    from bothost.arena.spec import MatchSpec
+    from bothost.arena.tournament import letter
+
+    rules = options.nested(rule or [], "--rule")
+    given = options.nested_by_name(option or [], [letter(who) for who in range(len(contestants))])
+    return MatchSpec(game=game, rules=rules, contestants=tuple(contestants), options=tuple(given.values()), **how)
 
 
 def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:

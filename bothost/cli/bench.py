@@ -44,7 +44,7 @@ class LazyBenches(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A stub that has the help line, and nothing else."""
-        return typer.core.TyperCommand(cmd_name, help=BENCHES[cmd_name]) if cmd_name in BENCHES else None
+        return typer.core.TyperCommand(cmd_name, short_help=BENCHES[cmd_name]) if cmd_name in BENCHES else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The benchmark itself."""

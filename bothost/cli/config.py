@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from bothost import config
 from bothost.cli import options, output
-
-if TYPE_CHECKING:
-    from bothost.plugins import Plugins
 
 _UNSET = "\0"
 """Placeholder for None, which TOML does not have."""
@@ -42,26 +39,12 @@ def lint(config_file: options.Config = None, json: options.Json = False) -> None
     loaded = config.read(config_file)
     plugins = options.plugins(config_file)
     plugins.folder = loaded.path.parent
-    from bothost.host.check import check_settings
+    from bothost.host.check import check_settings, missing_secrets
 
     warnings = [*loaded.warnings, *check_settings(loaded.settings, plugins, file=str(loaded.path))]
     warnings += missing_secrets(loaded.settings, plugins)
     lines = [*(f"warning: {text}" for text in warnings), f"{loaded.path}: good"]
     output.emit({"path": str(loaded.path), "good": True, "warnings": warnings}, json, "\n".join(lines))
-
-
-def missing_secrets(settings: config.Settings, plugins: Plugins) -> list[str]:
-    """Return a message for each account without a secret that `bothost run` needs."""
-    missing = []
-    for lobby in settings.lobbies:
-        adapter = plugins.lobbies.get(lobby.adapter)
-        if adapter is not None and not adapter.capabilities.needs_secret:
-            continue
-        for account in lobby.accounts:
-            if not any(secret is not None and secret.present for secret in (account.token, account.password)):
-                problem = account.token.problem if account.token is not None else "no token"
-                missing.append(f"{lobby.name}/{account.name} has no token: {problem}")
-    return missing
 
 
 def to_toml(data: dict[str, Any]) -> str:

@@ -17,7 +17,6 @@ import typer
 
 from bothost import config
 from bothost.cli import options, output
-from bothost.cli.config import missing_secrets
 from bothost.errors import BothostError, ConfigErrors
 
 Status = Literal["ok", "warning", "failed"]
@@ -123,7 +122,7 @@ def _native() -> Iterator[Check]:
 
 
 def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
-    from bothost.host.check import check_settings
+    from bothost.host.check import SECRET_ADVICE, check_settings, missing_secrets
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
@@ -132,7 +131,7 @@ def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
         yield Check("plugins", "warning", f"{failure.plugin}: {failure.cause}", failure.advice)
     yield Check("plugins", "ok", f"{len(plugins.sources)} loaded, {len(plugins.strategies)} strategies")
     for text in missing_secrets(settings, plugins):
-        yield Check("secrets", "failed", text, "set it, or name a file: token = { file = … }", 78)
+        yield Check("secrets", "failed", text, SECRET_ADVICE, 78)
     try:
         check_settings(settings, plugins, file=file)
     except BothostError as error:

@@ -62,10 +62,8 @@ def command(
     settings = options.settings(config)
     plugins = options.plugins(config)
     exporters = plugins.exporters
-    if format_ not in exporters and format_ not in WHOLE:
-        raise UsageError(
-            f"there is no format {format_!r}", advice=f"Formats: {', '.join(sorted([*exporters, *WHOLE]))}."
-        )
+    rows_alone = rllib or raw or aborted or split != DEFAULT_SPLIT
+    _check_format(format_, [*exporters, *WHOLE], blocks=bool(block), rows_alone=rows_alone)
     chosen = ExportOptions(
         split=_shares(split),
         view_json=view_json,
@@ -74,27 +72,29 @@ def command(
         pseudonym_key=(os.environ.get("BOTHOST_PSEUDONYM_KEY") or new_pseudonym_key()) if pseudonyms else None,
         hands_per_file=hands_per_file,
     )
-    if block and format_ != "minari":
-        raise UsageError("--block is for the format minari", advice="Leave out --block, or add --format minari.")
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
     _ = plugins.games  # the games of plugins are known from here on
     if format_ in WHOLE:
-        if rllib or raw or aborted or split != DEFAULT_SPLIT:
-            raise UsageError(f"--rllib, --raw, --aborted and --split are not for the format {format_}")
         _whole(format_, settings, query, out, block or [], chosen.name_of, json)
         return
-    with Store.open(settings.store) as store, output.bar("export") as progress:
-        info = export(
-            store,
-            query,
-            out,
-            exporters[format_](),
-            chosen,
-            make_game=rules.game,
-            request={**msgspec.to_builtins(query), "since_us": since, "until_us": until},
-            progress=progress,
-        )
+    request = {**msgspec.to_builtins(query), "since_us": since, "until_us": until}
+    with Store.open(settings.store) as store, output.bar("export") as bar:
+        exporter = exporters[format_]()
+        info = export(store, query, out, exporter, chosen, make_game=rules.game, request=request, progress=bar)
     output.emit({**info, "out": str(out)}, json, _summary(out, info))
+
+
+def _check_format(name: str, known: list[str], *, blocks: bool, rows_alone: bool) -> None:
+    """Raise UsageError for an unknown format, and for options of other formats.
+
+    ``blocks``: --block is given; ``rows_alone``: an option that only formats of decisions have.
+    """
+    if name not in known:
+        raise UsageError(f"there is no format {name!r}", advice=f"formats: {', '.join(sorted(known))}")
+    if blocks and name != "minari":
+        raise UsageError("--block is for the format minari", advice="leave out --block, or add --format minari")
+    if rows_alone and name in WHOLE:
+        raise UsageError(f"--rllib, --raw, --aborted and --split are not for the format {name}")
 
 
 def _whole(
@@ -136,7 +136,7 @@ def _shares(text: str) -> tuple[float, float, float]:
     try:
         train, val, test = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise UsageError(f"--split {text!r} is not three numbers", advice="For example: --split 0.8,0.1,0.1") from error
+        raise UsageError(f"--split {text!r} is not three numbers", advice="for example: --split 0.8,0.1,0.1") from error
     return train, val, test
 
 

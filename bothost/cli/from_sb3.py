@@ -99,13 +99,13 @@ def _check_shapes(path: Path, layers: list[tuple[Any, Any]], block: Block, game:
     for weight, bias in layers:
         if weight.ndim != 2 or weight.shape[1] != inputs or bias.shape != weight.shape[:1]:
             message = f"{path}: a layer of shape {weight.shape} does not take {inputs} inputs"
-            raise UsageError(message, advice=f"The block is {block.name!r}; see --block and --game.")
+            raise UsageError(message, advice=f"the block is {block.name!r}; see --block and --game")
         if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
-            raise UsageError(f"{path} has weights that are not finite", advice="Train the model again.")
+            raise UsageError(f"{path} has weights that are not finite", advice="train the model again")
         inputs = weight.shape[0]
     if inputs != game.num_actions:
         message = f"{path} chooses among {inputs} actions, {game.name} has {game.num_actions}"
-        raise UsageError(message, advice='Train at SeatEnv(…, actions="ids"), and name the game with --game.')
+        raise UsageError(message, advice='train at SeatEnv(…, actions="ids"), and name the game with --game')
 
 
 def _named(layers: list[tuple[Any, Any]]) -> dict[str, npt.NDArray[np.float32]]:
@@ -121,7 +121,7 @@ def _activation(data: dict[str, Any]) -> str:
     for name in ("Tanh", "ReLU"):
         if re.search(rf"\b{name}\b", text):
             return name.lower()
-    raise UsageError(f"the activation function {text[:80]} is not supported", advice="Train with Tanh or ReLU.")
+    raise UsageError(f"the activation function {text[:80]} is not supported", advice="train with Tanh or ReLU")
 
 
 def write_weights(policy: Sb3Policy, package: Path) -> list[Path]:

@@ -104,15 +104,15 @@ def _named(store: Store, prefix: str) -> list[LoggedHand]:
     try:
         id_range(prefix)
     except ValueError as error:
-        raise UsageError(str(error), advice="See: bothost games list") from error
+        raise UsageError(str(error), advice="see: bothost games list") from error
     found: list[LoggedHand] = []
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)
         if len({hand.game.game_id for hand in found}) > 1:
             names = ", ".join(hand.game.game_id.hex() for hand in found)
-            raise UsageError(f"several games start with {prefix}: {names}, …", advice="Give more of the id.")
+            raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
     if not found:
-        raise UsageError(f"no game starts with {prefix}", advice="See: bothost games list")
+        raise UsageError(f"no game starts with {prefix}", advice="see: bothost games list")
     return found
 
 

@@ -64,7 +64,7 @@ def moment(text: str) -> int:
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        advice = "Write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w."
+        advice = "write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w"
         raise UsageError(f"{text!r} is no time", advice=advice) from error
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1e6)
 

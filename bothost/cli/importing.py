@@ -46,9 +46,9 @@ def command(
     from bothost.store import Store
 
     if format_ not in READERS:
-        raise UsageError(f"there is no format {format_!r}", advice=f"Formats: {', '.join(READERS)}.")
+        raise UsageError(f"there is no format {format_!r}", advice=f"formats: {', '.join(READERS)}")
     if reason and not consents:
-        raise UsageError("--reason says why the players may be imitated", advice="Add --consent.")
+        raise UsageError("--reason says why the players may be imitated", advice="add --consent")
     for text, option in ((lobby, "--lobby"), (names, "--players"), (reason, "--reason")):
         if not text.isprintable() or (option == "--lobby" and not text):
             raise UsageError(f"{option} {text!r} is no name")

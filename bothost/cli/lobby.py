@@ -139,7 +139,7 @@ def check(
 def _adapter(
     name: str, url: str | None, account: str | None, config_file: Any, settings: config.Settings | None
 ) -> LobbyAdapter:
-    """An adapter for one account. Raises UsageError, ConfigError and PluginError."""
+    """An adapter for one account. Raises UsageError and ConfigError."""
     from bothost.lobbies.base import Account
     from bothost.plugins.manager import require
 
@@ -156,7 +156,7 @@ def _adapter(
         secrets = {kind: _environment_secret(name, user, kind) for kind in ("token", "password")}
         if not any(secrets.values()) and adapter_class.capabilities.needs_secret:
             variable = config.variable(name, user, "token")
-            advice = f"set ${variable}, or …_PASSWORD; secrets never go on the command line"
+            advice = f"set ${variable}, or …_PASSWORD; never write a secret on the command line"
             raise ConfigError("no token", key=config.variable(name, "token"), advice=advice)
         return adapter_class(Account(name=user, url=url, **secrets), _no_registration(adapter_class.Options()))
     mine = next((a for a in lobby.accounts if account in (None, a.name)), None)

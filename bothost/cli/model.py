@@ -139,23 +139,11 @@ def import_(
     json: options.Json = False,
 ) -> None:
     """Check a model from elsewhere and register it."""
-    plugins = options.plugins(config)
-    cls, _ = _named(plugins, strategy)
-    root, entry, lineage = _entry(folder, of)
+    cls, _ = _named(options.plugins(config), strategy)
     with opened(options.settings(config)) as registry:
-        lineage = {"kind": "import", "from": str(folder), **lineage}
-        made = registry.add(
-            cls,
-            root,
-            entry.files,
-            encoder_version=entry.encoder_version,
-            lineage=lineage,
-            version=version,
-            foreign=True,
-        )
-        pointer = registry.point(cls, alias, made.version, reason=f"imported from {folder}") if alias else None
-    found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}
-    output.emit(found, json, f"{cls.name}:{made.version} ({made.sha256[:12]})" + (f", {alias}" if alias else ""))
+        lineage = {"kind": "import", "from": str(folder)}
+        made = _register(registry, cls, folder, of, lineage, version, alias, f"imported from {folder}")
+    output.emit(made, json, _registered(made))
 
 
 Url = Annotated[str, typer.Argument(help="Folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH.")]
@@ -198,31 +186,46 @@ def pull(
     from bothost.store import hub
 
     if sha256 is None and verify is None:
-        output.warn("without --sha256 or --verify, anybody who can write to this address can replace the model")
+        output.warn("without --sha256 or --verify, everyone who can write to this address can replace the model")
     settings = options.settings(config)
     cls, _ = _named(options.plugins(config), strategy)
     with tempfile.TemporaryDirectory(prefix="bothost-pull-") as folder, opened(settings) as registry:
-        found_sha256 = hub.pull(url, Path(folder), sha256=sha256, public_key=verify)
-        root, entry, lineage = _entry(Path(folder), "champion")
-        lineage = {
-            "kind": "pull",
-            "from": url,
-            "manifest_sha256": found_sha256,
-            "signed": verify is not None,
-            **lineage,
-        }
-        made = registry.add(
-            cls,
-            root,
-            entry.files,
-            encoder_version=entry.encoder_version,
-            lineage=lineage,
-            version=version,
-            foreign=True,
-        )
-        pointer = registry.point(cls, alias, made.version, reason=f"pulled from {url}") if alias else None
-    found = {**msgspec.to_builtins(made), "alias": None if pointer is None else pointer.alias}
-    output.emit(found, json, f"{cls.name}:{made.version} ({made.sha256[:12]})" + (f", {alias}" if alias else ""))
+        found = hub.pull(url, Path(folder), sha256=sha256, public_key=verify)
+        lineage = {"kind": "pull", "from": url, "manifest_sha256": found, "signed": verify is not None}
+        made = _register(registry, cls, Path(folder), "champion", lineage, version, alias, f"pulled from {url}")
+    output.emit(made, json, _registered(made))
+
+
+def _register(
+    registry: Registry,
+    strategy: type[Strategy],
+    folder: Path,
+    of: str,
+    lineage: dict[str, Any],
+    version: str | None,
+    alias: str,
+    reason: str,
+) -> dict[str, Any]:
+    """Add a version of a foreign manifest to the registry, and point ``alias`` at it unless that is empty."""
+    root, entry, trained = _entry(folder, of)
+    made = registry.add(
+        strategy,
+        root,
+        entry.files,
+        encoder_version=entry.encoder_version,
+        lineage={**lineage, **trained},
+        version=version,
+        foreign=True,
+    )
+    if alias:
+        registry.point(strategy, alias, made.version, reason=reason)
+    return {**msgspec.to_builtins(made), "alias": alias or None}
+
+
+def _registered(made: dict[str, Any]) -> str:
+    return f"{made['strategy']}:{made['version']} ({made['sha256'][:12]})" + (
+        f", {made['alias']}" * bool(made["alias"])
+    )
 
 
 def promoted(

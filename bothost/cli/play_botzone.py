@@ -20,8 +20,8 @@ def serve(
 ) -> None:
     """Play one match: until the input ends, or, where the program does not keep running, one turn of it.
 
-    What cannot be understood or decided is answered with what is most likely to be legal, and told on stderr: a
-    program that ends loses its match.
+    If a request cannot be understood or decided, the answer is what is most likely to be legal, and the problem goes to
+    stderr: a program that ends loses its match.
     """
     from bothost.lobbies.botzone.dialect import Mismatch
     from bothost.lobbies.botzone.program import KEEP_RUNNING, Program

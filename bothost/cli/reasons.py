@@ -1,7 +1,7 @@
 """Explanations of decisions, as strategies give them in ``Decision.stats``, in lines for people.
 
 ``stats["reasons"]`` is a list of ``{"features": [names], "weight": float}``, the weightiest first: combinations of
-features that hold together, and how much they speak for the action (negative: against it).
+features that hold together, and how much they speak for the action (negative: for another one).
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
     except ImportError as error:
         raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[train]"') from error
     known = sorted(own | set(shipped))
-    advice = f"Known experiments: {', '.join(known) or 'none'}."
+    advice = f"known experiments: {', '.join(known) or 'none'}"
     if not shipped:
         advice += " Those of bothost are in its repository, folder experiments/: run the command in a checkout."
     raise UsageError(f"no experiment is called {name!r}", advice=advice)

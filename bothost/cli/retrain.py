@@ -77,8 +77,7 @@ def command(
         folder = settings.host.data_dir / "retrain"
         if watch:
             match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            watch_log(tools, request, folder, after, _minute(at), match, elsewhere)
-            return
+            return watch_log(tools, request, folder, after, _minute(at), match, elsewhere)
         result = once(tools, request, out or _folder(folder, request), elsewhere)
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)

@@ -61,24 +61,12 @@ def command(
 ) -> None:
     """Play a tournament on duplicate deals. Run again, it continues. It writes results.json and report.html."""
     from bothost.arena import tournament_report as report
-    from bothost.arena.spec import MatchSpec
-    from bothost.arena.tournament import TournamentRun, TournamentSpec, letter
-    from bothost.cli.arena import build
+    from bothost.arena.tournament import TournamentRun, TournamentSpec
+    from bothost.cli.arena import build, match_spec
 
-    names = [letter(who) for who in range(len(contestants))]
-    match = MatchSpec(
-        game=game,
-        rules=options.nested(rule or [], "--rule"),
-        contestants=tuple(contestants),
-        options=tuple(options.nested_by_name(option or [], names).values()),
-        deals=deals,
-        seed=seed,
-        ms=ms,
-        batch=batch,
-        workers=workers,
-        forgive=True,
-        config=str(config.resolve()) if config is not None else None,
-    )
+    how: dict[str, Any] = {"deals": deals, "seed": seed, "ms": ms, "batch": batch, "workers": workers, "forgive": True}
+    file = str(config.resolve()) if config is not None else None
+    match = match_spec(game, contestants, rule, option, config=file, **how)
     spec = TournamentSpec(match=match, format=format.value, table=table or 2, rounds=rounds)
     with ExitStack() as stack:
         run = TournamentRun(spec, build)

@@ -63,29 +63,32 @@ def command(
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     query = hands.hand_query(since, until, lobby, None, player, None)
-    given = {"--player": player, "--lobby": lobby, "--since": since and [since], "--until": until and [until]}
-    chosen = [word for key, texts_ in given.items() for text in texts_ or [] for word in (key, text)]
+    chosen = _words({"--player": player, "--lobby": lobby, "--since": since, "--until": until})
     if chosen and not trainer.learns_from_log:
         raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0]}")
-    length = [] if minutes is None else ["--minutes", f"{minutes:g}"]
+    chosen = [*_words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}), *chosen]
     settled = check_options(trainer, options.nested(texts))
     evaluators = evaluators_of(plugins, trainer, settled)
-    with (
-        _log(trainer, query, config) as log,
-        output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance,
-    ):
+    title = f"train {name}" if stage is None else f"{stage} for {name}"
+    with _log(trainer, query, config) as log, output.progress(None, title) as advance:
         run = TrainingRun(
             out=folder,
             seed=seed,
             minutes=minutes,
             resume=resume,
-            command=options.command_line("train", name, stage, *length, "--seed", seed, *chosen, option=texts),
+            command=options.command_line("train", name, stage, *chosen, option=texts),
             log=log,
             players=tuple(player or ()),
             evaluators={option: found.make() for option, found in evaluators.items()},  # type: ignore[misc]
         )
         figures = trainer(settled).train(run, advance)
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+
+
+def _words(given: Mapping[str, str | list[str] | None]) -> list[str]:
+    """Options as the words of a command line."""
+    lists = {key: [value] if isinstance(value, str) else value or [] for key, value in given.items()}
+    return [word for key, texts in lists.items() for text in texts for word in (key, text)]
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def block_of(game: Game, name: str | None) -> Block:
     """The view block of this name, or the game's default. Raises UsageError if there is none."""
     views = {each: block for each, block in game.blocks.items() if block.of == "view"}
     if not views:
-        raise UsageError(f"{game.name} has no encoder of views", advice="Give the game a block with of = 'view'.")
+        raise UsageError(f"{game.name} has no encoder of views", advice="give the game a block with of = 'view'")
     wanted = name or DEFAULT_BLOCKS.get(game.name, next(iter(views)))
     if wanted not in views:
         raise UsageError(f"{game.name} has no view block {wanted!r}", advice=nearest(wanted, views))
@@ -68,7 +68,7 @@ class ActionSet:
             self._number_of = _abstract_numbers(game)
             self.n = int(self._number_of.max()) + 1
         else:
-            raise UsageError(f"there is no numbering {numbering!r}", advice="Take 'ids' or 'abstract'.")
+            raise UsageError(f"there is no numbering {numbering!r}", advice="take 'ids' or 'abstract'")
 
     def mask(self, legal: ActionArray) -> MaskArray:
         """Shape (n,): 1 for each action that may be chosen."""
@@ -115,9 +115,9 @@ def _owners(env: rules.VecEnv) -> npt.NDArray[np.int64]:
 def _abstract_numbers(game: Game) -> npt.NDArray[np.int32]:
     """Shape (num_actions,): the number of each action id; -1 where the rules lack it."""
     if game.name != "doudizhu":
-        raise UsageError(f"{game.name} has no abstract actions", advice="Take 'ids'; only doudizhu has both.")
+        raise UsageError(f"{game.name} has no abstract actions", advice="take 'ids'; only doudizhu has both")
     if game.rules["shuttles"]:
-        raise UsageError("space shuttles have no abstract form", advice="Take 'ids', or rules without shuttles.")
+        raise UsageError("space shuttles have no abstract form", advice="take 'ids', or rules without shuttles")
     numbers = doudizhu_rules.abstract_map()[: game.num_actions].astype(np.int32)
     calls = [int(i) for i in np.flatnonzero(numbers < 0) if doudizhu_rules.move(int(i)).kind == "call"]
     numbers[calls] = np.arange(len(calls)) + doudizhu_rules.NUM_ABSTRACT_ACTIONS

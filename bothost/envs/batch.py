@@ -71,7 +71,7 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
         self.action_space = batch_space(self.single_action_space, n)
         self._rows = np.arange(n)
         if seat is not None and not 0 <= seat < self.game.num_seats:
-            raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"Take 0 to {self.game.num_seats - 1}.")
+            raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"take 0 to {self.game.num_seats - 1}")
         self._learner = self._rows % self.game.num_seats if seat is None else np.full(n, seat)
         self._observation = np.zeros((n, *self._block.shape), np.float32)
         self._mask = np.zeros((n, self.action_set.n), np.bool_)
@@ -83,7 +83,7 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
     ) -> tuple[FloatArray, dict[str, Any]]:
         """Deal ``n`` hands. Equal seeds give equal sequences of deals."""
         if options and "reset_mask" in options:
-            raise UsageError("single environments cannot be reset", advice="Call reset() without reset_mask.")
+            raise UsageError("single environments cannot be reset", advice="call reset() without reset_mask")
         super().reset(seed=seed)
         self._env = rules.vec_env(self.game, self.num_envs, int(self.np_random.integers(2**63)))
         none = np.zeros(self.num_envs, np.bool_)
@@ -141,7 +141,7 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
             return _rule_actions
         raise UsageError(
             f"a batch cannot be played by {opponents!r}",
-            advice='Take "random", "rule", a function, or SeatEnv, which takes any strategy.',
+            advice='take "random", "rule", a function, or SeatEnv, which takes any strategy',
         )
 
     def _random_actions(self, env: VecEnv, rows: npt.NDArray[np.int64]) -> ActionArray:
@@ -155,4 +155,4 @@ def _rule_actions(env: VecEnv, rows: npt.NDArray[np.int64]) -> ActionArray:
     try:
         return env.rule_actions(rows)
     except ValueError as error:
-        raise UsageError(str(error), advice='Take "random", or SeatEnv and a strategy.') from error
+        raise UsageError(str(error), advice='take "random", or SeatEnv and a strategy') from error

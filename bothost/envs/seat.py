@@ -56,7 +56,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         plugins = plugins or Plugins.load()  # first: a plugin may bring the game
         self.game = game_of(game)
         if seat is not None and not 0 <= seat < self.game.num_seats:
-            raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"Take 0 to {self.game.num_seats - 1}.")
+            raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"take 0 to {self.game.num_seats - 1}")
         self.render_mode = render_mode
         self.illegal_reward = illegal_reward
         self.action_set = ActionSet(self.game, actions)
@@ -92,13 +92,13 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
                 return self._observe()
         raise UsageError(
             f"seat {self._wanted_seat} of {self.game.name} was not asked in {MOST_SKIPPED} hands",
-            advice="Take another seat or other rules.",
+            advice="take another seat or other rules",
         )
 
     def step(self, action: int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         hand = self._playing()
         if hand.state.terminal or hand.abandoned:
-            raise UsageError("the hand is over", advice="Call reset() first.")
+            raise UsageError("the hand is over", advice="call reset() first")
         try:
             chosen = self.action_set.action(int(action), self.view.legal())
         except ValueError:
@@ -136,7 +136,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
 
     def _playing(self) -> _Hand:
         if self._hand is None:
-            raise UsageError("no hand was dealt yet", advice="Call reset() first.")
+            raise UsageError("no hand was dealt yet", advice="call reset() first")
         return self._hand
 
     def _close_hand(self) -> None:
@@ -200,7 +200,7 @@ def _strategies(
     if len(wanted) != others:
         raise UsageError(
             f"{len(wanted)} opponents for {others} seats",
-            advice="Name one for each other seat, or one address for all.",
+            advice="name one for each other seat, or one address for all",
         )
     made = {address: resolve(plugins, address).make() for address in wanted if isinstance(address, str)}
     strategies = [made[each] if isinstance(each, str) else each for each in wanted]

@@ -64,7 +64,7 @@ def export_matches(
     out.mkdir(parents=True, exist_ok=True)
     path = out / FILE
     if path.exists():
-        raise UsageError(f"{path} exists already", advice="Name another folder with --out, or delete the file.")
+        raise UsageError(f"{path} exists already", advice="name another folder with --out, or delete the file")
     left_out: Counter[str] = Counter()
     counted: Counter[str] = Counter()
     building = path.with_suffix(".partial")

@@ -101,7 +101,7 @@ def _plan(
         folder.write_plan(plan, iter_keys(store, query))
         return plan
     if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
-        advice = "Repeat that command to finish it, or name another folder with --out."
+        advice = "repeat that command to finish it, or name another folder with --out"
         raise UsageError(f"{folder.path} holds an unfinished export of another request", advice=advice)
     return old
 

@@ -58,7 +58,7 @@ def export_episodes(
         advice = 'pip install "bothost[minari]"'
         raise UsageError(f"exporting to Minari needs {error.name or 'h5py'}", advice=advice) from None
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is not empty", advice="Name another folder with --out.")
+        raise UsageError(f"{out} is not empty", advice="name another folder with --out")
     out = out.absolute()  # Minari cannot use a relative path
     out.parent.mkdir(parents=True, exist_ok=True)
     left_out: Counter[str] = Counter()
@@ -107,7 +107,7 @@ def _chosen(game: Game | None, blocks: Sequence[str]) -> Sequence[str]:
     known = view_blocks(game)
     for name in blocks:
         if name not in known:
-            raise UsageError(f"{game.name} has no view block {name!r}", advice=f"Blocks: {', '.join(known)}.")
+            raise UsageError(f"{game.name} has no view block {name!r}", advice=f"blocks: {', '.join(known)}")
     return blocks or known
 
 

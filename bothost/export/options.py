@@ -28,9 +28,9 @@ class ExportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if any(share < 0 for share in self.split) or not math.isclose(sum(self.split), 1.0, abs_tol=1e-6):
-            raise UsageError(f"the split {self.split} does not add up to 1", advice="For example: --split 0.8,0.1,0.1")
+            raise UsageError(f"the split {self.split} does not add up to 1", advice="for example: --split 0.8,0.1,0.1")
         if self.raw and self.pseudonym_key is not None:
-            raise UsageError("raw frames contain player names", advice="Leave out --raw or --pseudonyms.")
+            raise UsageError("raw frames contain player names", advice="leave out --raw or --pseudonyms")
         if self.hands_per_file < 1:
             raise UsageError("a file must hold at least one hand")
 

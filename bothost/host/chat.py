@@ -1,4 +1,4 @@
-"""What an account says at its tables, and what is said to it. It says its two texts, never an answer to anybody."""
+"""What an account says at its tables, and what is said to it. It says its two texts, and never answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TableTalk:
             self._speak(self._manners.settings.greeting, session.game.name, hand, now)
 
     def leaves(self, session: Session, now: float) -> None:
-        """The table has ended, or we are about to leave it. Says goodbye where a hand was played."""
+        """The table has ended, or we are about to leave it. Sends the closing text if a hand was played."""
         table = session.key.table
         self._greeted.discard(table)
         hand = self._hands.get(table)
@@ -77,7 +77,7 @@ class TableTalk:
                 self._ended.popitem(last=False)
 
     def heard(self, event: Chat, now: float) -> None:
-        """Somebody said something: log it as text."""
+        """Log what another player said, as text."""
         text, player = plain_text(event.text), plain_text(event.player, 100)
         if not text:
             return

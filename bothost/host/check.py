@@ -28,6 +28,29 @@ def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = N
     return [*_unrouted(settings, plugins), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
 
 
+SECRET_ADVICE = "set it, or name a file: token = { file = … }"
+
+
+def missing_secrets(settings: Settings, plugins: Plugins) -> list[str]:
+    """Return a message for each lobby with accounts that need a secret and have none."""
+    missing = []
+    for lobby in settings.lobbies:
+        adapter = plugins.lobbies.get(lobby.adapter)
+        if adapter is None or not adapter.capabilities.needs_secret:
+            continue
+        without = [
+            account
+            for account in lobby.accounts
+            if not any(secret is not None and secret.present for secret in (account.token, account.password))
+        ]
+        if without:
+            names = ", ".join(account.name for account in without)
+            token = without[0].token
+            problem = f": {token.problem}" if token is not None else ""
+            missing.append(f"{lobby.name} has no token for {names}{problem}")
+    return missing
+
+
 def _lines(file: str | None) -> dict[str, int]:
     try:
         return line_numbers(Path(file).read_text("utf-8")) if file is not None else {}

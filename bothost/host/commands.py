@@ -23,7 +23,7 @@ def of(host: Callable[[], Host | None]) -> dict[str, Callable[..., Json]]:
     def started() -> Host:
         found = host()
         if found is None:
-            raise UsageError("the host is still starting", advice="Try again in a few seconds.")
+            raise UsageError("the host is still starting", advice="try again in a few seconds")
         return found
 
     return {

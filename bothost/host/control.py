@@ -68,7 +68,7 @@ class Control:
             if await asyncio.to_thread(_answers, self.path):
                 raise HostRunning(
                     f"a host is already running in {self.path.parent}",
-                    advice="See it with bothost status, or give this host another host.data_dir.",
+                    advice="see it with bothost status, or give this host another host.data_dir",
                 )
             self.path.unlink()
         previous = os.umask(0o177)  # only our user may connect
@@ -132,7 +132,9 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) 
             with client.makefile("rb") as answer:
                 line = answer.readline()
     except OSError as error:
-        raise UsageError(f"no host runs in {data_dir} ({error})", advice="Start one with: bothost run") from error
+        raise UsageError(
+            f"no host runs in {data_dir}: {error.strerror or error}", advice="start one with: bothost run"
+        ) from error
     try:
         result = msgspec.json.decode(line, type=Json)
     except msgspec.DecodeError as error:  # the host ended before it answered

@@ -67,7 +67,7 @@ class Identity:
         except OSError as error:
             os.close(file)
             raise HostRunning(
-                f"a host is already running in {data_dir}", advice="Give this host another host.data_dir."
+                f"a host is already running in {data_dir}", advice="give this host another host.data_dir"
             ) from error
         number = os.read(file, 64).decode("ascii", "replace").strip()
         if not number:

@@ -51,7 +51,7 @@ class Manners:
         self._met |= met
 
     def midnight(self) -> datetime:
-        """When today began, in the settings' time zone."""
+        """The start of today, in the settings' time zone."""
         return datetime.combine(self._clock().date(), time(), ZoneInfo(self.settings.timezone))
 
     def waits(self, now: float) -> None:

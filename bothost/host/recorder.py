@@ -111,7 +111,7 @@ class Recorder:
             self.batches.add(EventsRecord(hand.game_id, hand.seat, seq, "\n".join(events)))
 
     def chat(self, game_id: bytes, seat: int, player: str, text: str) -> None:
-        """Somebody said something at the table of a hand."""
+        """Log what a player said at the table of a hand."""
         self.batches.add(ChatRecord(new_id(), game_id, seat, player, text, now_us()))
 
     def outcome(self, event: Outcome) -> None:

@@ -12,10 +12,11 @@ from typing import Any, Protocol
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Settings
-from bothost.errors import AuthError, LobbyUnreachable
+from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
 from bothost.host.batches import Log
+from bothost.host.check import SECRET_ADVICE, missing_secrets
 from bothost.host.games import Games, MakeGame
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
@@ -136,10 +137,12 @@ class Host:
     async def run(self, *, fail_fast: bool = False) -> None:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
-        Raises ConfigError, PluginError and ModelError (routes, adapters), AuthError if every account was refused, and
-        with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
+        Raises ConfigError, UsageError, PluginError and ModelError (routes, adapters, secrets), AuthError if every
+        account was refused, and with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
         """
         try:
+            if missing := missing_secrets(self.settings, self.plugins):  # before models are loaded for nothing
+                raise ConfigError("; ".join(missing), advice=SECRET_ADVICE)
             self._warm()
             self._warming = asyncio.create_task(self.runner.workers.processes_ready(), name="warming")
             self._warming.add_done_callback(lambda _: self._changed.set())
@@ -255,13 +258,13 @@ class Host:
             names = ", ".join(f"{account.lobby.name}/{account.name}" for account in refused)
             raise AuthError(
                 f"{names}: {refused[0].last_problem}",
-                advice="Check the account's token; bothost config lint names the variable that it is read from.",
+                advice="check the account's token; bothost config lint names the variable that it is read from",
             )
         if lost and all_lost:
             names = ", ".join(f"{account.lobby.name}/{account.name}" for account in lost)
             raise AuthError(
                 f"another client logged in: {names}: {lost[0].last_problem}",
-                advice="Find that client; hosts that share a database never log in twice.",
+                advice="find that client; hosts that share a database never log in twice",
             )
 
     def _check_reachable(self) -> None:
@@ -274,7 +277,7 @@ class Host:
             ):
                 raise LobbyUnreachable(
                     f"lobby {account.lobby.name} at {account.lobby.url}: {account.last_problem}",
-                    advice="Is it running? Check lobby.url.",
+                    advice="check that it runs, and lobby.url",
                 )
 
     def _fatal(self, error: BaseException) -> None:
@@ -291,8 +294,8 @@ class Host:
     # --------------------------------------------------------------------------------------------- for the accounts
 
     async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account:
-        """Make an account without connecting it. Raises ConfigError and PluginError."""
-        adapter_class = require(self.plugins, self.plugins.lobbies, "lobby adapter", lobby.adapter)
+        """Make an account without connecting it. Raises ConfigError and UsageError."""
+        adapter_class = require(self.plugins, self.plugins.lobbies, "adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
         memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
         login = _login(lobby, settings, adapter_class.capabilities.needs_secret)

@@ -2,7 +2,7 @@
 
 ``Match ID`` · ``Wind n`` · ``Player p Deal t×13`` · ``Player p Draw t`` · ``Player p Play t`` ·
 ``Player p Chi t`` (the middle tile), ``Peng``, ``Gang``, ``AnGang``, ``BuGang``, ``Hu``, each perhaps with
-``Ignore Player q Chi t …`` (claims that were beaten) · ``Huang`` (nobody won) · ``Fan n names`` · ``Score a b c d``.
+``Ignore Player q Chi t …`` (claims that were beaten) · ``Huang`` (no winner) · ``Fan n names`` · ``Score a b c d``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rebuild the wall of a recorded mahjong hand from the tiles that each seat was dealt and drew.
 
-Each seat has its own share of the wall, and draws from its end. Tiles that nobody drew are unknown; they are placed in
+Each seat has its own share of the wall, and draws from its end. Tiles that no one drew are unknown; they are placed in
 sorted order, which does not change the hand.
 """
 

@@ -44,7 +44,7 @@ def draw(ladders: Sequence[GameLadder], path: Path) -> None:
     try:
         figure.savefig(path, dpi=120)
     except ValueError as error:
-        raise UsageError(f"{path}: {error}", advice="Name a file such as ladder.png or ladder.svg.") from None
+        raise UsageError(f"{path}: {error}", advice="name a file such as ladder.png or ladder.svg") from None
 
 
 def _plain(label: str) -> str:

@@ -50,7 +50,7 @@ class GameLadder(msgspec.Struct, frozen=True):
 
     game: str
     standings: tuple[Standing, ...]
-    """Sorted by the lower end of the interval, so that nobody leads by luck in a few hands."""
+    """Sorted by the lower end of the interval, so that no one leads by luck in a few hands."""
     roles: tuple[Standing, ...]
     """Ratings of roles, which add to the ratings of their players."""
     pairs: tuple[Pair, ...]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import pluggy
 
-from bothost.errors import ANY_FAILURE, PluginError, UsageError
+from bothost.errors import ANY_FAILURE, UsageError
 from bothost.hookspecs import Board, LazyClass
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
@@ -315,7 +315,7 @@ def _class_problems(
 
 
 def require(plugins: Plugins, what: Mapping[str, Any], kind: str, name: str) -> Any:
-    """Return ``what[name]``. Raises PluginError with the nearest name, or the failure of its plugin."""
+    """Return ``what[name]``. Raises UsageError with the nearest name, or the failure of its plugin."""
     if name in what:
         return what[name]
-    raise PluginError(name, f"there is no {kind} of this name", advice=why_missing(plugins.failures, name, what))
+    raise UsageError(f"there is no {kind} {name!r}", advice=why_missing(plugins.failures, name, what))

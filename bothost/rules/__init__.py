@@ -70,7 +70,7 @@ def register_game(factory: GameFactory) -> None:
     """Register a plain-Python game by its name. Raises UsageError if another game already has that name."""
     known = _factories.get(factory.name)
     if factory.name in _native.games() or (known is not None and known != factory):
-        raise UsageError(f"another game already has the name {factory.name!r}", advice="Rename one of them.")
+        raise UsageError(f"another game already has the name {factory.name!r}", advice="rename one of them")
     _factories[factory.name] = factory
 
 
@@ -133,7 +133,7 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
         return _native.VecEnv(game, n, seed)
     make: Callable[[int, int], VecEnv] | None = getattr(game, "vec_env", None)
     if make is None:
-        raise UsageError(f"{game.name} has no batch environment", advice="Give the game a method vec_env(n, seed).")
+        raise UsageError(f"{game.name} has no batch environment", advice="give the game a method vec_env(n, seed)")
     return make(n, seed)
 
 
@@ -166,7 +166,7 @@ def search(root: View, seed: int = 0, **options: Any) -> Search:
     "Information set Monte Carlo tree search" (2012).
     """
     if not isinstance(root, _native.View):
-        raise UsageError(f"{root.game.name} cannot be searched", advice="Use a game of the native core.")
+        raise UsageError(f"{root.game.name} cannot be searched", advice="use a game of the native core")
     return Search(root, seed, options)
 
 
@@ -185,5 +185,5 @@ def _require_native(name: str) -> None:
     if name in _native.games(testing=True):
         return
     near = difflib.get_close_matches(name, games(), n=1)
-    advice = f"Did you mean {near[0]!r}?" if near else f"Known games: {', '.join(games())}."
+    advice = f"did you mean {near[0]!r}?" if near else f"known games: {', '.join(games())}"
     raise UsageError(f"no game is called {name!r}", advice=advice)

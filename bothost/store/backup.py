@@ -29,7 +29,7 @@ def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None 
     """
     source = _file(settings)
     if not source.exists():
-        raise StoreUnavailable(f"no database at {source}", advice="Create it with: bothost db upgrade")
+        raise StoreUnavailable(f"no database at {source}", advice="create it with: bothost db upgrade")
     return _copy(source, target, "Choose another name for the backup, or move the old one away.", progress)
 
 
@@ -49,7 +49,7 @@ def restore(settings: StoreSettings, source: Path, *, progress: Progress | None 
     if row is None or row[0] not in schema.REVISIONS:
         schema.check(row and str(row[0]), str(source))
     target.parent.mkdir(parents=True, exist_ok=True)
-    advice = "Stop every host, move the database and its -wal and -shm files away, then restore again."
+    advice = "stop every host, move the database and its -wal and -shm files away, then restore again"
     return _copy(source, target, advice, progress)
 
 
@@ -90,5 +90,5 @@ def _open(path: Path) -> sqlite3.Connection:
 def _file(settings: StoreSettings) -> Path:
     path = sqlite_path(settings.url)
     if path is None:
-        raise StoreError("bothost copies SQLite databases only", advice="Use pg_dump and pg_restore for PostgreSQL.")
+        raise StoreError("bothost copies SQLite databases only", advice="use pg_dump and pg_restore for PostgreSQL")
     return path

@@ -109,7 +109,7 @@ class DecisionLog:
             spool = Spool(folder, COLUMNS, sync=settings.synchronous == "full")
         except OSError as error:
             sink.close()
-            raise StoreUnavailable(f"spool {folder}: {error}", advice="Check host.data_dir.") from error
+            raise StoreUnavailable(f"spool {folder}: {error}", advice="check host.data_dir") from error
         log = cls(sink, spool, queue_rows=queue_rows)
         # A restarted host reads its live hands from the database, so spooled rows must be there.
         log._writer.recovered.wait(RECOVER_S)

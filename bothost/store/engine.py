@@ -40,7 +40,7 @@ def parse_url(url: str) -> URL:
         return parsed.set(drivername="sqlite+pysqlite")
     if backend == "postgresql":
         if find_spec("psycopg") is None:
-            advice = "Install it with: pip install 'bothost[postgres]'"
+            advice = "install it with: pip install 'bothost[postgres]'"
             raise ConfigError("PostgreSQL needs psycopg, which is not installed", key="store.url", advice=advice)
         return parsed.set(drivername="postgresql+psycopg")
     raise ConfigError(f"no support for {backend} databases", key="store.url", value=url, advice=_URL_ADVICE)
@@ -110,7 +110,7 @@ def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: floa
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
-        raise StoreUnavailable(f"no database at {path}", advice="Create it with: bothost db upgrade")
+        raise StoreUnavailable(f"no database at {path}", advice="create it with: bothost db upgrade")
     engine = sa.create_engine(url)
 
     def on_connect(connection: Any, _record: object) -> None:

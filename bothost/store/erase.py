@@ -41,7 +41,7 @@ def replay_spool(settings: StoreSettings, spool_dir: Path) -> None:
     if waiting := sorted(spool_dir.glob("*/*/*.spool")):
         raise UsageError(
             f"rows of a host are still in the spool, in {waiting[0]}",
-            advice="Wait until that host reaches the database, or stop it. Then repeat the command.",
+            advice="wait until that host reaches the database, or stop it. Then repeat the command.",
         )
 
 

@@ -142,7 +142,7 @@ class OutcomeRecord(msgspec.Struct, gc=False):
 
 
 class ChatRecord(msgspec.Struct, gc=False):
-    """What somebody at the table of a hand said, we or another player."""
+    """What we or another player said at the table of a hand."""
 
     id: bytes
     """uuid7, 16 bytes."""

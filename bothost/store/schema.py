@@ -31,7 +31,7 @@ def migrations_folder() -> Path:
     for folder in (package / "migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file() and (folder / "versions").is_dir():
             return folder
-    raise StoreError(f"the migrations are missing beside {package}", advice="Install bothost again.")
+    raise StoreError(f"the migrations are missing beside {package}", advice="install bothost again")
 
 
 def revision_of(connection: sa.Connection) -> str | None:
@@ -48,11 +48,11 @@ def check(revision: str | None, where: str) -> None:
         return
     if revision is None or revision in REVISIONS:
         has = "no schema yet" if revision is None else f"schema {revision}"
-        advice = "Bring it up to date with: bothost db upgrade"
+        advice = "bring it up to date with: bothost db upgrade"
         raise SchemaOutdated(f"database {where} has {has}, and this bothost needs {REVISIONS[-1]}", advice=advice)
     raise SchemaOutdated(
         f"database {where} has schema {revision}, which is newer than this bothost knows ({REVISIONS[-1]})",
-        advice="Install the newer bothost on this machine too; `bothost db upgrade` never goes back.",
+        advice="install the newer bothost on this machine too; `bothost db upgrade` never goes back",
     )
 
 

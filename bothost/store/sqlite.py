@@ -30,7 +30,7 @@ ROWS_PER_STEP = 64
 """Most rows of one ``INSERT``."""
 STATEMENTS = 512
 """Prepared statements that the sqlite3 module keeps: one per table and number of rows."""
-_CREATE = "Create it with: bothost db upgrade"
+_CREATE = "create it with: bothost db upgrade"
 
 
 class SqliteSink:

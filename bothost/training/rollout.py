@@ -217,7 +217,7 @@ class Ledger:
         self._open = np.zeros(environments, np.bool_)  # whether a decision of that turn awaits its reward
 
     def asked(self, rows: np.ndarray, lead: Float, turn: Float) -> None:
-        """The learner must decide in ``rows``. Where a new turn began, the previous turn gets its reward."""
+        """The learner must decide in ``rows``. Where a new turn starts, the previous turn gets its reward."""
         rows = rows[turn[rows] != self._turn[rows]]
         self._settle(rows, lead[rows])
         self._turn[rows], self._lead[rows] = turn[rows], lead[rows]

@@ -32,12 +32,12 @@ def load_checked(name: str) -> pyspiel.Game:
     """Load OpenSpiel's game of this name. Raises UsageError for an invalid name or an unsupported game."""
     match = _NAME.fullmatch(name) if len(name) <= LONGEST_NAME else None
     if match is None:
-        advice = "Write openspiel:chess, or openspiel:go(board_size=9) for parameters."
+        advice = "write openspiel:chess, or openspiel:go(board_size=9) for parameters"
         raise UsageError(f"{name[:LONGEST_NAME]!r} is not a valid name of an OpenSpiel game", advice=advice)
     kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
     short = match[1]
     if short not in kinds:
-        raise UsageError(f"OpenSpiel has no game {short!r}", advice="See pyspiel.registered_names().")
+        raise UsageError(f"OpenSpiel has no game {short!r}", advice="see pyspiel.registered_names()")
     _require_playable(kinds[short])
     parameters = _parameters(short, match[2] or "", pyspiel.load_game(short).get_parameters())
     try:
@@ -46,12 +46,12 @@ def load_checked(name: str) -> pyspiel.Game:
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"OpenSpiel refuses {name}: {str(error)[:200]}") from error
     if not 0 < game.num_distinct_actions() <= MOST_ACTIONS or not 0 < game.max_game_length() <= LONGEST_GAME:
-        raise UsageError(f"{name} is too large", advice="Use smaller parameters.")
+        raise UsageError(f"{name} is too large", advice="use smaller parameters")
     if game.num_players() < 2:
-        raise UsageError(f"{name} has fewer than two seats", advice="Use a game for two or more.")
+        raise UsageError(f"{name} has fewer than two seats", advice="use a game for two or more")
     canonical = str(game).removesuffix("()")
     if name != canonical:
-        raise UsageError(f"{name} is not the canonical name", advice=f"Write openspiel:{canonical}.")
+        raise UsageError(f"{name} is not the canonical name", advice=f"write openspiel:{canonical}")
     return game
 
 
@@ -67,7 +67,7 @@ def _require_playable(kind: pyspiel.GameType) -> None:
     elif not kind.default_loadable or any("file" in name for name in kind.parameter_specification):
         reason = "it needs a file or other settings"
     if reason:
-        advice = "Only games of perfect information, one seat at a time, can be played."
+        advice = "only games of perfect information, one seat at a time, can be played"
         raise UsageError(f"{kind.short_name} cannot be played here: {reason}", advice=advice)
 
 
@@ -78,13 +78,13 @@ def _parameters(short: str, text: str, defaults: dict[str, Parameter]) -> dict[s
         key, _, value = part.partition("=")
         if key not in defaults or key in out:
             known = ", ".join(sorted(defaults)) or "it has none"
-            raise UsageError(f"{short} has no parameter {key!r}, or it is given twice", advice=f"Parameters: {known}.")
+            raise UsageError(f"{short} has no parameter {key!r}, or it is given twice", advice=f"parameters: {known}")
         try:
             out[key] = _parameter(value, defaults[key])
             if key in EXPENSIVE and out[key] != defaults[key]:
                 raise ValueError(f"it must be {defaults[key]}")
         except ValueError as error:
-            raise UsageError(f"{short}: {key}={value} is refused: {error}", advice="Take another value.") from error
+            raise UsageError(f"{short}: {key}={value} is refused: {error}", advice="take another value") from error
     return out
 
 

@@ -11,7 +11,7 @@ from bothost.lobbies.othello_platform.session import Session
 
 
 class WaitingRoom:
-    """Does what is needed to start a game: says ready, starts, and leaves for another room if nobody comes."""
+    """Does what is needed to start a game: says ready, starts, and leaves for another room if no opponent comes."""
 
     def __init__(self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json) -> None:
         self.id = room

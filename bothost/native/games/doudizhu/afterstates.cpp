@@ -8,7 +8,7 @@
 namespace bothost::doudizhu {
 namespace {
 
-/// First feature of the block `move_types` that tells of moves that are unseen.
+/// First feature of the block `move_types` that is about unseen moves.
 constexpr int kUnseen = kMoveTypes + kAbstractActions + 2;
 
 /// The actions of each abstract move, ascending.

@@ -11,7 +11,7 @@
 
 namespace bothost::othello {
 
-/// Most replies that are told apart.
+/// Most replies that are distinguished.
 inline constexpr int kMostReplies = 24;
 /// For each square own, enemy, empty, as the mover sees it; then the number of the other side's replies, 0
 /// .. 24.

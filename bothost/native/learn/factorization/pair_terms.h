@@ -8,7 +8,7 @@ namespace bothost::fm {
 /// Exponentials of products are computed for so many rows at once, and for a multiple of so many columns.
 constexpr std::size_t kRows = 8, kColumns = 16;
 
-/// Features whose terms are computed together, by rank: a block. A sample's features are told by the blocks
+/// Features whose terms are computed together, by rank: a block. A sample's features are given by the blocks
 /// that hold any and a bit for each feature in them. What is not set is computed with what is, and not added:
 /// that takes less time than gathering what is set, for most of a sample's features have small ranks.
 #ifdef __AVX2__
