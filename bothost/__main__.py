@@ -1,15 +1,28 @@
 """``python -m bothost`` and the script ``bothost``: the command line."""
 
 import gc
+import logging
+import os
 import sys
+import threading
 
 
 def main() -> int:
-    """Run the command line and return the exit code."""
+    """Run the command line and return the exit code.
+
+    Where a daemon thread still runs, as that of a plugin that hangs, the process ends here without the interpreter's
+    clean-up: native code that returns to an interpreter that is gone crashes the process, and the exit code is lost.
+    """
     gc.disable()  # imports make no garbage, and the collector takes a tenth of their time; a command enables it
     from bothost.cli import main as run
 
-    return run()
+    code = run()
+    if any(thread.daemon for thread in threading.enumerate() if thread is not threading.current_thread()):
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

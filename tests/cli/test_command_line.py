@@ -370,3 +370,27 @@ def test_exit_codes_of_verbs_pass_through(run: Callable[..., tuple[int, str, str
 def test_the_shell_completes_nouns_and_verbs(words: str, place: int, offered: str) -> None:
     done = python("-m", "bothost", _BOTHOST_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(place))
     assert offered in done.stdout.split(), done.stderr
+
+
+NATIVE_CODE_RUNS_ON = """
+import sys, threading, time
+from bothost import __main__, cli, rules
+
+
+def run():
+    state = rules.game("doudizhu").new_state(1)
+    search = rules.search(state.view(state.to_act[0]), 1)
+    threading.Thread(target=lambda: search.run(iterations=10**9, ms=60_000.0), daemon=True).start()
+    time.sleep(0.1)
+    print("done")
+    return 75
+
+
+cli.main = run
+sys.exit(__main__.main())
+"""
+
+
+def test_a_command_ends_with_its_exit_code_while_a_plugins_native_code_still_runs():
+    ended = subprocess.run([sys.executable, "-c", NATIVE_CODE_RUNS_ON], capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (75, "done\n", "")
