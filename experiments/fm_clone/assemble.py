@@ -11,7 +11,7 @@ from pathlib import Path
 import bothost_fm_clone
 from bothost_fm_clone.shared import VERSION
 
-CROWD = "v3"
+CROWD = "v4"
 GAMES = ("doudizhu", "mahjong", "othello")
 RETIRED = {
     "v2": {
@@ -21,8 +21,18 @@ RETIRED = {
         },
         "last_in": "commit 0481562",
         "encoder_version": 1,
-        "instead": "v3",
-    }
+        "instead": "v4",
+    },
+    "v3": {
+        "files": {
+            "doudizhu.safetensors": "f1a24e811e7480dc843e77f91b89553eb336307a007845c15e2f448a4c46591b",
+            "mahjong.safetensors": "3933575be6a0964d815f38fb9ba389998c211c10bb303ce7b09c921b360dc19d",
+            "othello.safetensors": "f5b855af2755ac2b031a96e22a5c10417e9382899553d99752f885fa9c321184",
+        },
+        "last_in": "commit 2bfbb40",
+        "encoder_version": 2,
+        "instead": "v4",
+    },
 }
 
 

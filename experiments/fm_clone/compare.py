@@ -236,7 +236,7 @@ def _tuned(
     ``train`` yields the model after each epoch. If there are many decisions, candidates are tried on the first ones,
     and left-out decisions stay out. If there are few, the final model learns from all of them.
     """
-    rest, out = _split(decisions)
+    rest, out = split(decisions)
     some = rest.where(np.arange(len(rest)) < TUNED_ON)
     stopped = [(*_stopped(train(some, candidate), predict, out), candidate) for candidate in candidates]
     _, epochs, _, best = min(stopped, key=lambda found: found[0])
@@ -287,7 +287,7 @@ def _rows(samples: Samples, probabilities: FloatArray) -> SparseRows:
     return SparseRows(samples.legal.offsets, probabilities)  # type: ignore[arg-type]
 
 
-def _split(decisions: Decisions) -> tuple[Decisions, Decisions]:
+def split(decisions: Decisions) -> tuple[Decisions, Decisions]:
     """The hands to learn from, and the hands to choose by."""
     out = decisions.parts < LEFT_OUT
     if not out.any() or out.all():

@@ -27,9 +27,13 @@ NAMED: dict[str, dict[str, Any]] = {
 GAMES = 200
 
 
+def report(done: int, note: str = "", total: int | None = None) -> None:
+    """Print the progress of a training."""
+    print(note, flush=True)
+
+
 def main(game: str, out: Path) -> None:
     """Train the crowd and the named clones of a game into ``out``."""
-    report = lambda done, note="", total=None: print(note, flush=True)  # noqa: E731
     command = f"python -m experiments.fm_clone.ship {game} {out.name}"
     crowd = StyledGames(game, random_styles(game, PLAYERS, 7), HANDS[game], SEED)
     options = TrainOptions(game=game, most=60_000 if game == "doudizhu" else 30_000)  # type: ignore[arg-type]
@@ -38,6 +42,11 @@ def main(game: str, out: Path) -> None:
         TrainingRun(out=out / f"{game}-crowd", seed=SEED, log=crowd, command=command), report
     )
     print(json.dumps(made))
+    named(game, out, options, command)
+
+
+def named(game: str, out: Path, options: TrainOptions, command: str) -> None:
+    """Train the named clones from the crowd in ``out``."""
     bothost_fm_clone.train.PACKAGE = out / f"{game}-crowd" / "weights" / "v1"
     for name, style in NAMED[game].items():
         shutil.rmtree(out / name, ignore_errors=True)

@@ -4,8 +4,12 @@
 (``grow_shared``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row
 of factors. Some samples leave it out, so that the machine also predicts unknown players.
 
-**Player.** First only the player's own row is learned. It is short, and describes how the player differs from the
-crowd. Then all parameters are trained, with a pull towards the crowd's. The learning rate is chosen on held-out hands.
+**Directions.** The machine is fitted to each player of the crowd. The principal components of the differences are the
+directions in which players differ (``directions``).
+
+**Player.** First the player's coordinates on these directions are found. They are few numbers. If the crowd has no
+directions, the player's own row of factors is learned instead. Then all parameters are trained, with a pull towards
+what was found. The learning rate is chosen on held-out hands.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
 from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.directions import Directions, Tangent, differences
 from bothost_fm_clone.fit import FOLDS, MANY, per_decision
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
@@ -38,6 +43,8 @@ PASSES, DECAY = 8, 1e-3
 BATCH = 8
 RATES = (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008)
 """Candidate learning rates for that. Held-out hands choose one; 0: only the row."""
+DIFFERENCE_RATE, LEAST = 0.004, 100
+"""Learning rate, and least number of decisions, for the difference of a crowd's player."""
 KNOWN = 0.7
 """Share of the crowd's samples that name the player."""
 SURPLUS = 4
@@ -61,9 +68,14 @@ class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Most combinations to grow."""
     per_round: int = 20
     """m, the combinations that a round adds."""
+    directions: int = 32
+    """Most directions in which the crowd's players differ."""
 
     def __post_init__(self) -> None:
-        if min(self.passes, self.per_round) < 1 or min(self.quadratic, self.rectified, self.combinations) < 0:
+        if (
+            min(self.passes, self.per_round) < 1
+            or min(self.quadratic, self.rectified, self.combinations, self.directions) < 0
+        ):
             raise ValueError("passes and per_round must be positive, sizes must not be negative")
         if not 0 < self.rate <= 1 or not 0 <= self.decay <= 1:
             raise ValueError("rate and decay must be within 0 and 1")
@@ -201,50 +213,93 @@ def _restored(start: SharedClone, place: Path) -> SharedClone:
     return clone
 
 
+def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed: int) -> SharedClone:
+    """The crowd's clone with the directions in which the players of these decisions differ."""
+    seen, players = crowd.seen(learnt.samples), learnt.players.astype(str)
+    names, counts = np.unique(players, return_counts=True)
+    fitted = []
+    for name in names[counts >= LEAST]:
+        own = seen.take(np.flatnonzero(players == name))
+        fitted.append(_trained(_with_own_row(crowd, own, seed), own, DIFFERENCE_RATE, seed).parameters)
+    found = Directions.of(differences(crowd.parameters, fitted), options.directions) if fitted else None
+    return replace(crowd, directions=found)
+
+
 def player_of(
     crowd: SharedClone, learnt: Decisions, seed: int, rates: Sequence[float] | None = None
 ) -> tuple[SharedClone, dict[str, float]]:
     """The clone of the player of these decisions, and the chosen rate with its held-out log-loss."""
     if not len(learnt):
-        return crowd, {"rate": 0.0, "log_loss": 0.0}
+        return replace(crowd, directions=None), {"rate": 0.0, "log_loss": 0.0}
     rates = RATES if rates is None else rates
-    seen = crowd.seen(learnt.samples)
+    near = _Near(crowd, crowd.seen(learnt.samples), seed)
     best = rates[0], 0.0
     parts = _folds(learnt)
     if len(rates) > 1 and parts:
-        losses = [_left_out_loss(crowd, seen, parts, rate, seed) for rate in rates]
-        best = min(zip(rates, losses, strict=True), key=lambda each: each[1])
-    machine = _fitted(crowd, seen, best[0], seed)
-    return replace(crowd, parameters=machine.parameters()), {"rate": best[0], "log_loss": round(best[1], 4)}
+        losses = np.concatenate([near.losses(out, rates) for out in parts], axis=1).mean(axis=1)
+        best = rates[int(np.argmin(losses))], float(losses.min())
+    clone = near.fitted(np.arange(len(learnt)), best[0])
+    return clone, {"rate": best[0], "log_loss": round(best[1], 4)}
 
 
-def _fitted(crowd: SharedClone, seen: Samples, rate: float, seed: int) -> ConditionalMachine:
+class _Near:
+    """Fits the crowd's clone to a player's decisions."""
+
+    def __init__(self, crowd: SharedClone, seen: Samples, seed: int) -> None:
+        self._crowd, self._seen, self._seed = crowd, seen, seed
+        self._tangent: Tangent | None = None
+        if crowd.directions is not None:
+            self._tangent = Tangent.of(crowd.machine(), crowd.directions, seen)
+
+    def fitted(self, rows: npt.NDArray[np.integer], rate: float) -> SharedClone:
+        """The clone of these decisions."""
+        own = self._seen.take(rows)
+        return self._moved(self._start(own, rows), own, rate)
+
+    def losses(self, out: npt.NDArray[np.bool_], rates: Sequence[float]) -> npt.NDArray[np.float64]:
+        """Log-loss on each left-out decision after training on the others, shape (rates, decisions)."""
+        rows = np.flatnonzero(~out)
+        own, rest = self._seen.take(rows), self._seen.take(np.flatnonzero(out))
+        start = self._start(own, rows)
+        found = []
+        for rate in rates:
+            odds = self._moved(start, own, rate).machine().probabilities(rest, np.zeros(len(rest), np.int32))
+            found.append(per_decision(SparseRows(rest.legal.offsets, odds), rest)[1])  # type: ignore[arg-type]
+        return np.stack(found)
+
+    def _start(self, own: Samples, rows: npt.NDArray[np.integer]) -> SharedClone:
+        """Where training of all parameters starts."""
+        crowd = self._crowd
+        if self._tangent is None or crowd.directions is None:
+            return _with_own_row(crowd, own, self._seed)
+        coordinates = self._tangent.most_probable(self._seen, rows)
+        return replace(crowd, parameters=crowd.directions.at(crowd.parameters, coordinates), directions=None)
+
+    def _moved(self, start: SharedClone, own: Samples, rate: float) -> SharedClone:
+        return _trained(start, own, rate, self._seed) if rate else start
+
+
+def _with_own_row(crowd: SharedClone, own: Samples, seed: int) -> SharedClone:
+    """The clone with the row of the player of these samples."""
     machine = crowd.machine()
     machine.anchor()
-    me = np.zeros(len(seen), np.int32)
+    me = np.zeros(len(own), np.int32)
     for epoch in range(ROW_PASSES):
-        order = np.random.default_rng([seed, epoch]).permutation(len(seen))
+        order = np.random.default_rng([seed, epoch]).permutation(len(own))
         falling = ROW_RATE * (1 - epoch / ROW_PASSES)
-        machine.train(seen, order, players=me, rate=falling, decay=ROW_DECAY, batch=BATCH, players_only=True)
-    if not rate:
-        return machine
+        machine.train(own, order, players=me, rate=falling, decay=ROW_DECAY, batch=BATCH, players_only=True)
+    return replace(crowd, parameters=machine.parameters(), directions=None)
+
+
+def _trained(start: SharedClone, own: Samples, rate: float, seed: int) -> SharedClone:
+    """The clone with all parameters trained on these samples."""
+    machine = start.machine()
     machine.anchor()
+    me = np.zeros(len(own), np.int32)
     for epoch in range(PASSES):
-        order = np.random.default_rng([seed, ROW_PASSES + epoch]).permutation(len(seen))
-        machine.train(seen, order, players=me, rate=rate * (1 - epoch / PASSES), decay=DECAY, batch=BATCH)
-    return machine
-
-
-def _left_out_loss(
-    crowd: SharedClone, seen: Samples, parts: Sequence[npt.NDArray[np.bool_]], rate: float, seed: int
-) -> float:
-    losses = []
-    for out in parts:
-        machine = _fitted(crowd, seen.take(np.flatnonzero(~out)), rate, seed)
-        rest = seen.take(np.flatnonzero(out))
-        odds = machine.probabilities(rest, np.zeros(len(rest), np.int32))
-        losses.append(per_decision(SparseRows(rest.legal.offsets, odds), rest)[1])  # type: ignore[arg-type]
-    return float(np.concatenate(losses).mean())
+        order = np.random.default_rng([seed, ROW_PASSES + epoch]).permutation(len(own))
+        machine.train(own, order, players=me, rate=rate * (1 - epoch / PASSES), decay=DECAY, batch=BATCH)
+    return replace(start, parameters=machine.parameters())
 
 
 def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:

@@ -7,7 +7,7 @@ combinations of them. So it generalizes between similar moves. A player is one m
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ import safetensors.numpy
 from bothost import ModelError
 from bothost.training.conditional import ConditionalMachine, Shape, extended
 from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.model import in_order
 from bothost_fm_clone.sight import Sight, sight
@@ -42,6 +43,8 @@ class SharedClone:
     """Parameters of a machine with one player, whose row is the clone's; zeros for a crowd."""
     quadratic: int
     rectified: int
+    directions: Directions | None = None
+    """In which players differ. Only crowds have them."""
     version: ClassVar[int] = VERSION
     """Of the encoder."""
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
@@ -103,13 +106,15 @@ class SharedClone:
     @cached_property
     def rounded(self) -> SharedClone:
         """The same clone with parameters rounded to 16 bits, as in a file."""
-        return SharedClone(self.encoding, self.pairs, _halved(self.parameters), self.quadratic, self.rectified)
+        return replace(self, parameters=_halved(self.parameters))
 
     def save(self, path: Path) -> None:
         """Write the file."""
         tensors: dict[str, npt.NDArray[Any]] = {"pairs": self.pairs}
         for name, values in self.parameters.items():
             tensors[name] = values.astype(np.float16)
+        if self.directions is not None:
+            tensors |= {"directions": self.directions.codes, "scales": self.directions.scales}
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
@@ -135,10 +140,11 @@ def load(path: Path, game: str) -> SharedClone:
             tensors = {
                 name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")
             }
+            more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
         told = metadata.get("game"), metadata.get("encoder_version")
         if told != (game, str(VERSION)):
             raise ValueError(f"it is for {told[0]}, encoder version {told[1]}, not for {game}, version {VERSION}")
-        return _checked(own, tensors)
+        return _with_directions(_checked(own, tensors), more)
     except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
 
@@ -165,6 +171,18 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
     extended(none, pairs, len(known.positions), len(known.choices))  # raises ValueError if the pairs are invalid
     made.machine()  # raises ValueError if the sizes are wrong
     return made
+
+
+def _with_directions(clone: SharedClone, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
+    if not tensors:
+        return clone
+    codes, scales = tensors["directions"], tensors["scales"]
+    size = sum(map(len, clone.parameters.values()))
+    if codes.dtype != np.int8 or codes.ndim != 2 or codes.shape[1] != size or len(codes) > 1024:
+        raise ValueError("its directions are not those of its parameters")
+    if scales.dtype != np.float32 or scales.shape != codes.shape[:1] or not np.isfinite(scales).all():
+        raise ValueError("the scales of its directions are not finite numbers of 32 bits")
+    return replace(clone, directions=Directions(codes, scales))
 
 
 class _Reasons:

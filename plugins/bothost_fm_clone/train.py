@@ -26,7 +26,7 @@ from bothost_fm_clone.encode import VERSION, Encoding, encoding
 from bothost_fm_clone.files import AnyClone, load_any
 from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
-from bothost_fm_clone.learn import Grown, SharedOptions, crowd_of, grow_all, player_of
+from bothost_fm_clone.learn import Grown, SharedOptions, crowd_of, directed, grow_all, player_of
 from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.shared import SharedClone
@@ -35,7 +35,7 @@ from bothost_fm_clone.tempo import NEEDED, Tempo
 
 CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of hands of the learning curve."""
-PACKAGE = Path(__file__).parent / "weights" / "v3"
+PACKAGE = Path(__file__).parent / "weights" / "v4"
 """The model of the crowd in the package."""
 
 
@@ -228,7 +228,8 @@ class FmCloneTrainer(Trainer):
             on_pass=lambda done, loss: report(done, f"fitting the crowd: loss {loss:.4f}", options.passes),
         )
         figures["combinations"] = len(made.pairs)
-        return made.rounded
+        report(options.passes, "finding the directions in which players differ", options.passes)
+        return directed(made.rounded, learnt, options, run.seed)
 
     def _linear_crowd(
         self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress, figures: dict[str, Any]
