@@ -28,7 +28,7 @@ SHRINKAGE = 1e-2
 def demonstrations(
     game: Game, hands: int, seed: int, teacher: Teacher = "rule"
 ) -> tuple[Float, np.ndarray, np.ndarray, Float]:
-    """Decisions of a teacher on all four seats: observations (n, 3312), masks (n, 193), actions (n,), rewards (n,)."""
+    """Decisions of a teacher on all four seats: observations (n, 6928), masks (n, 193), actions (n,), rewards (n,)."""
     choice = TEACHERS[teacher]
     views: list[View] = []
     actions: list[int] = []
@@ -110,7 +110,7 @@ def fit_critic(
 def _critic_samples(
     model: MahjongNet, game: Game, hands: int, seed: int, teacher: Teacher
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs of the critic (n, 149) and scaled scores (n,), float64."""
+    """Inputs of the critic (n, 235) and scaled scores (n,), float64."""
     observations, _, _, scores = (torch.from_numpy(field) for field in demonstrations(game, hands, seed, teacher))
     return model.critic_inputs(observations).double(), scores.double()
 

@@ -20,7 +20,7 @@ class MahjongHands:
 
     observation_size = OBSERVATION
     num_actions = ACTIONS
-    precision = np.float16  # a decision takes 7 KB, and most elements are 0 or 1
+    precision = np.float32  # worths are compared with one another: half precision shifts probabilities by percents
 
     def __call__(self, hand: Trajectory) -> Encoded | None:
         if not supports(hand.game) or len(hand.scores) != hand.game.num_seats:

@@ -1,9 +1,10 @@
 """The network: a trunk over the state, logits from it and from each action's prospect, and a value.
 
-state (2296) and, in training, hidden (680) → 128 → 128 → 193 logits and the value; to each logit is added what a small
-network, the same for all actions, makes of the action's prospect (20 → 32 → 1). The trunk shifts that one's hidden
-layer: what a danger or a worth weighs depends on the position. To the value is added what a linear layer makes of the
-greatest of each number over the legal actions' prospects, since the trunk does not see what the hand is worth.
+state (5560) and, in training, hidden (680) → 192 → 192 → 193 logits and the value. Each discard of the sequences in
+``state`` is embedded (34 → 8) before. To each logit is added what a small network, the same for all actions, makes of
+the action's prospect (42 → 64 → 1). The trunk shifts that one's hidden layer: what a danger or a worth weighs depends
+on the position. To the value is added what a linear layer makes of the greatest of each number over the legal actions'
+prospects, since the trunk does not see what the hand is worth.
 """
 
 from __future__ import annotations
@@ -16,16 +17,28 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from bothost.training import checkpoint
-from bothost_mahjong_ppo.encode import ACTIONS, PACKED, PLAIN, PROSPECT, ROWS, STATE
+from bothost_mahjong_ppo.encode import (
+    ACTIONS,
+    KINDS,
+    ORDER_START,
+    PACKED,
+    PLAIN,
+    PROSPECT,
+    ROWS,
+    SEQUENCE,
+    SEQUENCES,
+    STATE,
+)
 from bothost_mahjong_ppo.oracle import HIDDEN
 
-WIDTH, PROSPECT_WIDTH = 128, 32
+WIDTH, PROSPECT_WIDTH, DISCARD_WIDTH = 192, 64, 8
+TRUNK_INPUT = ORDER_START + SEQUENCES * SEQUENCE * DISCARD_WIDTH
 OBSERVATION = STATE + PACKED + HIDDEN
 """In training: state, packed prospects, hidden features."""
 
 
 class MahjongNet(nn.Module):
-    """Observations (B, 3312) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
+    """Observations (B, 6928) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
 
     ``look_ahead``: False leaves out all that looks ahead. ``oracle``: False makes the network that is shipped; its
     observations may lack the hidden features.
@@ -36,7 +49,8 @@ class MahjongNet(nn.Module):
         self.look_ahead = look_ahead
         self.learns_trunk = True
         """Whether gradients reach the trunk, or what reads it alone."""
-        self.state = nn.Linear(STATE, WIDTH)
+        self.discard = nn.Linear(KINDS, DISCARD_WIDTH, bias=False)
+        self.state = nn.Linear(TRUNK_INPUT, WIDTH)
         self.hidden = nn.Linear(HIDDEN, WIDTH, bias=False) if oracle else None
         self.second = nn.Linear(WIDTH, WIDTH)
         self.policy = nn.Linear(WIDTH, ACTIONS)
@@ -67,14 +81,14 @@ class MahjongNet(nn.Module):
 
     @torch.no_grad()
     def critic_inputs(self, observations: Tensor) -> Tensor:
-        """What the value is linear in (B, 149): the trunk's last layer, the greatest prospects, 1."""
+        """What the value is linear in (B, 235): the trunk's last layer, the greatest prospects, 1."""
         prospects = _greatest(_prospects(observations))
         given = prospects if self.look_ahead else torch.zeros_like(prospects)
         return torch.cat((self._body(observations), given, torch.ones(len(observations), 1)), dim=1)
 
     @torch.no_grad()
     def set_critic(self, weights: Tensor) -> None:
-        """The value's layers, by the weights (149,) of ``critic_inputs``."""
+        """The value's layers, by the weights (235,) of ``critic_inputs``."""
         self.value.weight.copy_(weights[None, :WIDTH])
         self.prospect_value.weight.copy_(weights[None, WIDTH:-1])
         self.value.bias.copy_(weights[-1:])
@@ -82,8 +96,11 @@ class MahjongNet(nn.Module):
     def _body(self, observations: Tensor) -> Tensor:
         state = observations[:, :STATE]
         if not self.look_ahead:
-            state = torch.nn.functional.pad(state[:, :PLAIN], (0, STATE - PLAIN))
-        body = self.state(state)
+            state = torch.cat(
+                (state[:, :PLAIN], torch.zeros_like(state[:, PLAIN:ORDER_START]), state[:, ORDER_START:]), 1
+            )
+        sequences = self.discard(state[:, ORDER_START:].reshape(-1, SEQUENCES * SEQUENCE, KINDS))
+        body = self.state(torch.cat((state[:, :ORDER_START], sequences.flatten(1)), dim=1))
         if self.hidden is not None:
             body = body + self.hidden(observations[:, STATE + PACKED :])
         hidden: Tensor = self.second(body.relu())
@@ -119,7 +136,7 @@ class MahjongNet(nn.Module):
         bare.load_state_dict({name: value for name, value in self.state_dict().items() if name != "hidden.weight"})
         if not self.look_ahead:
             with torch.no_grad():
-                bare.state.weight[:, PLAIN:] = 0.0
+                bare.state.weight[:, PLAIN:ORDER_START] = 0.0
                 bare.prospect_second.weight.zero_()
                 bare.prospect_second.bias.zero_()
                 bare.prospect_value.weight.zero_()
@@ -127,7 +144,7 @@ class MahjongNet(nn.Module):
 
 
 def _prospects(observations: Tensor) -> Tensor:
-    """(B, 16, 20), of legal actions; 0 beyond them."""
+    """(B, 16, 42), of legal actions; 0 beyond them."""
     return observations[:, STATE : STATE + ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT)
 
 
@@ -137,7 +154,7 @@ def _actions(observations: Tensor) -> Tensor:
 
 
 def _greatest(prospects: Tensor) -> Tensor:
-    """Of each number over all actions (B, 20); the prospects of illegal ones are 0."""
+    """Of each number over all actions (B, 42); the prospects of illegal ones are 0."""
     return prospects.amax(dim=1).clamp(min=0.0)
 
 
@@ -149,7 +166,12 @@ def graph() -> onnx.ModelProto:
         return helper.make_node("Gemm", [source, f"{layer}.weight", f"{layer}.bias"], [result], transB=1)
 
     nodes = [
-        linear("state", "state", "a"),
+        helper.make_node("Split", ["state", "split"], ["position", "sequences"], axis=1),
+        helper.make_node("Reshape", ["sequences", "by_discard"], ["discards"]),
+        helper.make_node("Gemm", ["discards", "discard.weight"], ["embedded"], transB=1),
+        helper.make_node("Reshape", ["embedded", "flat_sequences"], ["sequence_columns"]),
+        helper.make_node("Concat", ["position", "sequence_columns"], ["trunk_input"], axis=1),
+        linear("trunk_input", "state", "a"),
         helper.make_node("Relu", ["a"], ["b"]),
         linear("b", "second", "c"),
         helper.make_node("Relu", ["c"], ["body"]),
@@ -174,6 +196,9 @@ def graph() -> onnx.ModelProto:
     parameters = [TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT) for name, shape in shapes.items()]
     constants = [
         helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
+        helper.make_tensor("split", TensorProto.INT64, [2], [ORDER_START, STATE - ORDER_START]),
+        helper.make_tensor("by_discard", TensorProto.INT64, [2], [-1, KINDS]),
+        helper.make_tensor("flat_sequences", TensorProto.INT64, [2], [-1, TRUNK_INPUT - ORDER_START]),
         helper.make_tensor("flat", TensorProto.INT64, [2], [-1, PROSPECT]),
         helper.make_tensor("by_action", TensorProto.INT64, [3], [-1, ACTIONS, PROSPECT_WIDTH]),
         helper.make_tensor("flat_hidden", TensorProto.INT64, [2], [-1, PROSPECT_WIDTH]),

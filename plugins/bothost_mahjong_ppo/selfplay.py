@@ -76,7 +76,7 @@ def _simple(state: State, seat: int, rng: np.random.Generator) -> int:
 SCRIPTED: dict[str, Scripted] = {"random": _random, "rule": _rule, "simple": _simple}
 
 
-class _Hand:
+class Hand:
     """A running hand."""
 
     def __init__(self, state: State, learner: int, opponents: Opponents) -> None:
@@ -99,7 +99,7 @@ class _Hand:
 
 
 def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator) -> tuple[Float, np.ndarray]:
-    """Observations (n, 3312) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`."""
+    """Observations (n, 6928) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`."""
     views = [state.view(seat) for state, seat in positions]
     legal = [view.legal() for view in views]
     observations = observed(views, legal)
@@ -109,7 +109,7 @@ def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random
 
 
 def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:
-    """Observations (n, 3312) without hidden features."""
+    """Observations (n, 6928) without hidden features."""
     out = np.zeros((len(views), OBSERVATION), np.float32)
     encode_packed_into(views, legal, out[:, :STATE], out[:, STATE : STATE + PACKED])
     return out
@@ -132,7 +132,7 @@ class _Memory:
         self.size += len(observations)
         return range(self.size - len(observations), self.size)
 
-    def batch(self, hands: Sequence[_Hand], options: PpoOptions) -> Batch:
+    def batch(self, hands: Sequence[Hand], options: PpoOptions) -> Batch:
         """The samples, hand by hand and seat by seat, with advantages and targets."""
         values = np.concatenate([choice.values for choice in self.choices])
         advantages, returns = np.empty_like(values), np.empty_like(values)
@@ -176,6 +176,39 @@ def _ordered(parts: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
     return out
 
 
+Group = Sequence[tuple[Hand, int]]
+"""Hands with the seat that is asked."""
+Decide = Callable[[Group], Sequence[int]]
+"""The learner's actions in a group."""
+
+
+def new_hands(game: Game, opponents: Opponents, hands: int, seed: int) -> list[Hand]:
+    """Hands at their beginning."""
+    return [Hand(game.new_state((seed + i) % 2**63), i % 4, opponents) for i in range(hands)]
+
+
+def play_out(table: Sequence[Hand], opponents: Opponents, decide: Decide, rng: np.random.Generator) -> Float:
+    """Play all hands at once to their ends. Returns the scores of the learner's seats, hand by hand."""
+    running = list(table)
+    while running:
+        asked = [(hand, seat) for hand in running if (seat := hand.advance(rng)) is not None]
+        running = [hand for hand, _ in asked]
+        own = [(hand, seat) for hand, seat in asked if seat in hand.decisions]
+        past = [(hand, seat) for hand, seat in asked if seat not in hand.decisions]
+        if own:
+            _apply(own, decide(own))
+        if past:
+            assert opponents.past is not None
+            observations, legal = observe([(hand.state, seat) for hand, seat in past], 0.0, rng)
+            _apply(past, choose(opponents.past, observations, legal, rng).actions.tolist())
+    return np.array([hand.state.returns[seat] for hand in table for seat in hand.decisions], np.float32)
+
+
+def _apply(group: Group, actions: Sequence[int]) -> None:
+    for (hand, seat), action in zip(group, actions, strict=True):
+        hand.state.apply(seat, action)
+
+
 def play(
     game: Game,
     learner: torch.nn.Module,
@@ -187,33 +220,16 @@ def play(
 ) -> Hands:
     """Play ``hands`` hands at once. The learner draws its actions and gets ``share`` of the hidden features."""
     rng = np.random.default_rng([seed, 1])
-    table = [_Hand(game.new_state((seed + i) % 2**63), i % 4, opponents) for i in range(hands)]
+    table = new_hands(game, opponents, hands, seed)
     memory = _Memory()
-    running = list(table)
-    while running:
-        asked = [(hand, seat) for hand in running if (seat := hand.advance(rng)) is not None]
-        running = [hand for hand, _ in asked]
-        for own in (True, False):
-            group = [(hand, seat) for hand, seat in asked if (seat in hand.decisions) == own]
-            if group:
-                model = learner if own else opponents.past
-                assert model is not None
-                _decide(group, model, memory if own else None, share if own else 0.0, rng)
-    scores = np.array([hand.state.returns[seat] for hand in table for seat in hand.decisions], np.float32)
-    return Hands(memory.batch(table, options), scores)
 
-
-def _decide(
-    group: Sequence[tuple[_Hand, int]],
-    model: torch.nn.Module,
-    memory: _Memory | None,
-    share: float,
-    rng: np.random.Generator,
-) -> None:
-    observations, legal = observe([(hand.state, seat) for hand, seat in group], share, rng)
-    choice = choose(model, observations, legal, rng)
-    if memory is not None:
+    def decide(group: Group) -> Sequence[int]:
+        observations, legal = observe([(hand.state, seat) for hand, seat in group], share, rng)
+        choice = choose(learner, observations, legal, rng)
         for (hand, seat), at in zip(group, memory.add(observations, legal, choice), strict=True):
             hand.decisions[seat].append(at)
-    for (hand, seat), action in zip(group, choice.actions.tolist(), strict=True):
-        hand.state.apply(seat, action)
+        actions: list[int] = choice.actions.tolist()
+        return actions
+
+    scores = play_out(table, opponents, decide, rng)
+    return Hands(memory.batch(table, options), scores)

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
 import torch
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
-from bothost.training import ppo
+from bothost.training import branches, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import Iteration, Learner, LoopOptions, Outcome, TrainerLoop, limited, set_learning_rate
+from bothost.training.metrics import FILE, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
 from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
@@ -25,6 +27,7 @@ from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import MahjongNet, graph
 from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
 from bothost_mahjong_ppo.selfplay import CURRICULUM, Hands, Opponents, play, stage_after
+from bothost_mahjong_ppo.vine import BranchedHands, BranchOptions, play_branching
 
 DEFAULT_MINUTES = 60.0
 
@@ -43,6 +46,8 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     oracle: bool = True
     """Whether it sees hidden features until ``dropout`` has removed them."""
     dropout: DropoutOptions = DropoutOptions()
+    branches: BranchOptions = BranchOptions()
+    """Learn from branches instead of trajectories. A retraining does not use it."""
     adaptive: bool = True
     """Whether the coefficients of entropy and approximate KL are steered. False: use those of ``ppo``."""
     steering: SteeringOptions = SteeringOptions()
@@ -109,7 +114,7 @@ class MahjongPpoTrainer(Trainer):
                 "trained",
                 advice="promote a version with this encoding to champion (bothost model promote), or use --fresh",
             )
-        options: Options = msgspec.structs.replace(self.options, oracle=False)
+        options: Options = msgspec.structs.replace(self.options, oracle=False, branches=BranchOptions())
         if options.first_stage is None:
             options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", MahjongHands(), games)
@@ -196,26 +201,26 @@ class MahjongLearner(Learner):
         if self.weights is not None:
             self.weights = Coefficients(entropy=last["next_entropy_coef"], kl=last["next_kl_coef"])
 
-    def collect(self, iteration: Iteration) -> Hands:
+    def collect(self, iteration: Iteration) -> Hands | BranchedHands:
         """Play hands against the opponents of the present stage."""
         options, rng, seats = self.options, iteration.rng, CURRICULUM[self.stage]
         if "past" in seats:
             iteration.pool.load(iteration.pool.draw(rng, options.newest_share), self.past)
         share = share_given(iteration.part_done, options.dropout) if options.oracle else 0.0
-        opponents = Opponents(seats, self.past)
-        return play(self.game, self.model, opponents, options.hands, int(rng.integers(2**62)), self._ppo, share)
+        opponents, seed = Opponents(seats, self.past), int(rng.integers(2**62))
+        if options.branches.candidates:
+            return play_branching(self.game, self.model, opponents, options.hands, seed, options.branches, share)
+        return play(self.game, self.model, opponents, options.hands, seed, self._ppo, share)
 
-    def update(self, iteration: Iteration, collected: Hands) -> Outcome:
+    def update(self, iteration: Iteration, collected: Hands | BranchedHands) -> Outcome:
         """Learn from the hands, then choose coefficients and stage of the next iteration."""
-        options, rng, batch = self.options, iteration.rng, collected.batch
+        options, rng = self.options, iteration.rng
         settled = self._ppo.at(iteration.part_done)
         set_learning_rate(self.optimizer, options.learning_rate * (1.0 - iteration.part_done))
         self.model.learns_trunk = options.trunk
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        if self.extra is not None:
-            batch = ppo.joined(batch, self.extra(self.model, settled, rng, batch.samples))
         figures = {
-            **ppo.update(self.model, self.optimizer, batch, settled, generator),
+            **self._learn(collected, settled, generator, rng),
             "mean_score": float(collected.scores.mean()),
             "win_rate": float((collected.scores > 0).mean()),
             "hidden_share": share_given(iteration.part_done, options.dropout) if options.oracle else 0.0,
@@ -226,6 +231,22 @@ class MahjongLearner(Learner):
             "kl_target": options.steering.kl_target,
         }
         return Outcome(figures | self._steer(figures), collected.batch.samples)
+
+    def _learn(
+        self,
+        collected: Hands | BranchedHands,
+        settled: ppo.PpoOptions,
+        generator: torch.Generator,
+        rng: np.random.Generator,
+    ) -> dict[str, float]:
+        """Make the gradient steps. Returns their figures."""
+        if isinstance(collected, BranchedHands):
+            counts = {"decisions": float(collected.decisions), "branches": float(collected.branches)}
+            return {**branches.update(self.model, self.optimizer, collected.batch, settled, generator), **counts}
+        batch = collected.batch
+        if self.extra is not None:
+            batch = ppo.joined(batch, self.extra(self.model, settled, rng, batch.samples))
+        return ppo.update(self.model, self.optimizer, batch, settled, generator)
 
     @property
     def _ppo(self) -> ppo.PpoOptions:
@@ -259,7 +280,13 @@ def publish(
     """
     folder = run.out / "weights"
     version = write_version(folder / "v1", learner.model.deployed(), graph(), VERSION)
-    figures = {**progress.figures(), "stage": learner.stage, **(more or {})}
+    figures = {**progress.figures(), **_totals(run.out), "stage": learner.stage, **(more or {})}
     lineage = lineage_of(run, progress, VERSION, figures)
     write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage)
     return {"out": str(run.out), **figures}
+
+
+def _totals(out: Path) -> dict[str, int]:
+    """All decisions of the learner and all branches, in a training with branches."""
+    records = [record for record in read(out / FILE) if "branches" in record]
+    return {name: int(sum(record[name] for record in records)) for name in ("decisions", "branches") if records}

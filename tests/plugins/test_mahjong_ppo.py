@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from onnx import TensorProto, helper
 
-from bothost import Budget, Request, Table, TrainingRun, rules
+from bothost import Budget, Model, Request, Table, TrainingRun, rules
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.cli.arena import build
@@ -22,16 +23,15 @@ from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
 from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
 from bothost_mahjong_ppo.encode import (
     ACTIONS,
+    ORDER_START,
     PACKED,
     PLAIN,
     PROSPECT,
     REWARD_SCALE,
-    ROWS,
     STATE,
     WIN,
     choices,
     encode,
-    encode_packed_into,
     masks,
 )
 from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, demonstrations, fit_critic, imitate
@@ -78,83 +78,7 @@ def trained(tmp_path_factory):
     return out
 
 
-def test_rows_that_are_all_ones_or_zeros_are_one_number():
-    state, seat = positions(1)[20]
-    view = state.view(seat)
-    out = encode([view], [view.legal()])[0][0]
-    assert set(np.unique(out)) <= {0.0, 1.0}
-    tiles = view.encode("tiles")
-    np.testing.assert_array_equal(out[: 13 * 136], tiles[:13].reshape(-1))
-    np.testing.assert_array_equal(out[13 * 136 : 13 * 136 + 20].reshape(5, 4), tiles[13:].mean(axis=2))
-    ahead = view.encode("look_ahead_3")
-    np.testing.assert_array_equal(out[PLAIN : PLAIN + 272], ahead[:2].reshape(-1))
-    np.testing.assert_array_equal(out[PLAIN + 272 :].reshape(46, 4), ahead[2:].mean(axis=2))
-
-
-def test_both_versions_of_the_encoding_differ_in_the_look_ahead_of_actions_alone():
-    state, seat = positions(1)[20]
-    view = state.view(seat)
-    legal = view.legal()
-    (first, rule), (second, discerning) = (encode([view], [legal], version) for version in (1, 2))
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(rule[0, legal, :18], view.encode_actions("prospect", legal))
-    np.testing.assert_array_equal(discerning[0, legal, :18], view.encode_actions("appraisal", legal))
-    assert not np.array_equal(rule, discerning)
-    with pytest.raises(KeyError):
-        encode([view], [legal], 3)
-
-
-def test_packed_prospects_are_those_of_the_legal_actions():
-    views = [state.view(seat) for state, seat in positions()]
-    legal = [view.legal() for view in views]
-    packed = np.full((len(views), PACKED), np.nan, np.float32)
-    states = np.empty((len(views), STATE), np.float32)
-    encode_packed_into(views, legal, states, packed)
-    of_states, prospects = encode(views, legal)
-    np.testing.assert_array_equal(states, of_states)
-    rows, numbers = packed[:, : ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT), packed[:, ROWS * PROSPECT :]
-    unpacked = np.zeros_like(prospects)
-    for i, actions in enumerate(legal):
-        assert numbers[i].tolist() == [*(actions + 1), *[0] * (ROWS - len(actions))]
-        unpacked[i, actions] = rows[i, : len(actions)]
-        assert not rows[i, len(actions) :].any()
-    np.testing.assert_array_equal(unpacked, prospects)
-
-
-@pytest.mark.parametrize("preset", ["botzone", "shared-wall", "open-mahjong", "false-win"])
-def test_no_position_has_more_legal_actions_than_are_packed(preset):
-    game, rng = rules.game("mahjong", preset=preset), np.random.default_rng(1)
-    most = claims = 0
-    for seed in range(300):
-        state = game.new_state(seed)
-        while not state.terminal:
-            seat = state.to_act[0]
-            legal = state.legal(seat)
-            most, claims = max(most, len(legal)), max(claims, len(legal) if legal[0] == 0 else 0)
-            # Mostly claims and kongs, never a win: hands with many melds and long games.
-            rare = legal[legal >= 2 + 34]
-            others = legal[legal != WIN]
-            state.apply(seat, int(rng.choice(rare if len(rare) and rng.random() < 0.5 else others)))
-    assert most in (14, 15) and claims >= 4
-
-
-def test_a_hand_of_fourteen_kinds_that_could_win_fits():
-    hand = "W1 W4 W7 T2 T5 T8 B3 B6 B9 F1 F2 F3 F4 J1"  # lesser honours and knitted tiles
-    view = GAME.view_from_snapshot({"seat": 0, "phase": "turn", "actor": 0, "hand": hand.split()})
-    legal = view.legal()
-    assert len(legal) == 15 and WIN in legal
-    packed = np.empty((1, PACKED), np.float32)
-    encode_packed_into([view], [legal], np.empty((1, STATE), np.float32), packed)
-    assert packed[0, ROWS * PROSPECT :].tolist() == [*(legal + 1), 0]
-
-
-def test_more_legal_actions_than_fit_are_an_error():
-    view = GAME.new_state(4).view(0)
-    with pytest.raises(ValueError, match="17 legal actions; packed prospects hold at most 16"):
-        encode_packed_into([view], [np.arange(17)], np.empty((1, STATE), np.float32), np.empty((1, PACKED), np.float32))
-
-
-@pytest.mark.parametrize(("level", "version"), [("level-4", 1), ("champion", 2)])
+@pytest.mark.parametrize(("level", "version"), [("level-4", 1), ("champion", 3)])
 def test_a_network_sees_what_it_was_made_for(level, version):
     strategy = MahjongPpo(PlayOptions(), weights.find(MahjongPpo, level))
     view = GAME.new_state(4).view(0)
@@ -165,6 +89,41 @@ def test_a_network_sees_what_it_was_made_for(level, version):
     (logits,), _ = strategy.session.run(state=states, prospects=prospects)
     legal = view.legal()
     assert decision.action == legal[logits[legal].argmax()]
+
+
+def old_network(folder):
+    """A network of version 2 that takes the action which its own input recommends."""
+    nodes = [
+        helper.make_node("Slice", ["prospects", "from", "to", "axis"], ["recommended"]),
+        helper.make_node("Squeeze", ["recommended", "axis"], ["logits"]),
+        helper.make_node("ReduceMean", ["state"], ["values"], axes=[1], keepdims=0),
+    ]
+    constants = [
+        helper.make_tensor(name, TensorProto.INT64, [1], [value])
+        for name, value in (("from", 18), ("to", 19), ("axis", 2))
+    ]
+    inputs = [
+        helper.make_tensor_value_info("state", TensorProto.FLOAT, ["n", ORDER_START]),
+        helper.make_tensor_value_info("prospects", TensorProto.FLOAT, ["n", ACTIONS, 20]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", ACTIONS]),
+        helper.make_tensor_value_info("values", TensorProto.FLOAT, ["n"]),
+    ]
+    net = helper.make_graph(nodes, "old", inputs, outputs, constants)
+    made = helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+    files = {"model.onnx": weights.sha256_of(folder / "model.onnx")}
+    return Model("mahjong-ppo", "old", weights.model_sha256(files), str(folder), files, 2)
+
+
+def test_networks_of_version_2_still_play(tmp_path):
+    strategy = MahjongPpo(PlayOptions(), old_network(tmp_path))
+    for state, seat in positions(1)[5:30:5]:
+        view, legal = state.view(seat), state.legal(seat)
+        player = strategy.player(Table(lobby="l", table="t", game=GAME, seat=seat, seed=1))
+        best = legal[view.encode_actions("appraisal", legal)[:, 17].argmax()]
+        assert player.decide(view, legal, FOREVER).action == best
 
 
 # ------------------------------------------------------------------------------------------------- hidden features
@@ -225,7 +184,8 @@ def test_a_network_without_look_ahead_ignores_it_also_when_shipped():
     torch.nn.init.ones_(net.prospect_value.weight)
     observations = torch.rand(3, OBSERVATION)
     changed = observations.clone()
-    changed[:, PLAIN : STATE + PACKED] = torch.rand(3, STATE + PACKED - PLAIN)
+    changed[:, PLAIN:ORDER_START] = torch.rand(3, ORDER_START - PLAIN)
+    changed[:, STATE : STATE + PACKED] = torch.rand(3, PACKED)
     assert torch.equal(net(observations)[0], net(changed)[0])
     observations[:, STATE + PACKED :] = 0
     for mine, shipped in zip(net(observations), net.deployed()(changed), strict=True):

@@ -113,7 +113,7 @@ def test_the_challenger_comes_from_the_champion_the_log_and_fresh_hands(tools, h
 
 def test_a_network_of_another_encoding_is_not_trained_as_if_it_were_of_this_one(tmp_path):
     trainer, run = MahjongPpoTrainer(Options()), TrainingRun(out=tmp_path / "training", seed=0)
-    with pytest.raises(UsageError, match=r"v4-level-4 sees version 1 .* version 2"):
+    with pytest.raises(UsageError, match=r"v4-level-4 sees version 1 .* version 3"):
         trainer.retrain(run, [], weights.find(MahjongPpo, "level-4"), SILENT)
     assert not run.out.exists()
 

@@ -1,0 +1,94 @@
+"""mahjong-ppo: uncertain decisions that branch, and the training that learns from them."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+from bothost import TrainingRun, rules
+from bothost.training.metrics import read
+from bothost_mahjong_ppo.encode import REWARD_SCALE
+from bothost_mahjong_ppo.model import MahjongNet
+from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents
+from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
+from bothost_mahjong_ppo.vine import BranchOptions, candidates, play_branching
+
+GAME = rules.game("mahjong")
+TINY = {
+    "iterations": 2,
+    "hands": 2,
+    "first_stage": 2,
+    "checkpoint_every": 1,
+    "pool_every": 1,
+    "ppo": {"epochs": 1, "minibatch": 64},
+    "branches": {"candidates": 3, "continuation": "rule", "share": 0.5},
+}
+
+
+def test_only_likely_actions_are_tried_best_first():
+    options = BranchOptions(candidates=3, least_probability=0.1)
+    assert candidates(np.array([0.2, 0.0, 0.5, 0.05, 0.25]), options).tolist() == [2, 4, 0]
+    assert candidates(np.array([0.02, 0.0, 0.95, 0.03]), options).tolist() == [2]
+    with pytest.raises(ValueError, match="candidates"):
+        BranchOptions(candidates=1)
+    with pytest.raises(ValueError, match="share"):
+        BranchOptions(share=0.0)
+
+
+@pytest.mark.parametrize("seats", [CURRICULUM[2], CURRICULUM[-1]])
+def test_branches_of_a_decision_are_compared_with_their_own_mean(seats):
+    torch.manual_seed(1)
+    net, options = MahjongNet(), BranchOptions(candidates=3, share=0.3)
+    hands = play_branching(GAME, net, Opponents(seats), 2, 7, options, share=0.5)
+    batch = hands.batch
+    assert len(hands.scores) == 2 * (1 + seats.count("self"))
+    assert 0 < batch.samples < hands.decisions
+    tried = batch.weights > 0
+    assert int(tried.sum()) == hands.branches and bool((tried.sum(dim=1) >= 2).all())
+    assert bool((batch.masks.gather(1, batch.actions) | ~tried).all())
+    probabilities = batch.log_probs.exp().gather(1, batch.actions)
+    torch.testing.assert_close(torch.where(tried, probabilities, 0.0), batch.weights)
+    torch.testing.assert_close((batch.weights * batch.advantages).sum(dim=1), torch.zeros(batch.samples))
+    scores = torch.where(tried, (batch.advantages + batch.returns[:, None]) / REWARD_SCALE, 0.0)
+    torch.testing.assert_close(scores, scores.round(), atol=1e-3, rtol=0)
+    again = play_branching(GAME, net, Opponents(seats), 2, 7, options, share=0.5)
+    assert all(torch.equal(one, other) for one, other in zip(batch, again.batch, strict=True))
+    assert (hands.scores == again.scores).all()
+
+
+def test_a_policy_that_is_certain_has_nothing_to_learn_from():
+    net = MahjongNet()
+    with torch.no_grad():
+        net.policy.bias.copy_(100.0 * torch.arange(193))
+    with pytest.raises(ValueError, match="least_probability"):
+        play_branching(GAME, net, Opponents(CURRICULUM[2]), 1, 7, BranchOptions(candidates=2))
+
+
+def test_a_training_with_branches_resumes_as_one_that_never_stopped(tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    trainer = MahjongPpoTrainer(msgspec.convert(TINY, Options))
+    made = trainer.train(TrainingRun(out=whole, seed=1), lambda *_: None)
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, note="", total=None):
+        if done == 1:
+            raise Stop
+
+    with pytest.raises(Stop):
+        trainer.train(TrainingRun(out=parts, seed=1), stop)
+    trainer.train(TrainingRun(out=parts, seed=1, resume=True), lambda *_: None)
+    one, two = (
+        safetensors.torch.load_file(sorted(out.glob("checkpoint-*"))[-1] / "model.safetensors")
+        for out in (whole, parts)
+    )
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    records = read(whole / "metrics.jsonl")
+    lineage = json.loads((whole / "weights" / "lineage.json").read_text())
+    for name in ("decisions", "branches"):
+        assert made[name] == lineage[name] == sum(record[name] for record in records) > 0
+    assert made["samples"] < made["decisions"]
