@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from bothost.arena.lineup import lineups
+from bothost.arena.luck import luck_of
 from bothost.arena.match import DealResult, play_deals
 from bothost.arena.spec import Build, MatchSpec
 from bothost.errors import BothostError
@@ -66,11 +67,12 @@ class Crew(Protocol):
 def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works: Iterable[Work]) -> Finished:
     """Play in this process."""
     ms = math.inf if spec.ms is None else spec.ms
+    luck = luck_of(game.name) if spec.luck_adjusted else None
     for work in works:
         sides = [strategies[who] for who in work.who]
         seats = lineups(game, len(sides))
         for result in play_deals(
-            game, sides, seats, work.deals, seed=work.seed, ms=ms, batch=spec.batch, forgive=spec.forgive
+            game, sides, seats, work.deals, seed=work.seed, ms=ms, batch=spec.batch, forgive=spec.forgive, luck=luck
         ):
             yield work.match, result
 

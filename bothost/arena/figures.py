@@ -5,7 +5,7 @@ Intervals are over deals, not over hands: the lineups of one deal share its card
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from bothost.arena.lineup import Lineup
@@ -172,6 +172,60 @@ def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     return {"agents": agents, **common(deals, contestants)}
 
 
+# ---------------------------------------------------------------------------------------------- adjusted for luck
+
+LEAD_BOUND = 32.0
+"""Leads of a deal are clipped here, in points, to become scores of the sequential test."""
+
+
+def adjusted_mean(deal: DealResult, seats: Sequence[Lineup], who: int) -> float:
+    """A contestant's mean score on a deal, less its luck."""
+    return _mean_of(
+        hand.returns[seat] - hand.luck[seat]
+        for hand, lineup in zip(deal.hands, seats, strict=True)
+        for seat, sitting in enumerate(lineup)
+        if sitting == who
+    )
+
+
+def adjusted_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """Contestant A's adjusted points a hand. Of two contestants the one that sits alone counts in every lineup."""
+    if max(max(lineup) for lineup in seats) > 1:
+        return adjusted_mean(deal, seats, 0)
+    leads = []
+    for hand, lineup in zip(deal.hands, seats, strict=True):
+        seat = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
+        points = hand.returns[seat] - hand.luck[seat]
+        leads.append(points if lineup[seat] == 0 else -points)
+    return _mean_of(leads)
+
+
+def adjusted_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
+    """``adjusted_lead`` as a score within [0, 1]; 0.5 is a draw."""
+    lead = adjusted_lead(deal, seats)
+    return 0.5 + max(-LEAD_BOUND, min(LEAD_BOUND, lead)) / (2 * LEAD_BOUND)
+
+
+def _mean_of(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed)
+
+
+def adjusted_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
+    """Like ``mahjong_figures``. Per contestant ``luck_adjusted``: its adjusted ``score`` per hand with ``ci95``.
+
+    Of two contestants also ``adjusted_lead`` with ``adjusted_lead_ci95``.
+    """
+    figures = mahjong_figures(deals, seats)
+    for who, agent in enumerate(figures["agents"].values()):
+        mean, ci95 = mean_ci95([adjusted_mean(deal, seats, who) for deal in deals])
+        agent["luck_adjusted"] = {"score": mean, "ci95": ci95}
+    if len(figures["agents"]) == 2:
+        lead, lead_ci95 = mean_ci95([adjusted_lead(deal, seats) for deal in deals])
+        figures.update(adjusted_lead=lead, adjusted_lead_ci95=lead_ci95)
+    return figures
+
+
 # --------------------------------------------------------------------------------------------------------- mahjong
 
 
@@ -223,8 +277,10 @@ Score = Callable[[DealResult, Sequence[Lineup]], float]
 Figures = Callable[[Sequence[DealResult], Sequence[Lineup]], Json]
 
 
-def figures_for(game: str, seats: Sequence[Lineup]) -> tuple[Score, Figures]:
+def figures_for(game: str, seats: Sequence[Lineup], *, luck_adjusted: bool = False) -> tuple[Score, Figures]:
     """Return the functions that score a game's deals for the sequential test, and compute its figures."""
+    if luck_adjusted:
+        return adjusted_score, adjusted_figures
     if game == "doudizhu":
         return doudizhu_score, doudizhu_figures
     if game == "mahjong":

@@ -24,6 +24,7 @@ class Header(msgspec.Struct, frozen=True):
     seed: int
     ms: float | None
     format: int = 1
+    luck_adjusted: bool = False
 
 
 class Journal:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Sequence
 import msgspec
 
 from bothost.arena.lineup import Lineup
+from bothost.arena.luck import Luck
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table
 
@@ -28,6 +29,8 @@ class HandResult(msgspec.Struct, frozen=True):
     """Illegal actions per contestant. The first legal action was played instead."""
     failed: tuple[int, ...] = ()
     """Errors per contestant, where the match forgives them. The first legal action was played instead."""
+    luck: tuple[float, ...] = ()
+    """Points that luck gave each seat, where the match measures it."""
 
 
 class DealResult(msgspec.Struct, frozen=True):
@@ -123,7 +126,7 @@ class HandInPlay:
             action = int(request.legal[0])
         self.state.apply(seat, action)
 
-    def result(self) -> HandResult:
+    def result(self, luck: Luck | None = None) -> HandResult:
         for player in self.players:
             player.close()
         return HandResult(
@@ -133,6 +136,7 @@ class HandInPlay:
             seconds=tuple(self.seconds),
             illegal=tuple(self.illegal),
             failed=tuple(self.failed),
+            luck=() if luck is None else luck(self.state),
         )
 
 
@@ -200,10 +204,12 @@ def play_deals(
     ms: float = math.inf,
     batch: int = 64,
     forgive: bool = False,
+    luck: Luck | None = None,
 ) -> Generator[DealResult, None, None]:
     """Play each deal in every lineup and yield results in the order in which deals finish.
 
     ``ms``: time limit per decision. Infinite: no clock, and decisions of up to ``batch`` deals are batched.
+    ``luck``: measures the luck of each hand.
     """
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}
@@ -226,7 +232,7 @@ def play_deals(
                 running.append(hand)
                 continue
             results = open_deals[hand.deal]
-            results[hand.number] = hand.result()
+            results[hand.number] = hand.result(luck)
             if len(results) == len(seats):
                 del open_deals[hand.deal]
                 yield DealResult(hand.deal, tuple(results[number] for number in range(len(seats))))

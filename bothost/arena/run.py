@@ -13,6 +13,7 @@ from bothost.arena.crew import ProcessCrew, Work, play_here, spread
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import lineups
+from bothost.arena.luck import luck_of
 from bothost.arena.match import DealResult
 from bothost.arena.spec import Build, Json, MatchSpec
 from bothost.rules.game import Game
@@ -84,13 +85,16 @@ def run_match(
     """
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))
-    score, figures = figures_for(game.name, seats)
+    if spec.luck_adjusted:
+        luck_of(game.name)
+    score, figures = figures_for(game.name, seats, luck_adjusted=spec.luck_adjusted)
     header = Header(
         game=game.name,
         rules=msgspec.json.encode(game.rules).decode(),
         contestants=tuple(describe(*side) for side in zip(spec.contestants, strategies, spec.options, strict=True)),
         seed=spec.seed,
         ms=spec.ms,
+        luck_adjusted=spec.luck_adjusted,
     )
     sequence = _Sequence(lambda deal: score(deal, seats), spec.alpha)
     results: dict[int, DealResult] = {}

@@ -33,6 +33,8 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     sequential: bool = False
     """Stop as soon as the sequential test has decided between "A is better" and "B is better"."""
     alpha: float = 0.05
+    luck_adjusted: bool = False
+    """Also measure what luck gave each seat, and test adjusted scores. See ``bothost.arena.luck``."""
     forgive: bool = False
     """If a contestant raises, play the first legal action and count the error. False: the match fails."""
     config: str | None = None

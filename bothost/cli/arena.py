@@ -31,6 +31,9 @@ def command(
         Path | None, typer.Option(help="Keep finished deals in this file, and continue from it.")
     ] = None,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as one of two is clearly better.")] = False,
+    luck_adjusted: Annotated[
+        bool, typer.Option("--luck-adjusted", help="Also report scores less what luck gave (mahjong).")
+    ] = False,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of --sequential.")] = 0.05,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -39,6 +42,7 @@ def command(
     from bothost.arena.run import run_match
 
     how: dict[str, Any] = {"deals": deals, "seed": seed, "ms": ms, "batch": batch, "workers": workers}
+    how["luck_adjusted"] = luck_adjusted
     file = str(config) if config is not None else None
     spec = match_spec(game, contestants, rule, option, sequential=sequential, alpha=alpha, config=file, **how)
     with output.progress(deals, f"{game}: {' against '.join(contestants)}") as advance:
@@ -91,12 +95,16 @@ def _readable(figures: dict[str, Any]) -> str:
         ("A wins as peasants", "peasant_wp", ""),
         ("A's points a hand", "adp", "adp_ci95"),
         ("A's mean lead", "mean_lead", "mean_lead_ci95"),
+        ("A's lead less luck", "adjusted_lead", "adjusted_lead_ci95"),
     )
     rows += [
         (text, _interval(figures[key], figures.get(ci))) for text, key, ci in shown if figures.get(key) is not None
     ]
     for name, agent in figures.get("agents", {}).items():
         rows.append((f"{name}'s score a hand", _interval(agent["score"], agent["ci95"])))
+        if "luck_adjusted" in agent:
+            adjusted = agent["luck_adjusted"]
+            rows.append((f"{name}'s score less its luck", _interval(adjusted["score"], adjusted["ci95"])))
         rows.append((f"{name}'s win rate", f"{agent['win_rate']:.3f}"))
         if agent.get("fan_per_win") is not None:
             rows.append((f"{name}'s deal-in rate", f"{agent['deal_in_rate']:.3f}"))

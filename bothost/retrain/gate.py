@@ -1,6 +1,7 @@
 """The gate: a challenger is promoted only if a match shows that it is better.
 
-The match uses duplicate deals and the arena's sequential test, a betting martingale that is valid at every deal. A
+The match uses duplicate deals and the arena's sequential test, a betting martingale that is valid at every deal. In
+games with luck adjustment (``bothost.arena.luck``) it tests adjusted points, otherwise wins. A
 challenger that is no better passes with probability at most ``alpha``. The match ends when one of the two is shown to
 be better, or after ``deals``. A match without a result refuses the challenger.
 
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from bothost.arena.luck import has_luck
 from bothost.arena.run import run_match
 from bothost.arena.spec import Build, MatchSpec
 from bothost.errors import BothostError, UsageError
@@ -73,6 +75,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     def _evidence(self) -> str:
         if "gain" in self.figures:
             return f"{self.deals} held-out hands, on which it gained {self.figures['gain']:+.4f}"
+        if "adjusted_lead" in self.figures:
+            lead, ci = self.figures["adjusted_lead"], self.figures["adjusted_lead_ci95"]
+            within = f" (95 % {ci[0]:+.2f} … {ci[1]:+.2f})" if ci else ""
+            return f"{self.deals} deals, less luck it won {lead:+.2f} points a hand{within}"
         share, ci = self.figures.get("wp"), self.figures.get("ci95")
         won = "" if share is None else f"it won {share:.3f} of them"
         won += f" (95 % {ci[0]:.3f} … {ci[1]:.3f})" if won and ci else ""
@@ -101,6 +107,7 @@ def play(
         ms=settings.ms,
         workers=settings.workers,
         sequential=True,
+        luck_adjusted=has_luck(game),
         alpha=settings.alpha,
         config=config,
     )

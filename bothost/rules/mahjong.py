@@ -7,6 +7,8 @@ J1-J3 (red, green, white). A hand is uint8 counts, shape (34,), of the standing 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +23,8 @@ TILES = (*(f"{s}{r}" for s in "WTB" for r in range(1, 10)), "F1", "F2", "F3", "F
 """Words of the 34 kinds, by index."""
 SHAPES = ("standard", "seven_pairs", "thirteen_orphans", "knitted_straight", "honours_and_knitted")
 """The winning shapes, in the order of :func:`distances`."""
+LUCK_WEIGHTS = Path(__file__).with_name("mahjong_luck.npy")
+"""Parameters of the network of :func:`luck`, in the order of ``luck.h``: float32 (n,)."""
 NEVER = 100
 """Distance of a shape that is impossible with the melds."""
 
@@ -192,6 +196,41 @@ def branches(state: State, seat: int, actions: ActionArray, *, acceptance_weight
     if not isinstance(state, _native.State):
         raise TypeError("state must be a State of mahjong")
     return _native.mahjong_branches(state, seat, np.asarray(actions, np.int64), acceptance_weighted)
+
+
+@cache
+def _luck_weights() -> npt.NDArray[np.float32]:
+    weights: npt.NDArray[np.float32] = np.load(LUCK_WEIGHTS, allow_pickle=False)
+    return weights
+
+
+def luck(state: State) -> npt.NDArray[np.float64]:
+    """Points (4,), float64, that luck has given each seat of a hand so far. They sum to zero.
+
+    Each draw counts: the value of the tile that came, less the mean value of all tiles that could have come. A tile's
+    value is what rule players make of it: the scores if the hand ends before the next draw, otherwise the estimate of a
+    small network that sees all hands. So luck is zero on average, whoever plays. A score less its luck has the score's
+    mean, and varies less. The deal is not counted: it cancels where every player has each seat once.
+
+    Raises ValueError for rules with flowers and for a state that was sampled from a snapshot, TypeError for a state of
+    another game. Source: Burch and others, "AIVAT", AAAI 2018. ``python -m experiments.mahjong_luck`` fits the network.
+    """
+    return _native.mahjong_luck(_own_state(state), _luck_weights())
+
+
+def luck_inputs(state: State) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8], npt.NDArray[np.int16]]:
+    """What the network of :func:`luck` sees before each of the n draws of a hand.
+
+    Inputs float32 (n, 4, 17) by seat, who draws, int8 (n,), and the tiles in the wall, int16 (n,). ``luck.cpp`` says
+    what the inputs are. Raises as :func:`luck`.
+    """
+    return _native.mahjong_luck_inputs(_own_state(state))
+
+
+def _own_state(state: State) -> _native.State:
+    if not isinstance(state, _native.State):
+        raise TypeError("state must be a State of mahjong")
+    return state
 
 
 def _own(view: View) -> _native.View:

@@ -15,6 +15,7 @@
 #include "core/types.h"
 #include "mahjong/branches.h"
 #include "mahjong/fan.h"
+#include "mahjong/luck.h"
 #include "mahjong/planner.h"
 #include "mahjong/policy.h"
 #include "mahjong/shape.h"
@@ -116,6 +117,43 @@ nb::tuple look_ahead_of(const AnyView& any, int depth) {
   for (std::size_t t = 0; t < kKinds; ++t)
     if (view.hand()[t] > 0) after.append(nb::make_tuple(t, as_tuple(ahead.after[t])));
   return nb::make_tuple(as_tuple(ahead.now), after, ahead.targets);
+}
+
+const State& state_of(const AnyState& state) {
+  const auto* own = dynamic_cast<const erased::StateOf<Mahjong>*>(&state);
+  if (!own) throw nb::type_error("the state is not one of mahjong");
+  return own->native();
+}
+
+using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::object luck_points(const AnyState& any, const Weights& weights) {
+  const auto& state = state_of(any);
+  BySeat<double> luck;
+  {
+    const nb::gil_scoped_release release;
+    luck = luck_of(state, LuckNetwork({weights.data(), weights.shape(0)}));
+  }
+  return array_of(std::vector<double>(luck.begin(), luck.end()));
+}
+
+nb::tuple luck_inputs(const AnyState& any) {
+  const auto& state = state_of(any);
+  std::vector<float> inputs;
+  std::vector<std::int8_t> drawers;
+  std::vector<std::int16_t> wall;
+  {
+    const nb::gil_scoped_release release;
+    replay_draws(state, [&](const State& after) {
+      BeforeDraw before(after);
+      for (const auto& seat : before.inputs()) inputs.insert(inputs.end(), seat.begin(), seat.end());
+      drawers.push_back(before.drawer());
+      wall.push_back(static_cast<std::int16_t>(before.wall_tiles()));
+    });
+  }
+  const std::size_t n = drawers.size();
+  return nb::make_tuple(array_of(std::move(inputs), {n, std::size_t{kSeats}, kSeatInputs}),
+                        array_of(std::move(drawers)), array_of(std::move(wall)));
 }
 
 }  // namespace
@@ -222,6 +260,9 @@ void bind_mahjong(nb::module_& m) {
     const auto d = danger(view_of(view));
     return array_of(std::vector<double>(d.begin(), d.end()));
   });
+
+  m.def("mahjong_luck", &luck_points, nb::arg("state"), nb::arg("weights"));
+  m.def("mahjong_luck_inputs", &luck_inputs, nb::arg("state"));
 
   m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }

@@ -44,6 +44,15 @@ std::vector<Tile> Wall::deal() const {
   return out;
 }
 
+void Wall::exchange(int seat, Tile tile) {
+  auto& last = tiles_[at(head_[share(seat)] - 1)];
+  for (int s = 0; s < shares_; ++s) {
+    const auto from = tiles_.begin() + head_[at(s)], to = tiles_.begin() + end_[at(s)];
+    if (const auto found = std::find(from, to, tile); found != to) return std::swap(last, *found);
+  }
+  throw InvalidInput("the wall holds no " + tile_name(tile));
+}
+
 State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
   auto deck = full_deck(rules);
   rng.shuffle(deck.begin(), deck.end());
@@ -78,10 +87,14 @@ State State::from_deal(const Rules& rules, const Json& deal) {
   return State(rules, static_cast<std::uint8_t>(wind), wall);
 }
 
-Json State::deal() const {
+std::vector<Tile> State::dealt_wall() const {
   if (beginnings_) throw InvalidInput("how this hand began is unknown: it was sampled from a snapshot");
+  return wall_.deal();
+}
+
+Json State::deal() const {
   JsonArray wall;
-  for (const auto t : wall_.deal()) wall.emplace_back(tile_name(t));
+  for (const auto t : dealt_wall()) wall.emplace_back(tile_name(t));
   return JsonObject{{"prevalent_wind", kWindNames[table_.wind]}, {"wall", std::move(wall)}};
 }
 
@@ -104,14 +117,14 @@ void State::replace_dealt_flowers() {
     std::copy_if(dealt_[at(s)].begin(), dealt_[at(s)].end(), std::back_inserter(flowers), is_flower);
     while (!flowers.empty()) {
       for (const auto f : flowers) {
-        log(Event::Kind::flower, s, f);
+        note(Event::Kind::flower, s, f);
         table_.lay_flower(s);
       }
       const auto n = flowers.size();
       flowers.clear();
       for (std::size_t i = 0; i < n; ++i) {
         const Tile t = wall_.take(s);
-        log(Event::Kind::draw, s, t);
+        note(Event::Kind::draw, s, t);
         table_.draw(*rules_, s);
         if (is_flower(t))
           flowers.push_back(t);
@@ -126,15 +139,15 @@ void State::next_turn(Seat seat) {
   for (;;) {
     drawn_ = kHidden;
     if (table_.left_for(*rules_, seat) == 0) {
-      log(Event::Kind::exhausted, kNobody, kHidden);
+      note(Event::Kind::exhausted, kNobody, kHidden);
       table_.finish();
       return;
     }
     drawn_ = wall_.take(seat);
-    log(Event::Kind::draw, seat, drawn_);
+    note(Event::Kind::draw, seat, drawn_);
     table_.draw(*rules_, seat);
     if (!is_flower(drawn_)) break;
-    log(Event::Kind::flower, seat, drawn_);
+    note(Event::Kind::flower, seat, drawn_);
     table_.lay_flower(seat);
   }
   ++hands_[at(seat)][drawn_];
@@ -171,15 +184,15 @@ void State::move(Seat seat, Action action) {
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);
   if (move == Move::angang) {
-    log(Event::Kind::angang, seat, tile);
+    note(Event::Kind::angang, seat, tile);
     table_.angang(seat, tile);
     return next_turn(seat);
   }
   if (move == Move::bugang) {
-    log(Event::Kind::bugang, seat, tile);
+    note(Event::Kind::bugang, seat, tile);
     table_.bugang(seat, tile);
   } else {
-    log(Event::Kind::play, seat, tile);
+    note(Event::Kind::play, seat, tile);
     table_.play(seat, tile);
   }
   drawn_ = kHidden;
@@ -215,10 +228,10 @@ void State::settle_claims() {
   const auto [move, tile] = parts(answers_[at(seat)]);
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);
-  log(move == Move::chi    ? Event::Kind::chi
-      : move == Move::peng ? Event::Kind::peng
-                           : Event::Kind::gang,
-      seat, tile);
+  note(move == Move::chi    ? Event::Kind::chi
+       : move == Move::peng ? Event::Kind::peng
+                            : Event::Kind::gang,
+       seat, tile);
   table_.claim(seat, move, tile);
   if (move == Move::gang) next_turn(seat);
 }
@@ -230,8 +243,8 @@ void State::win(Seat seat) {
     result_.points = fans->total;
     fans_ = fan_counts(*fans);
   }
-  log(result_.false_win ? Event::Kind::false_hu : Event::Kind::hu, seat,
-      win_context(*rules_, table_, seat, drawn_).win_tile);
+  note(result_.false_win ? Event::Kind::false_hu : Event::Kind::hu, seat,
+       win_context(*rules_, table_, seat, drawn_).win_tile);
   table_.finish();
 }
 
@@ -250,6 +263,18 @@ void State::returns(double* out) const {
     }
     out[s] = score;
   }
+}
+
+State State::redrawn(Tile tile) const {
+  State other = *this;
+  if (tile == drawn_) return other;
+  const Seat seat = table_.actor;
+  other.wall_.exchange(seat, tile);
+  --other.hands_[at(seat)][drawn_];
+  ++other.hands_[at(seat)][tile];
+  other.drawn_ = tile;
+  other.log_.list[at(log_.size - 1)].tile = tile;
+  return other;
 }
 
 Event State::event_of(const LogEntry& entry, Seat to) const {

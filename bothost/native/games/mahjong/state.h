@@ -39,6 +39,8 @@ class Wall {
   }
   /// As given to the constructor.
   std::vector<Tile> deal() const;
+  /// Exchanges the last tile that the seat took with an undrawn `tile`.
+  void exchange(int seat, Tile tile);
 
  private:
   std::size_t share(int seat) const { return shares_ == 1 ? 0 : at(seat); }
@@ -54,6 +56,8 @@ class State {
   State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall);
   /// Throws InvalidInput when the state was sampled from a snapshot: how the hand began is unknown then.
   Json deal() const;
+  /// The wall of the deal, as the constructor takes it. Throws as `deal`.
+  std::vector<Tile> dealt_wall() const;
 
   template <class Sink>
   void start(Sink&& sink) const;
@@ -70,11 +74,18 @@ class State {
   void apply_legal(Seat seat, Action action, Sink&& sink);
   void returns(double* out) const;
   View view(Seat seat) const;
+  /// The same hand if the actor, who has just drawn, had drawn this tile of the wall. The two change places.
+  State redrawn(Tile tile) const;
 
   const Rules& rules() const { return *rules_; }
   const Table& table() const { return table_; }
   const Counts& hand(int seat) const { return hands_[at(seat)]; }
   const Wall& wall() const { return wall_; }
+  const Log& log() const { return log_; }
+  /// Whether a draw was the last thing that happened.
+  bool has_drawn() const { return log_.size > 0 && log_.list[at(log_.size - 1)].kind == Event::Kind::draw; }
+  /// All answers so far, as (seat, action).
+  std::span<const std::pair<Seat, std::uint8_t>> actions() const { return actions_; }
   const Result& result() const { return result_; }
 
  private:
@@ -84,7 +95,7 @@ class State {
   void deal_tiles();
   void replace_dealt_flowers();
   void draw_tile(Seat seat);
-  void log(Event::Kind kind, Seat seat, int tile = 0) {
+  void note(Event::Kind kind, Seat seat, int tile = 0) {
     log_.add({kind, seat, static_cast<std::uint8_t>(tile)});
   }
   /// The actor's move: a discard or a kong of its own.
@@ -143,7 +154,7 @@ void State::apply_legal(Seat seat, Action action, Sink&& sink) {
   if (pending_) {
     pending_ &= ~(SeatMask{1} << seat);
     answers_[at(seat)] = action;
-    log(Event::Kind::answer, seat, action);
+    note(Event::Kind::answer, seat, action);
     if (!pending_) settle_claims();
   } else {
     move(seat, action);

@@ -1,0 +1,30 @@
+"""Luck adjustment: a hand's scores less what luck gave each seat (AIVAT).
+
+The adjusted scores have the same mean as the plain ones and vary less. Source: Burch, Schmid, Moravčík, Morrill and
+Bowling, "AIVAT: A New Variance Reduction Technique for Agent Evaluation in Imperfect Information Games", AAAI 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bothost.errors import UsageError
+from bothost.rules import mahjong
+from bothost.rules.game import State
+
+Luck = Callable[[State], tuple[float, ...]]
+"""Points that luck gave each seat of a hand that is over; zero on average."""
+
+_LUCK: dict[str, Luck] = {"mahjong": lambda state: tuple(mahjong.luck(state).tolist())}
+
+
+def has_luck(game: str) -> bool:
+    """Whether scores of the game can be adjusted."""
+    return game in _LUCK
+
+
+def luck_of(game: str) -> Luck:
+    """The luck of a game's hands. Raises UsageError for a game without luck adjustment."""
+    if game not in _LUCK:
+        raise UsageError(f"scores of {game} cannot be adjusted for luck", advice=f"it is done for {', '.join(_LUCK)}")
+    return _LUCK[game]
