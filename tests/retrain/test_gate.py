@@ -1,0 +1,24 @@
+"""The gate of a game with luck adjustment tests points less luck."""
+
+import pytest
+
+from bothost.cli.arena import build
+from bothost.retrain.gate import GateSettings, play
+
+
+def test_the_gate_of_mahjong_tests_points_less_luck():
+    verdict = play("rule-mahjong", "random", build, GateSettings(deals=2), game="mahjong")
+    assert verdict.deals == 2
+    assert not verdict.better
+    assert verdict.figures["adjusted_lead"] > 0
+    assert "less luck it won +" in str(verdict)
+
+
+@pytest.mark.long
+def test_the_gate_passes_a_far_stronger_player_and_never_an_equal_one():
+    stronger = play("rule-mahjong", "random", build, GateSettings(deals=200), game="mahjong")
+    assert stronger.better
+    assert stronger.deals < 200
+    equal = play("rule-mahjong", "rule-mahjong", build, GateSettings(deals=10), game="mahjong")
+    assert not equal.better
+    assert equal.figures["adjusted_lead"] == pytest.approx(0, abs=1e-6)
