@@ -45,9 +45,11 @@ def play(hands: int, first: int) -> dict[str, npt.NDArray[Any]]:
             seat = state.to_act[0]
             state.apply(seat, mahjong.rule_choice(state.view(seat))[0])
         inputs, drawers, wall = mahjong.luck_inputs(state)
-        scores = np.broadcast_to(np.asarray(state.returns, np.float32), (len(wall), 4))
-        for key, value in zip(kept, (inputs, drawers, wall, scores, np.full(len(wall), number)), strict=True):
-            kept[key].append(value)
+        kept["inputs"].append(inputs)
+        kept["drawers"].append(drawers)
+        kept["wall"].append(wall)
+        kept["scores"].append(np.broadcast_to(np.asarray(state.returns, np.float32), (len(wall), 4)))
+        kept["hand"].append(np.full(len(wall), number))
     return {key: np.concatenate(values) for key, values in kept.items()}
 
 
@@ -61,7 +63,7 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
     x, scores, hand = seats_in_turn(data["inputs"], data["drawers"], data["wall"]), data["scores"], data["hand"]
     held_out = hand % 10 == 0
     train = torch.nonzero(~held_out).squeeze(-1)
-    layers = torch.nn.Sequential(
+    layers: Any = torch.nn.Sequential(
         torch.nn.Linear(x.shape[-1], FIRST),
         torch.nn.ReLU(),
         torch.nn.Linear(FIRST, SECOND),
@@ -70,7 +72,7 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
     )
 
     def values(rows: torch.Tensor) -> torch.Tensor:
-        out = SCALE * layers(rows).squeeze(-1)
+        out: torch.Tensor = SCALE * layers(rows).squeeze(-1)
         return out - out.mean(1, keepdim=True)
 
     def approach(targets: torch.Tensor, epochs: float, rate: float) -> None:
@@ -79,7 +81,7 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
         for _ in range(steps):
             rows = train[torch.randint(len(train), (BATCH,))]
-            loss = ((values(x[rows]) - targets[rows]) ** 2).mean() / SCALE**2
+            loss: Any = ((values(x[rows]) - targets[rows]) ** 2).mean() / SCALE**2
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
