@@ -13,7 +13,9 @@ from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
 from bothost.testing.small_lobby.fake import KIT
 
-OURS = [pytest.param(adapter, id=adapter.name) for adapter in (*(lazy.load() for lazy in bothost_lobbies()), SmallLobby)]
+OURS = [
+    pytest.param(adapter, id=adapter.name) for adapter in (*(lazy.load() for lazy in bothost_lobbies()), SmallLobby)
+]
 
 
 @pytest.mark.parametrize("adapter", OURS)

@@ -190,4 +190,4 @@ def test_one_action_at_a_time():
 
 
 def test_it_is_registered():
-    assert OpenMahjong in bothost_lobbies()
+    assert OpenMahjong in [lazy.load() for lazy in bothost_lobbies()]

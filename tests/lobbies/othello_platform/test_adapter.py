@@ -307,4 +307,4 @@ def test_the_lobby_has_no_chat():
 def test_every_capability_is_proven():
     assert test_login and test_resume  # they prove some
     assert set(Capabilities.__struct_fields__) == set(PROVEN)
-    assert OthelloPlatform in bothost_lobbies()
+    assert OthelloPlatform in [lazy.load() for lazy in bothost_lobbies()]
