@@ -3,14 +3,17 @@
     python -m benchmarks.reliability --kills 1000 --out runs/reliability.jsonl --plot runs/reliability.png
 
 The same command continues. A round is ``bothost bench chaos`` on a new database. PostgreSQL gets three kills in ten,
-SQLite the others. Every answer that the lobby received (``moves``) must have exactly one row.
+SQLite the others. Every answer that the lobby received (``moves``) must have exactly one row. ``load`` is the machine's
+average over the last minute. The figures of different commits are told apart.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -100,10 +103,18 @@ def play_round(number: int, minutes: float, url: str | None) -> Json:
         "round": number,
         "database": "sqlite" if url is None else "postgresql",
         "version": __version__,
+        "commit": commit(),
+        "load": os.getloadavg()[0],
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **figures,
         "recoveries_s": [round(seconds, 3) for seconds in sorted(chaos.recoveries)],
     }
+
+
+def commit() -> str:
+    """The commit of this repository."""
+    command = ("git", "rev-parse", "--short", "HEAD")
+    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def wrong(done: Json) -> Json:
@@ -111,22 +122,32 @@ def wrong(done: Json) -> Json:
     return {name: done[name] for name in WRONG if done[name]}
 
 
+def groups(rounds: Sequence[Json]) -> dict[tuple[str, str], list[Json]]:
+    """(commit, database) → its rounds. The first rounds did not say their commit."""
+    grouped: dict[tuple[str, str], list[Json]] = {}
+    for done in rounds:
+        grouped.setdefault((done.get("commit", "older"), done["database"]), []).append(done)
+    return grouped
+
+
+def times_back(rounds: Sequence[Json]) -> list[float]:
+    """Seconds from each kill or lobby restart until every account had moved again, sorted."""
+    return sorted(seconds for done in rounds for seconds in done["recoveries_s"])
+
+
 def summary(rounds: Sequence[Json]) -> str:
-    """One line per database, as a table in Markdown."""
+    """One line per commit and database, as a table in Markdown."""
     lines = [
-        "| database | kills | outages | lobby restarts | plugin faults | moves | lost | doubled | illegal | late "
-        "| back at the table, s: median | 90 % | worst |",
-        "|" + "---|" * 13,
+        "| commit | database | kills | outages | lobby restarts | plugin faults | moves | lost | doubled | illegal "
+        "| late | back at the table, s: median | 90 % | worst |",
+        "|" + "---|" * 14,
     ]
-    for name in ("sqlite", "postgresql"):
-        mine = [done for done in rounds if done["database"] == name]
-        times = sorted(seconds for done in mine for seconds in done["recoveries_s"])
-        if not times:
-            continue
+    for group, mine in groups(rounds).items():
+        times = times_back(mine)
         counted = ("kills", "db_outages", "lobby_restarts", "plugin_faults", "moves", *WRONG)
         figures = [f"{sum(done[key] for done in mine):,}" for key in counted]
         figures += [f"{median(times):.2f}", f"{times[int(0.9 * (len(times) - 1))]:.2f}", f"{times[-1]:.2f}"]
-        lines.append(f"| {name} | " + " | ".join(figures) + " |")
+        lines.append("| " + " | ".join([*group, *figures]) + " |")
     return "\n".join(lines)
 
 
@@ -136,10 +157,9 @@ def draw(rounds: Sequence[Json], path: Path) -> None:
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()
-    for name in ("sqlite", "postgresql"):
-        times = sorted(s for done in rounds if done["database"] == name for s in done["recoveries_s"])
-        if times:
-            axes.ecdf(times, label=f"{name}, {len(times)} faults")
+    for group, mine in groups(rounds).items():
+        times = times_back(mine)
+        axes.ecdf(times, label=f"{', '.join(group)}: {len(times)} faults")
     axes.set_xlabel("seconds until every account has moved again")
     axes.set_ylabel("share of kills and lobby restarts")
     axes.grid(alpha=0.3)

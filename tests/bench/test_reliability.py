@@ -36,8 +36,14 @@ def test_it_continues_and_gives_postgresql_its_share(played, tmp_path, capsys):
     assert [done["round"] for done in played] == list(range(1, 11))
     assert [json.loads(line) for line in out.read_text().splitlines()] == played
     assert sum(done["database"] == "postgresql" for done in played) == 3
-    assert "| sqlite | 70 | 14 | 7 | 35 | 7,000 | 0 | 0 | 0 | 0 | 1.50 |" in capsys.readouterr().out
+    assert "| older | sqlite | 70 | 14 | 7 | 35 | 7,000 | 0 | 0 | 0 | 0 | 1.50 |" in capsys.readouterr().out
     assert (tmp_path / "plot.png").stat().st_size > 1000
+
+
+def test_each_commit_is_counted_apart():
+    rounds = [{"database": "sqlite", **FIGURES}, {"database": "sqlite", "commit": "1234567", **FIGURES}] * 2
+    lines = reliability.summary(rounds).splitlines()[2:]
+    assert [line.split(" | ")[:3] for line in lines] == [["| older", "sqlite", "20"], ["| 1234567", "sqlite", "20"]]
 
 
 def test_a_broken_invariant_ends_it_with_an_error(played, tmp_path, monkeypatch):
